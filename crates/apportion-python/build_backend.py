@@ -51,8 +51,6 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """Hook of PEP 517."""
     import maturin
 
-    # Without the directory, maturin refuses its setting `data`.
-    (HERE / "wheel-data").mkdir(exist_ok=True)
     return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
 

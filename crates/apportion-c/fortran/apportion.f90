@@ -10,6 +10,8 @@ module apportion
 
    integer(c_int), parameter :: APPORTION_OK = 0, APPORTION_FAILED = 1, APPORTION_INVALID = 2, &
       APPORTION_INTERNAL = 3
+   integer(c_int), parameter :: APPORTION_VERSION_MAJOR = 0, APPORTION_VERSION_MINOR = 1, &
+      APPORTION_VERSION_PATCH = 0
    integer(c_int), parameter :: APPORTION_FASTER = 0, APPORTION_BALANCED = 1, APPORTION_WARMING_UP = 2, &
       APPORTION_UNCERTAIN = 3, APPORTION_SMALL_GAIN = 4, APPORTION_MOVING_COST = 5, &
       APPORTION_NOTHING_BETTER = 6
@@ -31,6 +33,15 @@ module apportion
          integer(c_int64_t), value :: units, processors
          real(c_double), intent(in), optional :: work(*)
          real(c_double), intent(in) :: seconds(*)
+         integer(c_int64_t), intent(out) :: shares(*)
+         integer(c_int) :: code
+      end function
+
+      function apportion_shares_from_speeds(units, processors, speeds, shares) &
+         bind(C, name="apportion_shares_from_speeds") result(code)
+         import :: c_int, c_int64_t, c_double
+         integer(c_int64_t), value :: units, processors
+         real(c_double), intent(in) :: speeds(*)
          integer(c_int64_t), intent(out) :: shares(*)
          integer(c_int) :: code
       end function

@@ -17,6 +17,13 @@
 extern "C" {
 #endif
 
+/* The version of this header; apportion_version() is that of the library that the program runs with. Versions 0.x
+ * with the same second number are compatible: programs need not be compiled again. */
+#define APPORTION_VERSION "0.1.0"
+#define APPORTION_VERSION_MAJOR 0
+#define APPORTION_VERSION_MINOR 1
+#define APPORTION_VERSION_PATCH 0
+
 /* Codes. */
 #define APPORTION_OK 0
 #define APPORTION_FAILED 1   /* the arguments are right, but there is no answer, or the work failed */
@@ -47,9 +54,13 @@ const char *apportion_last_error(void);
 /* ---- Shares of independent units ------------------------------------------------------------------------- */
 
 /* Divides `units` units in proportion to the speeds that processors showed: processor i did work[i] in
- * seconds[i]. `work` may be NULL: all did the same. Writes the units of each processor to `shares`. */
+ * seconds[i], both positive. `work` may be NULL: all did the same. Writes the units of each processor to `shares`. */
 int apportion_shares_from_times(int64_t units, int64_t processors, const double *work, const double *seconds,
                                 int64_t *shares);
+
+/* Divides `units` units in proportion to speeds in any unit. A processor of speed 0 gets none. Writes the units of
+ * each processor to `shares`. */
+int apportion_shares_from_speeds(int64_t units, int64_t processors, const double *speeds, int64_t *shares);
 
 /* Speed functions from a file (models.json, as `apportion measure` writes it). */
 int apportion_models_read(const char *path, apportion_models **models);
@@ -80,11 +91,12 @@ int apportion_balancer_new(int64_t units, int64_t processors, apportion_balancer
  *   "warm_up"          number of first rounds that are not used; 0
  *   "cost_per_change"  seconds of any change of shares; 0
  *   "cost_per_unit"    seconds for each unit that the busiest processor sends or receives; 0
- *   "cost_rounds"      number of rounds in which a change must earn its cost; any number */
+ *   "rounds"           number of rounds in which a change must earn its cost; any number. "cost_rounds" is the
+ *                      same */
 int apportion_balancer_set(apportion_balancer *balancer, const char *option, double value);
 
-/* Limits each share before the first round: minimum, maximum, and the block of which it is a multiple. Each may be
- * NULL: 0, no limit, 1. */
+/* Limits each share before the first round: minimum and maximum (--min and --max of the command), and the block of
+ * which it is a multiple. Each may be NULL: 0, no limit, 1. */
 int apportion_balancer_limits(apportion_balancer *balancer, int64_t processors, const int64_t *least,
                               const int64_t *most, const int64_t *multiple_of);
 
@@ -114,8 +126,10 @@ void apportion_balancer_free(apportion_balancer *balancer);
 /* ---- Layouts of a matrix or domain ----------------------------------------------------------------------- */
 
 /* Divides the m x n matrix C of a product C = A B (A is m x k, B is k x n) or an m x n domain (k = 1) into
- * rectangles with areas in proportion to `speeds`. Methods: "columns", "recursive", "square-corner", "rows",
- * "grid", "cartesian", "nagamochi-abe", "straight-line", "square-rectangle", "block-rectangle". */
+ * rectangles with areas in proportion to `speeds`, each 0 or between 1e-100 and 1e100. Methods for any number of
+ * processors: "columns", "recursive", "square-corner", "rows", "grid", "cartesian", "nagamochi-abe"; for two or
+ * three: "straight-line", "hybrid"; for three: "square-rectangle", "block-rectangle", "square-edge",
+ * "square-middle". */
 int apportion_layout_new(const char *method, int64_t m, int64_t k, int64_t n, int64_t processors,
                          const double *speeds, apportion_layout **layout);
 

@@ -77,15 +77,16 @@ pub unsafe extern "C" fn apportion_balancer_set(
             "warm_up" => {
                 if !(number.fract() == 0.0 && (0.0..=1e9).contains(&number)) {
                     let what = format!("{number} is no number of rounds");
-                    return Err(Error::input("warm_up", what, "give a whole number, at least 0"));
+                    return Err(refuse("warm_up", what, "give a whole number, at least 0"));
                 }
                 return balanced.configure(|b| Ok(b.with_warm_up(number as u32)));
             }
             "cost_per_change" => cost.per_change = number,
             "cost_per_unit" => cost.per_unit = number,
-            "cost_rounds" => cost.rounds = number,
+            // `cost_rounds` is its first name.
+            "rounds" | "cost_rounds" => cost.rounds = number,
             other => {
-                let known = "tolerance, hysteresis, warm_up, cost_per_change, cost_per_unit or cost_rounds";
+                let known = "give tolerance, hysteresis, warm_up, cost_per_change, cost_per_unit or rounds";
                 return Err(Error::input("option", format!("unknown option \"{other}\""), known));
             }
         }
@@ -239,7 +240,12 @@ pub unsafe extern "C" fn apportion_balancer_load(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's promise.
-        let found = Balancer::from_json(unsafe { text(state, "state") }?)?;
+        let found = Balancer::from_json(unsafe { text(state, "state") }?).map_err(|error| match error {
+            Error::Input { what, .. } => {
+                refuse("state", what, "give a text that apportion_balancer_save has written")
+            }
+            other => other,
+        })?;
         // SAFETY: the caller's promise.
         unsafe { hand_out(balancer, Balanced { balancer: found }, "balancer") }
     })

@@ -19,7 +19,7 @@ pub fn guard(body: impl FnOnce() -> Result<()>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => DONE,
         Ok(Err(error)) => {
-            keep(&error.to_string());
+            keep(&in_c(&error.to_string()));
             c_int::from(error.exit_code())
         }
         Err(panic) => {
@@ -27,6 +27,18 @@ pub fn guard(body: impl FnOnce() -> Result<()>) -> c_int {
             PANICKED
         }
     }
+}
+
+/// Parameters of the library that have another name in C.
+const RENAMED: [(&str, &str); 3] = [("min", "least"), ("max", "most"), ("granularity", "multiple_of")];
+
+/// The error's line, with the names that parameters have in C and without backquotes.
+fn in_c(line: &str) -> String {
+    let renamed = |(i, piece): (usize, &str)| {
+        let known = RENAMED.iter().find(|(theirs, _)| i % 2 == 1 && *theirs == piece);
+        known.map_or(piece, |(_, ours)| ours).to_owned()
+    };
+    line.split('`').enumerate().map(renamed).collect()
 }
 
 fn words(panic: &(dyn Any + Send)) -> &str {
@@ -68,6 +80,22 @@ pub fn count(value: i64, name: &str, least: i64) -> Result<usize> {
 /// A number of units that is at least 0.
 pub fn units(value: i64, name: &str) -> Result<u64> {
     u64::try_from(value).map_err(|_| refuse(name, format!("{value} is negative"), "give at least 0"))
+}
+
+/// Refuses numbers that are not positive, or so large or small that their quotients leave double precision.
+pub fn amounts(values: &[f64], name: &str, what: &str) -> Result<()> {
+    match values.iter().position(|value| !(1e-100..=1e100).contains(value)) {
+        None => Ok(()),
+        Some(i) => {
+            let value = values[i];
+            let shown = match value.abs() {
+                0.0 | 1e-6..1e17 => value.to_string(),
+                _ => format!("{value:e}"),
+            };
+            let line = format!("{shown} of processor {i} is no {what}");
+            Err(refuse(name, line, "give positive numbers from 1e-100 to 1e100"))
+        }
+    }
 }
 
 /// Units as C has them. All counts of the library are at most 2^53.
@@ -221,5 +249,16 @@ mod tests {
         }
         assert!(count(-1, "processors", 0).is_err() && count(0, "processors", 1).is_err());
         assert!(units(-1, "units").is_err());
+    }
+
+    #[test]
+    fn messages_have_the_names_of_c() {
+        assert_eq!(guard(|| Err(Error::infeasible("4 are missing", "raise `max`, not `apportion`"))), 1);
+        assert_eq!(last(), "4 are missing (raise most, not apportion)");
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e308, 1e-308] {
+            let line = amounts(&[1.0, bad], "seconds", "time").unwrap_err().to_string();
+            assert!(line.starts_with("seconds: ") && line.contains("of processor 1 is no time"), "{line}");
+        }
+        assert!(amounts(&[1e-100, 1e100], "seconds", "time").is_ok());
     }
 }

@@ -4,7 +4,7 @@ use crate::boundary::{
     array, count, free, guard, hand_out, look, refuse, text, to_c, units, write, write_if_wanted,
 };
 use crate::models::Models;
-use crate::shares::check_processors;
+use crate::shares::{check_processors, checked_speeds};
 use apportion::model::{WorkUnit, platform_models};
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Shape};
@@ -14,6 +14,23 @@ use apportion::select::{check_has_times, forecast, rates};
 use apportion::simulate::CostModel;
 use std::ffi::{c_char, c_int};
 use std::path::Path;
+
+/// The methods of `apportion_layout_new`: those that need speeds only and leave the inner dimension whole.
+const METHODS: [&str; 13] = [
+    "columns",
+    "recursive",
+    "square-corner",
+    "rows",
+    "grid",
+    "cartesian",
+    "nagamochi-abe",
+    "straight-line",
+    "square-rectangle",
+    "block-rectangle",
+    "hybrid",
+    "square-edge",
+    "square-middle",
+];
 
 /// See `apportion.h`.
 ///
@@ -33,17 +50,12 @@ pub unsafe extern "C" fn apportion_layout_new(
         let p = count(processors, "processors", 1)?;
         // SAFETY: the caller's promises.
         let (name, speeds) = unsafe { (text(method, "method")?, array(speeds, p, "speeds")?) };
-        let method: Method = name.parse().map_err(|what: String| refuse("method", what, "see the header"))?;
+        let Some(method) = METHODS.contains(&name).then(|| name.parse::<Method>().ok()).flatten() else {
+            let what = format!("unknown method \"{name}\"");
+            return Err(refuse("method", what, &format!("give one of {}", METHODS.join(", "))));
+        };
         let shape = Shape::new(units(m, "m")?, units(k, "k")?, units(n, "n")?, "layout")?;
-        let bad = speeds.iter().position(|s| !(s.is_finite() && *s >= 0.0));
-        if let Some(i) = bad {
-            let what = format!("{} of processor {i} is no speed", speeds[i]);
-            return Err(refuse("speeds", what, "give numbers of at least 0"));
-        }
-        if speeds.iter().all(|s| *s == 0.0) {
-            return Err(refuse("speeds", "all are 0", "give a processor a positive speed"));
-        }
-        let found = method.layout(shape, speeds, &MethodOptions::default())?;
+        let found = method.layout(shape, checked_speeds(speeds)?, &MethodOptions::default())?;
         found.refuse_boxes("the C library")?;
         // SAFETY: the caller's promise.
         unsafe { hand_out(layout, found, "layout") }

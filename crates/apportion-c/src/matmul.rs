@@ -8,9 +8,9 @@ use apportion::model::Model;
 use apportion::plan::{Layout, Part, Plan, Shape};
 use apportion::platform::Platform;
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
-use apportion::run::Session;
+use apportion::run::{Fact, Session};
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
-use apportion::{Error, Rank, Rect, Result, Span};
+use apportion::{Rank, Rect, Result, Span};
 use std::ffi::c_int;
 
 /// Columns of A and rows of B that travel at once.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn apportion_matmul(
         })();
         // One process's wrong argument stops all.
         let (layout, a, b) = world.all_ok(prepared)?;
-        agree(world, m, &layout)?;
+        compare(world, &layout)?;
         let names: Vec<String> = (0..p).map(|i| format!("process {i}")).collect();
         let platform = Platform::from_names(&names);
         let plan = Plan::of_layout("rows", names, layout, 1.0);
@@ -118,18 +118,10 @@ unsafe fn blocks(rects: &[Rect], elements: *const f64, name: &str) -> Result<Loc
     rects.iter().map(of_one).collect()
 }
 
-/// Checks that all processes gave the same sizes and cut.
-fn agree(world: &apportion::run::World, m: i64, layout: &Layout) -> Result<()> {
-    let shape = layout.shape();
-    let ends = layout.parts().iter().map(|part| part.rows.end);
-    let mine: Vec<u64> = [m as u64, shape.k, shape.n].into_iter().chain(ends).collect();
-    let lengths = world.all_gather(&mine.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
-    match lengths.windows(2).all(|w| w[0] == w[1]) {
-        true => Ok(()),
-        false => Err(Error::input(
-            "matmul",
-            "the processes gave different sizes or offsets",
-            "give the same on all processes",
-        )),
-    }
+/// Compares the sizes and the cut that the processes gave.
+fn compare(world: &apportion::run::World, layout: &Layout) -> Result<()> {
+    let Shape { m, k, n } = layout.shape();
+    let ends: Vec<u64> = layout.parts().iter().map(|part| part.rows.end).collect();
+    let words = vec![format!("m={m}"), format!("k={k}"), format!("n={n}"), format!("ends={ends:?}")];
+    world.compare(&[Fact::Words { name: "matmul".into(), words }]).map(drop)
 }

@@ -1,6 +1,8 @@
 //! Shares of independent units.
 
-use crate::boundary::{array, count, guard, look, optional, refuse, to_c, units, write, write_if_wanted};
+use crate::boundary::{
+    amounts, array, count, guard, look, optional, refuse, to_c, units, write, write_if_wanted,
+};
 use crate::models::Models;
 use apportion::model::Model;
 use apportion::plan::shares::{fpm, least_time};
@@ -36,15 +38,60 @@ pub unsafe extern "C" fn apportion_shares_from_times(
         let total = checked_total(total)?;
         // SAFETY: the caller's promises.
         let (work, seconds) = unsafe { (optional(work, p, "work")?, array(seconds, p, "seconds")?) };
-        let of_one = |i: usize| {
-            let done = work.map_or(1.0, |work| work[i]);
-            Model::ratio(format!("processor {i}"), done / seconds[i])
-        };
-        let models = (0..p).map(of_one).collect::<Result<Vec<Model>>>()?;
-        let found = fpm(&models, total)?;
+        amounts(seconds, "seconds", "time")?;
+        if let Some(work) = work {
+            amounts(work, "work", "amount of work")?;
+        }
+        let speeds: Vec<f64> = (0..p).map(|i| work.map_or(1.0, |work| work[i]) / seconds[i]).collect();
+        amounts(&speeds, "work / seconds", "speed")?;
+        let found = divide_by(&speeds, total)?;
         // SAFETY: the caller's promise.
         unsafe { write(shares, &to_c(&found), "shares") }
     })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_shares_from_speeds(
+    total: i64,
+    processors: i64,
+    speeds: *const f64,
+    shares: *mut i64,
+) -> c_int {
+    guard(|| {
+        let p = count(processors, "processors", 1)?;
+        let total = checked_total(total)?;
+        // SAFETY: the caller's promise.
+        let speeds = checked_speeds(unsafe { array(speeds, p, "speeds") }?)?;
+        // A processor without speed has no share.
+        let working: Vec<usize> = (0..p).filter(|&i| speeds[i] > 0.0).collect();
+        let divided = divide_by(&working.iter().map(|&i| speeds[i]).collect::<Vec<f64>>(), total)?;
+        let mut found = vec![0; p];
+        for (i, share) in working.into_iter().zip(divided) {
+            found[i] = share;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { write(shares, &to_c(&found), "shares") }
+    })
+}
+
+/// Speeds that are 0 or in range, one of them not 0.
+pub fn checked_speeds(speeds: &[f64]) -> Result<&[f64]> {
+    let working: Vec<f64> = speeds.iter().map(|&speed| if speed == 0.0 { 1.0 } else { speed }).collect();
+    amounts(&working, "speeds", "speed")?;
+    if speeds.iter().all(|speed| *speed == 0.0) {
+        return Err(refuse("speeds", "all are 0", "give a processor a positive speed"));
+    }
+    Ok(speeds)
+}
+
+/// Shares in proportion to positive speeds.
+fn divide_by(speeds: &[f64], total: u64) -> Result<Vec<u64>> {
+    let model = |(i, &speed): (usize, &f64)| Model::ratio(format!("processor {i}"), speed);
+    fpm(&speeds.iter().enumerate().map(model).collect::<Result<Vec<Model>>>()?, total)
 }
 
 /// See `apportion.h`.

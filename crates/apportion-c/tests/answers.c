@@ -32,6 +32,21 @@ static void shares(void)
     RIGHT(apportion_shares_from_times(100, 2, NULL, seconds, NULL) == APPORTION_INVALID && says("shares"));
     RIGHT(apportion_shares_from_times(100, INT64_MAX, NULL, seconds, found) == APPORTION_INVALID);
     RIGHT(found[0] == 90 && found[1] == 10);
+    zero[0] = NAN;
+    RIGHT(apportion_shares_from_times(100, 2, NULL, zero, found) == APPORTION_INVALID && says("seconds: NaN"));
+    zero[0] = 1e308;
+    RIGHT(apportion_shares_from_times(100, 2, NULL, zero, found) == APPORTION_INVALID && says("of processor 0"));
+    RIGHT(apportion_shares_from_times(100, 2, zero, seconds, found) == APPORTION_INVALID && says("work: "));
+
+    double speeds[3] = {9, 0, 1}, none[2] = {0, 0}, large[2] = {1e308, 1e308};
+    int64_t three[3];
+    RIGHT(apportion_shares_from_speeds(1000, 3, speeds, three) == APPORTION_OK);
+    RIGHT(three[0] == 900 && three[1] == 0 && three[2] == 100);
+    RIGHT(apportion_shares_from_speeds(1000, 2, none, found) == APPORTION_INVALID && says("speeds: all are 0"));
+    RIGHT(apportion_shares_from_speeds(1000, 2, large, found) == APPORTION_INVALID && says("1e308 of processor 0"));
+    large[0] = 1e100;
+    large[1] = 1e-100;
+    RIGHT(apportion_shares_from_speeds(1000, 2, large, found) == APPORTION_OK && found[0] == 1000);
 }
 
 static void models(void)
@@ -73,6 +88,8 @@ static void balancer(void)
     RIGHT(apportion_balancer_set(one, "tolerance", 0.02) == APPORTION_OK);
     RIGHT(apportion_balancer_set(one, "speed", 1) == APPORTION_INVALID && says("hysteresis"));
     RIGHT(apportion_balancer_set(one, "warm_up", 0.5) == APPORTION_INVALID);
+    RIGHT(apportion_balancer_set(one, "rounds", 1e9) == APPORTION_OK);
+    RIGHT(apportion_balancer_set(one, "cost_rounds", 1e9) == APPORTION_OK);
     RIGHT(apportion_balancer_set(one, "cost_per_unit", -1) == APPORTION_INVALID);
     RIGHT(apportion_balancer_shares(one, 3, found, offsets) == APPORTION_OK);
     RIGHT(found[0] == 200 && offsets[0] == 0 && offsets[1] == 200 && offsets[3] == 600);
@@ -90,7 +107,8 @@ static void balancer(void)
     RIGHT(apportion_balancer_save(one, length, state, &length) == APPORTION_OK);
     RIGHT((int64_t)strlen(state) == length - 1);
     RIGHT(apportion_balancer_load(state, &two) == APPORTION_OK);
-    RIGHT(apportion_balancer_load("{}", &two) == APPORTION_INVALID && says("state"));
+    RIGHT(apportion_balancer_load("{}", &two) == APPORTION_INVALID && says("state: "));
+    RIGHT(says("apportion_balancer_save") && !says("to_json"));
     free(state);
     seconds[0] = seconds[1] = seconds[2] = 1.0;
     RIGHT(apportion_balancer_observe(two, 3, seconds, NULL, NULL, &reason) == APPORTION_OK);
@@ -141,6 +159,11 @@ static void layouts(void)
     RIGHT(apportion_forecast(one, "none.toml", NULL, 2, &total, NULL, NULL) == APPORTION_INVALID);
     apportion_layout_free(one);
     RIGHT(apportion_layout_new("circle", 100, 100, 100, 2, speeds, &one) == APPORTION_INVALID && says("circle"));
+    /* The header's methods, not those of the command, which has auto and inner too. */
+    RIGHT(apportion_layout_new("auto", 9, 9, 9, 2, speeds, &one) == APPORTION_INVALID && says("\"auto\" (give one of"));
+    RIGHT(!says("auto,") && !says("inner"));
+    double large[3] = {1e308, 1e308, 1e308};
+    RIGHT(apportion_layout_new("columns", 10, 10, 10, 3, large, &one) == APPORTION_INVALID && says("1e308"));
     RIGHT(apportion_layout_new("rows", 0, 100, 100, 2, speeds, &one) == APPORTION_INVALID && says("zero"));
     RIGHT(apportion_layout_new("rows", 10, 10, 10, 2, none, &one) == APPORTION_INVALID && says("speeds"));
     RIGHT(apportion_layout_new("straight-line", 9, 9, 9, 1, speeds, &one) != APPORTION_INVALID);
@@ -150,7 +173,7 @@ static void layouts(void)
 int main(void)
 {
     int64_t offsets[3] = {0, 30, 100}, inner[3], falling[3] = {0, 70, 30};
-    RIGHT(strcmp(apportion_version(), "") > 0 && strcmp(apportion_last_error(), "") == 0);
+    RIGHT(strcmp(apportion_version(), APPORTION_VERSION) == 0 && strcmp(apportion_last_error(), "") == 0);
     shares();
     models();
     balancer();

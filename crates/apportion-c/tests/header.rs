@@ -162,6 +162,17 @@ fn the_fortran_module_declares_the_same() {
     assert_eq!(found, header.keys().cloned().collect::<Vec<_>>());
 }
 
+/// The header has the version of the package.
+#[test]
+fn the_version_of_the_header_is_that_of_the_library() {
+    let header = read("include/apportion.h");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(header.contains(&format!("#define APPORTION_VERSION \"{version}\"\n")));
+    for (part, number) in ["MAJOR", "MINOR", "PATCH"].iter().zip(version.split('.')) {
+        assert!(header.contains(&format!("#define APPORTION_VERSION_{part} {number}\n")), "{part}");
+    }
+}
+
 /// The numbers of the header are those of the module and of the code.
 #[test]
 fn constants_agree() {
@@ -176,5 +187,5 @@ fn constants_agree() {
             count += 1;
         }
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 14);
 }

@@ -145,6 +145,14 @@ fn c_gets_answers_codes_and_messages() {
     .unwrap();
     let out = Command::new(&built).current_dir(directory.path()).output().unwrap();
     assert_eq!(succeeded(&out), "all answers are right\n");
+    // Users test their programs with it: it must find nothing in the library.
+    let Some(valgrind) = program(&["valgrind"]) else {
+        skip(Need::Valgrind, "valgrind is not installed (Debian package valgrind)");
+        return;
+    };
+    let mut command = Command::new(valgrind);
+    command.args(["--quiet", "--error-exitcode=9"]).arg(&built).current_dir(directory.path());
+    assert_eq!(succeeded(&command.output().unwrap()), "all answers are right\n");
 }
 
 /// The static library needs no shared one.

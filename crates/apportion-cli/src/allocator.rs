@@ -14,6 +14,7 @@ use apportion::output::abandon_now;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::Write as _;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -86,6 +87,14 @@ thread_local! {
     static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
+/// This process in a job of several, as `rank 1 (beta)`.
+static RANK: OnceLock<String> = OnceLock::new();
+
+/// From now on the last words of this process begin with its rank.
+pub fn name_rank(name: String) {
+    let _ = RANK.set(name);
+}
+
 /// True if a thread ends the process.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -126,11 +135,12 @@ fn ended(why: std::fmt::Arguments<'_>) -> ! {
     abandon_programs();
     let written = if again { 0 } else { abandon_now() };
     // Each line fits.
-    let mut line = [0_u8; 256];
+    let mut line = [0_u8; 512];
     let mut rest = &mut line[..];
     let kept = if written > 0 { "; the files were written" } else { "" };
-    let _ = writeln!(rest, "apportion: {why}{kept})");
-    let length = 256 - rest.len();
+    let (rank, colon) = RANK.get().map_or(("", ""), |name| (name, ": "));
+    let _ = writeln!(rest, "apportion: {rank}{colon}{why}{kept})");
+    let length = 512 - rest.len();
     leave(&line[..length])
 }
 

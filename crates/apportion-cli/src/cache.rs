@@ -1,5 +1,5 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
-//! functions, and which kernel is the fastest.
+//! functions, and which kernel is the fastest; and one per set of hosts: the network between them.
 
 use apportion::files::read_own_text;
 use apportion::kernels::Instructions;
@@ -23,11 +23,22 @@ pub fn race_path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBu
     file("fastest", platform, kernel, block)
 }
 
-fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
+/// The file of the network between these hosts.
+pub fn network_path(hosts: &str) -> Option<PathBuf> {
+    let key = format!("{} {hosts}", env!("CARGO_PKG_VERSION"));
+    Some(directory()?.join(format!("network-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))))
+}
+
+/// The directory of all these files.
+fn directory() -> Option<PathBuf> {
     let directory = match std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from) {
         Some(path) if path.is_absolute() => path,
         _ => PathBuf::from(std::env::var_os("HOME").filter(|home| !home.is_empty())?).join(".cache"),
     };
+    Some(directory.join("apportion"))
+}
+
+fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
     let machine = discover();
     let mut key = format!(
         "{} {} cores={} {kernel} block={block}",
@@ -43,11 +54,8 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
     for p in &platform.processors {
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
     }
-    Some(
-        directory
-            .join("apportion")
-            .join(format!("{what}-{kernel}-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))),
-    )
+    let hash = XxHash64::oneshot(0, key.as_bytes());
+    Some(directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))
 }
 
 /// What the cache knows.
@@ -60,13 +68,12 @@ pub enum Remembered {
     Nothing,
 }
 
-/// The remembered speeds of these processors.
+/// The remembered speeds of these processors; what other programs leave to them is not remembered.
 pub fn load(path: &Path, platform: &Platform) -> Remembered {
     let parsed = || {
-        let text = read_own_text(path).ok()?;
-        let value: Value = serde_json::from_str(&text).ok()?;
+        let value: Value = serde_json::from_str(&text(path)?).ok()?;
         let speeds = parsed(&value)?;
-        (speeds.models.names() == platform.names()).then_some((value, speeds))
+        (speeds.models.names() == platform.names() && plausible(&speeds, platform)).then_some((value, speeds))
     };
     let Some((value, speeds)) = parsed() else { return Remembered::Nothing };
     let (then, now) = (&value["conditions"], about(platform));
@@ -80,6 +87,28 @@ pub fn load(path: &Path, platform: &Platform) -> Remembered {
         }
     }
     Remembered::Speeds(speeds)
+}
+
+/// The text of a file of the program's own; `None` if it cannot be one.
+pub fn text(path: &Path) -> Option<String> {
+    read_own_text(path).ok()
+}
+
+/// Operations per second that no core reaches: a file with more was not measured.
+const MOST_OPERATIONS: f64 = 1e14;
+/// Operations per second that every core reaches.
+const LEAST_OPERATIONS: f64 = 1e4;
+
+/// Whether processors could have these speeds; otherwise they are measured again.
+fn plausible(speeds: &QuickSpeeds, platform: &Platform) -> bool {
+    let block = speeds.models.block().unwrap_or(1) as f64;
+    speeds.models.models.iter().zip(&platform.processors).all(|(model, processor)| {
+        let cores = processor.cores.len().max(1) as f64;
+        model.points().iter().all(|point| {
+            let operations = 2.0 * block * point.speed() * processor.slowdown / cores;
+            (LEAST_OPERATIONS..MOST_OPERATIONS).contains(&operations)
+        })
+    })
 }
 
 /// The conditions under which the platform's processors are measured now.
@@ -100,18 +129,12 @@ fn parsed(value: &Value) -> Option<QuickSpeeds> {
             .ok()
             .filter(|all: &Vec<_>| all.len() == models.models.len())
     };
-    let shares = numbers("shares")?.into_iter().map(|share| match share[..] {
-        [mean, least, most] if 0.0 < least && least <= mean && mean <= most && most <= 1.0 => {
-            Some(CpuShare { mean, least, most })
-        }
-        _ => None,
-    });
     let spread = numbers("spread")?.into_iter().map(|spread| match spread[..] {
         [low, high] if 0.0 < low && low <= high && high.is_finite() => Some([low, high]),
         _ => None,
     });
     Some(QuickSpeeds {
-        shares: shares.collect::<Option<_>>()?,
+        shares: vec![CpuShare::WHOLE; models.models.len()],
         spread: spread.collect::<Option<_>>()?,
         windows: value["windows"].as_u64()? as usize,
         models,
@@ -121,9 +144,8 @@ fn parsed(value: &Value) -> Option<QuickSpeeds> {
 /// Saves the speeds and the present conditions; a cache that cannot be written is not an error.
 pub fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
     let models: Value = serde_json::from_str(&speeds.models.to_json()).expect("models are written as JSON");
-    let shares: Vec<[f64; 3]> = speeds.shares.iter().map(|s| [s.mean, s.least, s.most]).collect();
     let value = json!({"format": "apportion-speeds", "version": 1, "conditions": about(platform),
-        "shares": shares, "spread": speeds.spread, "windows": speeds.windows, "models": models});
+        "spread": speeds.spread, "windows": speeds.windows, "models": models});
     store_text(path, &format!("{value:#}\n"));
 }
 

@@ -253,9 +253,13 @@ pub fn say(error: &Error) {
 /// for busy machines.
 pub const LATER_RANKS: Duration = Duration::from_secs(3);
 
-/// The same with the rank, in a job of several.
+/// The same with the rank and its host, in a job of several.
 pub fn say_of(rank: usize, error: &Error) {
-    say_text(&format!("apportion: rank {rank}: {}", crate::flags::told(error)));
+    let (text, name) = (crate::flags::told(error), format!("rank {rank} ({})", apportion::run::host_name()));
+    match text.contains(&name) {
+        true => say_text(&format!("apportion: {text}")),
+        false => say_text(&format!("apportion: {name}: {text}")),
+    }
 }
 
 /// The place of the latest panic.

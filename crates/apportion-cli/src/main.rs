@@ -10,6 +10,8 @@ mod cli;
 mod commands;
 mod console;
 mod flags;
+mod hints;
+mod launch;
 mod output;
 mod prepare;
 mod signals;
@@ -18,7 +20,7 @@ use apportion::error::Error;
 use apportion::kernels::Instructions;
 use apportion::run::MpiLaunch;
 use clap::FromArgMatches;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use cli::{Arguments, Command};
 use console::Console;
 use std::process::ExitCode;
@@ -40,12 +42,15 @@ fn main() -> ExitCode {
     })
 }
 
-/// The parsed arguments, and whether an output goes to stdout; an error if their files cannot be together.
+/// The parsed arguments, and whether an output goes to stdout; an error if their files cannot be together, or
+/// if each of several tasks would write them.
 fn parse() -> Result<(Arguments, Result<bool, Error>), clap::Error> {
     let mut grammar = args::headings::command();
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
-    let files = output::apart::check(&grammar, &matches, &arguments.command);
+    let files = launch::check(&matches)
+        .and_then(|()| output::apart::check_formats(&matches))
+        .and_then(|()| output::apart::check(&grammar, &matches, &arguments.command));
     Ok((arguments, files))
 }
 
@@ -58,6 +63,7 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
     | Command::Arrange(_)
     | Command::Simulate(_)
     | Command::Study(_) = &arguments.command
+        && files.is_ok()
     {
         console::end_at_once();
     }
@@ -117,19 +123,6 @@ fn report(error: &Error) {
     }
 }
 
-/// What to do about bad usage. A user's program is often written without the words that announce it.
-fn remedy(error: &clap::Error) -> &'static str {
-    let command = |name: &str| std::env::args().skip(1).any(|word| word == name);
-    match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(word)))
-            if !word.starts_with('-') && ["measure", "balance", "run"].into_iter().any(command) =>
-        {
-            "name your program by --command './work {share}', or as the last words after --; see --help"
-        }
-        _ => "see --help",
-    }
-}
-
 /// Prints help and version to stdout; bad usage is one line on stderr and exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
@@ -151,9 +144,14 @@ fn usage(error: &clap::Error) -> ExitCode {
             let text = error.to_string();
             let what = text.split("\n\nUsage:").next().unwrap_or(&text);
             let what = what.split("\n\nFor more").next().unwrap_or(what);
+            let words: Vec<String> = std::env::args_os().map(|w| w.to_string_lossy().into_owned()).collect();
+            let hint = hints::remedy(error, &words);
+            // clap's own tip is a word that looks alike.
+            let what = if hint.is_some() { what.split("\n\n").next().unwrap_or(what) } else { what };
             let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
             let line = shortened(line.strip_prefix("error: ").unwrap_or(&line));
-            let error = Error::input("usage", line, remedy(error));
+            let error =
+                Error::input("usage", line, hint.map_or("see --help".into(), |hint| hint + "; see --help"));
             report(&error);
             ExitCode::from(console::exit_code(&error))
         }

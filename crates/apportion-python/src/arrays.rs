@@ -70,6 +70,8 @@ impl Kind {
 pub struct Operand {
     view: Box<ffi::Py_buffer>,
     name: &'static str,
+    /// True for arrays with a method `reshape`.
+    reshapes: bool,
     pub kind: Kind,
     pub rows: usize,
     pub cols: usize,
@@ -100,7 +102,8 @@ impl Operand {
             )));
         }
         // From here on, `view` is released when it is dropped.
-        let mut operand = Self { view, name, kind: Kind::U8, rows: 0, cols: 0 };
+        let reshapes = object.hasattr("reshape")?;
+        let mut operand = Self { view, name, reshapes, kind: Kind::U8, rows: 0, cols: 0 };
         operand.inspect()?;
         Ok(operand)
     }
@@ -127,18 +130,18 @@ impl Operand {
                     self.view.ndim,
                     if self.view.ndim == 1 { "" } else { "s" }
                 ),
-                "pass a matrix; memoryview(x).cast('B').cast('d', [m, n]) makes one of an array.array",
+                match (self.reshapes, self.view.ndim) {
+                    (true, 1) => "pass a matrix: x.reshape(1, -1) is a row, x.reshape(-1, 1) a column",
+                    (true, _) => "pass a matrix, such as one of x.reshape(m, n)",
+                    _ => {
+                        "pass a matrix; memoryview(x).cast('B').cast('d', [m, n]) makes one of an array.array"
+                    }
+                },
             );
         }
         // SAFETY: a view with two dimensions that was asked for its strides has two sizes.
         let sizes = unsafe { std::slice::from_raw_parts(self.view.shape, 2) };
         let [rows, cols] = [sizes[0], sizes[1]].map(|n| usize::try_from(n).unwrap_or(0));
-        if rows == 0 || cols == 0 {
-            return refused(
-                format!("is {rows} x {cols}: it has no elements"),
-                "pass at least one row and column",
-            );
-        }
         (self.kind, self.rows, self.cols) = (kind, rows, cols);
         Ok(())
     }
@@ -164,6 +167,9 @@ impl Operand {
         assert_eq!(size_of::<T>(), self.kind.format().1, "elements of another type");
         // SAFETY: as in `inspect`.
         let strides = unsafe { std::slice::from_raw_parts(self.view.strides, 2) };
+        if self.rows == 0 || self.cols == 0 {
+            return Ok(Cow::Owned(Vec::new()));
+        }
         let (start, size) = (self.view.buf.cast::<u8>(), size_of::<T>() as isize);
         let consecutive = (strides[1] == size || self.cols == 1)
             && (strides[0] == size * self.cols as isize || self.rows == 1);
@@ -236,6 +242,18 @@ unsafe impl Send for Array {}
 unsafe impl Sync for Array {}
 
 impl Array {
+    /// A matrix without elements.
+    pub fn empty(kind: Kind, sizes: (usize, usize)) -> Self {
+        let elements = match kind {
+            Kind::F32 => Elements::F32(Vec::new()),
+            Kind::F64 => Elements::F64(Vec::new()),
+            Kind::I32 => Elements::I32(Vec::new()),
+            Kind::I64 => Elements::I64(Vec::new()),
+            Kind::Bool | Kind::U8 => Elements::Bytes(Vec::new()),
+        };
+        Self::new(elements, kind, sizes)
+    }
+
     fn new(mut elements: Elements, kind: Kind, (rows, cols): (usize, usize)) -> Self {
         let (start, count): (*mut c_void, usize) = match &mut elements {
             Elements::F32(x) => (x.as_mut_ptr().cast(), x.len()),

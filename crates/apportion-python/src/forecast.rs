@@ -4,6 +4,7 @@ use crate::errors::refuse;
 use crate::layouts::{Layout, Order};
 use crate::machine::{Machine, Sources, within};
 use crate::models::from_json;
+use crate::value::{Reduced, Value, of_state, reduce, to_state};
 use crate::wait::long;
 use apportion::model::{WorkUnit, only_ratios};
 use apportion::platform::Platform;
@@ -11,20 +12,45 @@ use apportion::report::{Timeline, timeline_svg};
 use apportion::schedule::{MatmulSchedule, ScheduleOptions};
 use apportion::select::{check_has_times, orders, preferred, rates};
 use apportion::simulate::{CostModel, simulate as simulated};
-use apportion::trace::Trace;
+use apportion::trace::{Lane, Trace};
 use apportion::units::show_seconds;
 use apportion::{Error, Result};
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// The forecast of a product.
-#[pyclass(frozen, module = "apportion")]
+#[pyclass(frozen, module = "apportion", eq, hash)]
 pub struct Forecast {
     trace: Trace,
     order: ScheduleOptions,
     names: Vec<String>,
     /// True if speeds are ratios: the times are of communication alone.
     alone: bool,
+}
+
+/// A forecast's state.
+#[derive(Serialize, Deserialize)]
+struct State {
+    lanes: Vec<Lane>,
+    order: ScheduleOptions,
+    names: Vec<String>,
+    alone: bool,
+}
+
+impl Value for Forecast {
+    const NAME: &'static str = "Forecast";
+
+    fn state(&self) -> String {
+        let Self { trace, order, names, alone } = self;
+        let (lanes, names) = (trace.lanes.clone(), names.clone());
+        to_state(&State { lanes, order: *order, names, alone: *alone })
+    }
+
+    fn restore(state: &str) -> Result<Self> {
+        let State { lanes, order, names, alone } = of_state(state)?;
+        Ok(Self { trace: Trace { lanes }, order, names, alone })
+    }
 }
 
 /// Forecasts the product of a layout; the flow of least time if none is asked for.
@@ -74,7 +100,8 @@ pub fn simulate(
 fn machine_of(layout: &Layout, sources: &Sources) -> Result<Machine> {
     let names = &layout.plan.processors;
     let described = sources.known(WorkUnit::MultiplyAdd)?;
-    let Some(machine) = described.or_else(|| layout.machine.clone()) else {
+    let known = layout.origin.as_ref().map(|origin| origin.machine.clone());
+    let Some(machine) = described.or(known) else {
         return Err(refuse("speeds", "no speeds are given", "pass speeds, models or platform"));
     };
     let known = machine.platform.names();
@@ -145,6 +172,10 @@ impl Forecast {
         let object = json!({"seconds": self.seconds(), "flow": self.flow(), "overlap": self.overlap(),
             "processors": each.collect::<Vec<_>>(), "communication_only": self.alone});
         from_json(py, &object.to_string())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduce(py, self)
     }
 
     fn _repr_svg_(&self) -> String {

@@ -4,11 +4,12 @@ use crate::errors::{exception, refuse};
 use crate::machine::{Machine, Sources, named, within};
 use crate::models::{from_json, write};
 use crate::shares::exported;
+use crate::value::{Reduced, Value, of_state, reduce, to_state};
 use crate::wait::long;
 use apportion::geometry::Rank;
 use apportion::model::WorkUnit;
 use apportion::plan::shapes::{Method, MethodOptions};
-use apportion::plan::{Plan, Shape, read_plan, volume_lower_bound};
+use apportion::plan::{Plan, Problem, Shape, read_plan, volume_lower_bound};
 use apportion::platform::{Platform, Topology};
 use apportion::schedule::ScheduleOptions;
 use apportion::select::{Choice, PlanOptions, Sizing, communication_of, plan_matmul};
@@ -16,6 +17,7 @@ use apportion::{Rect, Result, Span, report};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -61,14 +63,50 @@ impl Order {
 }
 
 /// A layout of a matrix product: the rectangles of C that each processor computes.
-#[pyclass(frozen, module = "apportion")]
+#[pyclass(frozen, module = "apportion", eq, hash)]
 pub struct Layout {
     pub plan: Plan,
-    /// The best order of steps, if it is known.
-    pub order: Option<ScheduleOptions>,
-    /// The processors for which it was made.
-    pub machine: Option<Machine>,
-    clusters: Vec<String>,
+    /// How it was made, unless it was read.
+    pub origin: Option<Origin>,
+}
+
+/// What a layout was made for.
+pub struct Origin {
+    /// The best order of steps.
+    pub order: ScheduleOptions,
+    /// The description of the processors, without files.
+    sources: Sources,
+    /// The processors.
+    pub machine: Machine,
+}
+
+/// A layout's state: its plan file, and how it was made.
+#[derive(Serialize, Deserialize)]
+struct State {
+    plan: String,
+    origin: Option<(ScheduleOptions, Sources)>,
+}
+
+impl Value for Layout {
+    const NAME: &'static str = "Layout";
+
+    fn state(&self) -> String {
+        let origin = self.origin.as_ref().map(|origin| (origin.order, origin.sources.clone()));
+        to_state(&State { plan: self.plan.to_json(), origin })
+    }
+
+    fn restore(state: &str) -> Result<Self> {
+        let State { plan, origin } = of_state(state)?;
+        let origin = origin.map(|(order, sources)| {
+            let machine = sources.machine(WorkUnit::MultiplyAdd)?;
+            Ok(Origin { order, sources, machine })
+        });
+        Ok(Self { plan: Plan::parse(&plan, "state")?, origin: origin.transpose()? })
+    }
+
+    fn identity(&self) -> String {
+        self.plan.to_json()
+    }
 }
 
 /// Lays out C = A B for processors of given speeds.
@@ -82,11 +120,11 @@ pub fn layout(
 ) -> PyResult<Layout> {
     long(py, |_| {
         let shape = shape_of(&shape)?;
+        let sources = sources.without_files()?;
         let machine = sources.machine(WorkUnit::MultiplyAdd)?;
         let options = order.options(&machine.platform, within("element", element, 1, 1 << 10)?)?;
         let best = best(shape, &machine, &options)?;
-        let clusters = machine.platform.processors.iter().map(|p| p.cluster.clone()).collect();
-        Ok(Layout { plan: best.plan, order: Some(best.order), machine: Some(machine), clusters })
+        Ok(Layout { plan: best.plan, origin: Some(Origin { order: best.order, sources, machine }) })
     })
 }
 
@@ -165,8 +203,11 @@ impl Layout {
     #[staticmethod]
     fn read(path: PathBuf) -> PyResult<Self> {
         let plan = read_plan(&path).map_err(exception)?;
+        if let Problem::Units { .. } = plan.problem() {
+            return Err(exception(refuse("plan", "is one of units", "read it with Shares.read")));
+        }
         plan.layout().map_err(exception)?;
-        Ok(Self { plan, order: None, machine: None, clusters: Vec::new() })
+        Ok(Self { plan, origin: None })
     }
 
     /// Rows of C, inner dimension, columns of C.
@@ -245,7 +286,13 @@ impl Layout {
     }
 
     fn _repr_svg_(&self) -> String {
-        report::plan_svg(&self.plan, &self.clusters)
+        let processors = self.origin.iter().flat_map(|origin| &origin.machine.platform.processors);
+        let clusters: Vec<String> = processors.map(|processor| processor.cluster.clone()).collect();
+        report::plan_svg(&self.plan, &clusters)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduce(py, self)
     }
 
     fn __len__(&self) -> usize {

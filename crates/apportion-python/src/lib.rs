@@ -16,6 +16,7 @@ mod report;
 mod settle;
 mod shares;
 mod sweeps;
+mod value;
 mod wait;
 
 use pyo3::prelude::*;
@@ -43,6 +44,8 @@ mod _native {
     use super::shares::{Shares, shares};
     #[pymodule_export]
     use super::sweeps::{Sweep, sweep};
+    #[pymodule_export]
+    use super::value::restore;
     #[pymodule_export]
     use super::wait::fail;
 

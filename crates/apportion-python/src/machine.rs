@@ -5,10 +5,12 @@ use apportion::model::{Model, Models, Point, WorkUnit, platform_models, read_mod
 use apportion::platform::{Network, Platform, Speed, parse_platform, read_platform};
 use apportion::{Error, Result};
 use pyo3::FromPyObject;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A number, or text with a unit.
-#[derive(FromPyObject, Clone)]
+#[derive(FromPyObject, Clone, Serialize, Deserialize)]
 pub enum Amount {
     Number(f64),
     Text(String),
@@ -25,7 +27,7 @@ impl Amount {
 }
 
 /// A file of the library's formats: its path, or its text.
-#[derive(FromPyObject, Clone)]
+#[derive(FromPyObject, Clone, Serialize, Deserialize)]
 #[pyo3(from_item_all)]
 pub struct Document {
     path: Option<PathBuf>,
@@ -33,7 +35,7 @@ pub struct Document {
 }
 
 /// The arguments that describe processors and their network, as the Python half passes them.
-#[derive(FromPyObject, Clone)]
+#[derive(FromPyObject, Clone, Serialize, Deserialize)]
 #[pyo3(from_item_all)]
 pub struct Sources {
     speeds: Option<Vec<Amount>>,
@@ -56,6 +58,46 @@ pub struct Machine {
 }
 
 impl Sources {
+    /// The arguments as words, and the files that they name, to be compared between processes.
+    pub fn facts(&self) -> (Vec<String>, Vec<PathBuf>) {
+        let mut words = Vec::new();
+        if let Some(speeds) = &self.speeds {
+            let all: Vec<String> = speeds.iter().map(Amount::to_toml).collect();
+            words.push(format!("speeds=[{}]", all.join(", ")));
+        }
+        if let Some(seconds) = &self.seconds {
+            words.push(format!("seconds={seconds:?}"));
+        }
+        if let Some(processors) = &self.processors {
+            words.push(format!("processors={processors:?}"));
+        }
+        for (name, amount) in [("latency", &self.latency), ("bandwidth", &self.bandwidth)] {
+            words.extend(amount.as_ref().map(|amount| format!("{name}={}", amount.to_toml())));
+        }
+        let mut files = Vec::new();
+        for (name, document) in [("models", &self.models), ("platform", &self.platform)] {
+            let Some(Document { path, text }) = document else { continue };
+            files.extend(path.clone());
+            words.extend(path.as_ref().map(|path| format!("{name}={:?}", path.display().to_string())));
+            words.extend(text.as_ref().map(|text| format!("{name}={text:?}")));
+        }
+        (words, files)
+    }
+
+    /// The same arguments with the contents of their files.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn without_files(mut self) -> Result<Self> {
+        if let Some(Document { path: Some(path), .. }) = &self.models {
+            self.models = Some(Document { text: Some(read_models(path)?.to_json()), path: None });
+        }
+        if let Some(Document { path: Some(path), .. }) = &self.platform {
+            self.platform = Some(Document { text: Some(read_platform(path)?.to_toml()), path: None });
+        }
+        Ok(self)
+    }
+
     /// The machine that the arguments describe.
     ///
     /// # Errors
@@ -128,7 +170,7 @@ impl Sources {
         let platform = match platform {
             Some(platform) if self.processors.is_some() => select(&platform, &names)?,
             Some(platform) => platform,
-            None => Platform::from_names(&names),
+            None => platform_of(&names)?,
         };
         let block = models.block().unwrap_or(1);
         Ok(Machine { models: models.in_order(&platform.names())?, block, platform })
@@ -173,7 +215,7 @@ impl Sources {
         let platform = match (platform, &self.processors) {
             (Some(platform), None) => platform,
             (Some(platform), Some(names)) => select(&platform, names)?,
-            (None, Some(names)) => Platform::from_names(names),
+            (None, Some(names)) => platform_of(names)?,
             (None, None) => Platform::from_names(&(0..count).map(|i| format!("p{i}")).collect::<Vec<_>>()),
         };
         match platform.len() {
@@ -226,8 +268,22 @@ pub fn named<T: std::str::FromStr<Err = String>>(place: &str, name: Option<&str>
     }
 }
 
+/// Processors of these names, which plans of theirs can have.
+fn platform_of(names: &[String]) -> Result<Platform> {
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
+        let what = format!("\"{twice}\" is listed twice");
+        return Err(refuse("processors", what, "give every processor a name of its own"));
+    }
+    // The parser of platform files refuses names that no file can have.
+    let entry = |name: &String| format!("[[processor]]\nname = {}\n", serde_json::Value::from(name.as_str()));
+    let platform = parse_platform(&names.iter().map(entry).collect::<String>(), "processors")?;
+    Ok(Platform { name: "names".into(), ..platform })
+}
+
 /// The processors of these names, in this order.
 fn select(platform: &Platform, names: &[String]) -> Result<Platform> {
+    platform_of(names)?;
     let known = platform.names();
     match names.iter().find(|name| !known.contains(name)) {
         None => Ok(platform.select(names)),

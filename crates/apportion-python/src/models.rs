@@ -1,7 +1,8 @@
 //! Speed functions of processors, and what this machine has.
 
 use crate::errors::{exception, refuse};
-use apportion::Error;
+use crate::value::{Reduced, Value, reduce};
+use apportion::Result;
 use apportion::model::{self as library, Interpolation, Model, Point, read_models};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -18,9 +19,21 @@ pub fn write(path: &Path, text: &str) -> PyResult<()> {
 }
 
 /// Speed functions of processors: the time of any size, by processor.
-#[pyclass(frozen, module = "apportion")]
+#[pyclass(frozen, module = "apportion", eq, hash)]
 pub struct Models {
     models: library::Models,
+}
+
+impl Value for Models {
+    const NAME: &'static str = "Models";
+
+    fn state(&self) -> String {
+        self.models.to_json()
+    }
+
+    fn restore(state: &str) -> Result<Self> {
+        library::Models::parse(state, "state").map(|models| Self { models })
+    }
 }
 
 /// A measured size: size, seconds, half-width of the confidence interval, repetitions, and the ends of the
@@ -55,7 +68,7 @@ impl Models {
             };
             Model::new(name, Interpolation::PiecewiseLinear, points.into_iter().map(point).collect(), None)
         };
-        let models = points.into_iter().map(model).collect::<Result<_, Error>>().map_err(exception)?;
+        let models = points.into_iter().map(model).collect::<Result<_>>().map_err(exception)?;
         let parameters = BTreeMap::new();
         Ok(Self { models: library::Models { kernel, unit, parameters, models } })
     }
@@ -95,6 +108,10 @@ impl Models {
     /// The text of the file.
     fn to_json(&self) -> String {
         self.models.to_json()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduce(py, self)
     }
 
     fn __len__(&self) -> usize {

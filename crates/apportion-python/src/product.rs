@@ -19,6 +19,7 @@ use apportion::run::{Session, World};
 use apportion::schedule::ScheduleOptions;
 use apportion::{Error, Rect, Result, Span};
 use pyo3::prelude::*;
+use std::borrow::Cow;
 
 /// What to compute, as the Python half passes it.
 #[derive(FromPyObject, Clone)]
@@ -33,7 +34,31 @@ pub struct Task {
     pub adaptive: bool,
     pub segments: u64,
     pub seed: u64,
+    /// Speeds that nothing describes are measured, once.
     pub measure: bool,
+    /// They are measured again.
+    pub remeasure: bool,
+    /// Of a closure: `auto`, `squaring` or `elimination`.
+    algorithm: String,
+}
+
+impl Task {
+    /// The arguments as words, to be compared between processes.
+    pub fn words(&self) -> Vec<String> {
+        let Self { what, semiring, exponent, alpha, beta, adaptive, segments, seed, measure } = self;
+        let number = |number: &Option<f64>| number.map_or_else(|| "None".into(), |number| number.to_string());
+        vec![
+            what.clone(),
+            format!("semiring={semiring:?}"),
+            format!("exponent={exponent}"),
+            format!("alpha={}", number(alpha)),
+            format!("beta={}", number(beta)),
+            format!("adaptive={adaptive}"),
+            format!("segments={segments}"),
+            format!("measure={measure}"),
+            format!("seed={seed}"),
+        ]
+    }
 }
 
 /// Everything that a run needs besides its operands.
@@ -44,9 +69,12 @@ pub struct Job {
     pub sources: Sources,
     pub order: Order,
     pub given: Option<(Plan, Option<ScheduleOptions>, Option<Machine>)>,
+    /// True if the inner dimension is 0: the operands then have a column and a row of the semiring's zero.
+    hollow: bool,
 }
 
-type Made = (Array, Option<Array>, Report);
+/// The result, the predecessors and the report; without elements nothing runs, and there is no report.
+type Made = (Array, Option<Array>, Option<Report>);
 
 /// Computes a product, a power, a closure, or a closure with predecessors.
 #[pyfunction]
@@ -63,6 +91,13 @@ pub fn product(
 ) -> PyResult<Made> {
     let (all, job, truth) = read(task, (a, b, c), sources, order, layout)?;
     let (all, semiring) = (&all[..], job.semiring);
+    let (rows, cols) =
+        (all[0].rows, all.iter().find(|operand| operand.name() == "B").unwrap_or(&all[0]).cols);
+    if rows == 0 || cols == 0 {
+        let kind = if all[0].kind.is_truth() { truth } else { all[0].kind };
+        let before = (job.task.what == "paths").then(|| Array::empty(Kind::I32, (rows, cols)));
+        return Ok((Array::empty(kind, (rows, cols)), before, None));
+    }
     match (all[0].kind, semiring) {
         (Kind::F64, Semiring::PlusTimes) => compute(py, Kernel::<f64>::plus_times(), all, &job, truth),
         (Kind::F32, Semiring::PlusTimes) => compute(py, Kernel::<f32>::plus_times(), all, &job, truth),
@@ -94,9 +129,13 @@ pub fn read(
     check_kinds(&all, semiring)?;
     let find = |name| all.iter().find(|operand| operand.name() == name);
     let shape = shape(&all[0], find("B"), find("C"))?;
-    let given = layout.map(|layout| (layout.plan.clone(), layout.order, layout.machine.clone()));
+    let given = layout.map(|layout| {
+        let origin = layout.origin.as_ref();
+        (layout.plan.clone(), origin.map(|o| o.order), origin.map(|o| o.machine.clone()))
+    });
     let truth = if all.iter().all(|operand| operand.kind == Kind::Bool) { Kind::Bool } else { Kind::U8 };
-    Ok((all, Job { task, semiring, shape, sources, order, given }, truth))
+    let hollow = find("B").is_some() && all[0].cols == 0;
+    Ok((all, Job { task, semiring, shape, sources, order, given, hollow }, truth))
 }
 
 /// A semiring takes certain elements, and all operands have the same.
@@ -128,7 +167,8 @@ fn shape(a: &Operand, b: Option<&Operand>, c: Option<&Operand>) -> PyResult<Shap
         if a.rows != a.cols {
             return Err(a.misfit(", not square", "pass a square matrix"));
         }
-        let n = a.rows as u64;
+        // An empty matrix is not computed.
+        let n = a.rows.max(1) as u64;
         return Shape::new(n, n, n, "A").map_err(exception);
     };
     if a.cols != b.rows {
@@ -139,7 +179,8 @@ fn shape(a: &Operand, b: Option<&Operand>, c: Option<&Operand>) -> PyResult<Shap
         let but = format!(", but the product is {} x {}", a.rows, b.cols);
         return Err(c.misfit(&but, "pass an initial C of the product's size"));
     }
-    Shape::new(a.rows as u64, a.cols as u64, b.cols as u64, "A and B").map_err(exception)
+    let [m, k, n] = [a.rows, a.cols, b.cols].map(|size| size.max(1) as u64);
+    Shape::new(m, k, n, "A and B").map_err(exception)
 }
 
 fn tropical<T: Lent + Tropical>(py: Python<'_>, all: &[Operand], job: &Job) -> PyResult<Made>
@@ -179,7 +220,13 @@ fn compute<T: Lent>(
     // The operands hold Python's views: they stay on this thread, and their elements go to the other.
     let elements: Vec<_> = all
         .iter()
-        .map(|operand| Ok((operand.name(), operand.elements::<T>()?, (operand.rows, operand.cols))))
+        .map(|operand| match job.hollow && operand.name() != "C" {
+            true => {
+                let sizes = (operand.rows.max(1), operand.cols.max(1));
+                Ok((operand.name(), Cow::Owned(vec![kernel.zero(); sizes.0 * sizes.1]), sizes))
+            }
+            false => Ok((operand.name(), operand.elements::<T>()?, (operand.rows, operand.cols))),
+        })
         .collect::<PyResult<_>>()?;
     let views: Vec<(&str, BlockViews<'_, T>)> =
         elements.iter().map(|(name, elements, sizes)| (*name, whole(&elements[..], *sizes))).collect();
@@ -220,7 +267,7 @@ fn compute<T: Lent>(
         };
         Ok((only(c), report, settled.ratios))
     })?;
-    Ok((T::lend(elements, sizes(job.shape), truth), None, named(report, truth, job, ratios)))
+    Ok((T::lend(elements, sizes(job.shape), truth), None, Some(named(report, truth, job, ratios))))
 }
 
 fn paths<T: Lent + Tropical>(py: Python<'_>, a: &Operand, job: &Job) -> PyResult<Made>
@@ -243,7 +290,7 @@ where
     })?;
     let lengths = T::lend(lengths, sizes(job.shape), Kind::U8);
     let predecessors = i32::lend(predecessors, sizes(job.shape), Kind::U8);
-    Ok((lengths, Some(predecessors), Report::new(report, ratios)))
+    Ok((lengths, Some(predecessors), Some(Report::new(report, ratios))))
 }
 
 /// The job of a closure with its method, and the work of it.
@@ -253,7 +300,15 @@ fn closing<'j, T: Element>(
     platform: &Platform,
     world: &World,
 ) -> Result<(MatmulJob<'j, T>, f64)> {
-    let method = ClosureMethod::of(&matmul, platform, world)?;
+    let method = match job.task.algorithm.as_str() {
+        "auto" => ClosureMethod::of(&matmul, platform, world)?,
+        "squaring" => ClosureMethod::Squaring,
+        "elimination" => ClosureMethod::Elimination,
+        other => {
+            let what = format!("unknown algorithm \"{other}\"");
+            return Err(refuse("algorithm", what, "use auto, squaring or elimination"));
+        }
+    };
     Ok((matmul.with_closure(Some(method)), method.work(job.shape.m)))
 }
 

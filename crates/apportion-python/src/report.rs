@@ -1,33 +1,72 @@
 //! What a run did.
 
 use crate::models::from_json;
+use crate::value::{Reduced, of_state, reduce, to_state};
+use apportion::Result;
 use apportion::product::RunReport;
 use apportion::report::{Timeline, timeline_svg};
+use apportion::trace::{Lane, Trace};
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The report of a run: forecast and measurement, by processor.
-#[pyclass(frozen, module = "apportion")]
+#[pyclass(frozen, module = "apportion", eq, hash)]
 pub struct Report {
-    report: RunReport,
-    /// True if only ratios of speeds were known: there is no forecast.
-    ratios: bool,
+    trace: Trace,
+    /// Shares of C, by rank.
+    counts: Vec<u64>,
+    processors: Vec<String>,
+    /// The object of `run.json`; without a forecast if only ratios of speeds were known.
+    object: Value,
+    text: String,
+}
+
+/// A report's state.
+#[derive(Serialize, Deserialize)]
+struct State {
+    lanes: Vec<Lane>,
+    counts: Vec<u64>,
+    processors: Vec<String>,
+    object: Value,
+    text: String,
+}
+
+impl crate::value::Value for Report {
+    const NAME: &'static str = "Report";
+
+    fn state(&self) -> String {
+        let Self { trace, counts, processors, object, text } = self;
+        to_state(&State {
+            lanes: trace.lanes.clone(),
+            counts: counts.clone(),
+            processors: processors.clone(),
+            object: object.clone(),
+            text: text.clone(),
+        })
+    }
+
+    fn restore(state: &str) -> Result<Self> {
+        let State { lanes, counts, processors, object, text } = of_state(state)?;
+        Ok(Self { trace: Trace { lanes }, counts, processors, object, text })
+    }
 }
 
 impl Report {
-    /// A report of a run whose speeds were ratios or not.
+    /// A report of a run. Where only ratios of speeds were known it has no forecast.
     pub fn new(report: RunReport, ratios: bool) -> Self {
-        Self { report, ratios }
-    }
-
-    fn value(&self) -> Value {
-        let mut value = self.report.to_value();
-        if self.ratios {
-            value["forecast_seconds"] = Value::Null;
-            value["ideal_seconds"] = Value::Null;
-            value["plan"].as_object_mut().map(|plan| plan.remove("forecast"));
+        let mut object = report.to_value();
+        let mut text = report.to_text();
+        if ratios {
+            object["forecast_seconds"] = Value::Null;
+            object["ideal_seconds"] = Value::Null;
+            object["plan"].as_object_mut().map(|plan| plan.remove("forecast"));
+            let known = |line: &&str| !(line.starts_with("forecast ") || line.starts_with("ideal "));
+            text = text.lines().filter(known).collect::<Vec<_>>().join("\n");
         }
-        value
+        let RunReport { trace, plan, .. } = report;
+        let text = text.trim_end_matches('\n').to_owned();
+        Self { trace, counts: plan.shares, processors: plan.processors, object, text }
     }
 }
 
@@ -36,75 +75,76 @@ impl Report {
     /// Seconds from the first step to the last.
     #[getter]
     fn seconds(&self) -> f64 {
-        self.report.seconds()
+        self.trace.seconds()
     }
 
     /// The forecast of these seconds; `None` if only ratios of speeds were known.
     #[getter]
     fn forecast_seconds(&self) -> Option<f64> {
-        (!self.ratios).then_some(self.report.forecast_seconds)
+        self.object["forecast_seconds"].as_f64()
     }
 
     /// Work divided by the sum of the speeds; `None` if only ratios of speeds were known.
     #[getter]
     fn ideal_seconds(&self) -> Option<f64> {
-        (!self.ratios).then_some(self.report.ideal_seconds)
+        self.object["ideal_seconds"].as_f64()
     }
 
     /// True if the result was checked; every result is.
     #[getter]
     fn verified(&self) -> bool {
-        self.report.error_probability.is_some()
+        self.object["verified"] == true
     }
 
     /// Elements of A and B that processors read from parts of others.
     #[getter]
     fn volume(&self) -> u64 {
-        self.report.volume()
+        self.object["volume"].as_u64().unwrap_or(0)
     }
 
     /// The number of matrix products.
     #[getter]
     fn products(&self) -> u64 {
-        self.report.products
+        self.object["products"].as_u64().unwrap_or(0)
     }
 
     /// The names of the processors, by rank.
     #[getter]
     fn processors(&self) -> Vec<String> {
-        self.report.plan.processors.clone()
+        self.processors.clone()
     }
 
     /// Elements of C of each processor, by rank.
     #[getter]
     fn counts(&self) -> Vec<u64> {
-        self.report.plan.shares.clone()
+        self.counts.clone()
     }
 
     /// Seconds that each processor computed, by rank.
     #[getter]
     fn compute(&self) -> Vec<f64> {
-        self.report.trace.compute()
+        self.trace.compute()
     }
 
     /// The fields of `run.json` as a dictionary.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        from_json(py, &self.value().to_string())
+        from_json(py, &self.object.to_string())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduce(py, self)
     }
 
     fn _repr_svg_(&self) -> String {
-        timeline_svg(&Timeline::new(&self.report.trace, &self.report.plan.processors))
+        timeline_svg(&Timeline::new(&self.trace, &self.processors))
     }
 
     fn __str__(&self) -> String {
-        let text = self.report.to_text();
-        let shown =
-            |line: &&str| !(self.ratios && (line.starts_with("forecast ") || line.starts_with("ideal ")));
-        text.lines().filter(shown).collect::<Vec<_>>().join("\n")
+        self.text.clone()
     }
 
     fn __repr__(&self) -> String {
-        let seconds = apportion::units::show_seconds(self.report.seconds());
-        format!("<Report of {seconds} on {} processors>", self.report.plan.processors.len())
+        let seconds = apportion::units::show_seconds(self.trace.seconds());
+        format!("<Report of {seconds} on {} processors>", self.processors.len())
     }
 }

@@ -7,7 +7,7 @@ use crate::product::Job;
 use apportion::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::{Effort, measure_quickly};
+use apportion::measure::{Effort, measure_host_network, measure_quickly};
 use apportion::model::{Model, Models, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::{Network, Platform, discover};
@@ -47,24 +47,14 @@ pub fn as_run(platform: &Platform) -> Platform {
 
 /// Makes the decisions that the caller left open.
 pub fn settle<T: Element>(kernel: Kernel<T>, job: &Job, world: &World, monitor: &Monitor) -> Result<Settled> {
-    let machine = match (job.sources.known(WorkUnit::MultiplyAdd)?, &job.given) {
-        (Some(machine), _) => machine,
-        (None, Some((.., Some(machine)))) => machine.clone(),
-        (None, given) => {
-            let platform = match (job.sources.platform()?, given) {
-                (Some(platform), _) => platform,
-                (None, Some((plan, ..))) => Platform::from_names(&plan.processors),
-                (None, None) if world.is_solo() => discover().platform(),
-                (None, None) => {
-                    Platform::from_names(&(0..world.size()).map(|i| format!("p{i}")).collect::<Vec<_>>())
-                }
-            };
-            fits(world, &platform)?;
-            undescribed(kernel, platform, job, (world, monitor))?
+    let mut machine = world.all_ok(machine(kernel, job, (world, monitor)))?;
+    let platform = match world.is_solo() {
+        true => as_run(&machine.platform),
+        false => {
+            with_host_network(&mut machine.platform, world)?;
+            machine.platform.clone()
         }
     };
-    fits(world, &machine.platform)?;
-    let platform = as_run(&machine.platform);
     let options = job.order.options(&platform, size_of::<T>() as u64)?;
     let ratios = only_ratios(&machine.models);
     let (plan, order) = match &job.given {
@@ -99,6 +89,32 @@ pub fn settle<T: Element>(kernel: Kernel<T>, job: &Job, world: &World, monitor: 
     Ok(Settled { machine, plan, order, ratios })
 }
 
+/// Processors and their speeds.
+fn machine<T: Element>(
+    kernel: Kernel<T>,
+    job: &Job,
+    (world, monitor): (&World, &Monitor),
+) -> Result<Machine> {
+    let machine = match (job.sources.known(WorkUnit::MultiplyAdd)?, &job.given) {
+        (Some(machine), _) => machine,
+        (None, Some((.., Some(machine)))) => machine.clone(),
+        (None, given) => {
+            let platform = match (job.sources.platform()?, given) {
+                (Some(platform), _) => platform,
+                (None, Some((plan, ..))) => Platform::from_names(&plan.processors),
+                (None, None) if world.is_solo() => discover().platform(),
+                (None, None) => {
+                    Platform::from_names(&(0..world.size()).map(|i| format!("p{i}")).collect::<Vec<_>>())
+                }
+            };
+            fits(world, &platform)?;
+            undescribed(kernel, platform, job, (world, monitor))?
+        }
+    };
+    fits(world, &machine.platform)?;
+    Ok(machine)
+}
+
 /// Each rank of a world runs one processor.
 fn fits(world: &World, platform: &Platform) -> Result<()> {
     if world.is_solo() || world.size() == platform.len() {
@@ -106,6 +122,21 @@ fn fits(world: &World, platform: &Platform) -> Result<()> {
     }
     let what = format!("has {} processes, but there are {} processors", world.size(), platform.len());
     Err(refuse("comm", what, "describe one processor for each process"))
+}
+
+/// Gives a platform the network between its hosts, measured once in the life of this process.
+fn with_host_network(platform: &mut Platform, world: &World) -> Result<()> {
+    static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut key = None;
+    measure_host_network(platform, world, |hosts| {
+        key = Some(hosts.to_owned());
+        known().get(hosts).cloned()
+    })?;
+    if let (Some(key), Some(found)) = (key, platform.network.hosts()) {
+        known().insert(key, found.to_value().to_string());
+    }
+    Ok(())
 }
 
 /// Speeds of processors of which nothing is known: equal ratios if their cores are of one kind, otherwise
@@ -119,7 +150,7 @@ fn undescribed<T: Element>(
     let pinned = platform.processors.iter().all(|p| p.cores.len() == 1);
     let clusters: Vec<&str> = platform.processors.iter().map(|p| p.cluster.as_str()).collect();
     let one_kind = pinned && clusters.iter().all(|cluster| *cluster == clusters[0]);
-    if (one_kind || !world.is_solo()) && !job.task.measure {
+    if (one_kind || !world.is_solo()) && !(job.task.measure || job.task.remeasure) {
         let models =
             platform.names().into_iter().map(|name| Model::ratio(name, 1.0)).collect::<Result<_>>()?;
         return Ok(Machine { platform, models, block: 1 });
@@ -130,7 +161,7 @@ fn undescribed<T: Element>(
     let key = format!("{} {block} {effort:?} {}", kernel.name(), platform.to_toml());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // Ranks measure together, or none does.
-    let found = known().get(&key).filter(|_| world.is_solo()).cloned();
+    let found = known().get(&key).filter(|_| world.is_solo() && !job.task.remeasure).cloned();
     let models = match found {
         Some(models) => models,
         None => {

@@ -3,26 +3,30 @@
 use crate::errors::{exception, refuse};
 use crate::machine::{Machine, Sources};
 use crate::models::{from_json, write};
+use crate::value::{Reduced, Value, reduce};
 use crate::wait::short;
 use apportion::model::only_ratios;
 use apportion::plan::shares::{self as library, Limits};
-use apportion::plan::{ExportFormat, Plan, export_plan};
+use apportion::plan::{Division, ExportFormat, Plan, export_plan, read_plan};
 use apportion::select::{forecast_units, imbalance, relative_times};
 use apportion::{Result, report};
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A number for all processors, or one for each (`None`: no limit).
+/// A number for all processors, one for each, or one for each of some names (`None`: no limit).
 #[derive(FromPyObject)]
 pub enum Each {
     All(u64),
     Some(Vec<Option<u64>>),
+    Named(BTreeMap<String, Option<u64>>),
 }
 
 impl Each {
-    fn by_rank(limit: Option<&Self>, place: &str, count: usize) -> Result<Vec<Option<u64>>> {
+    fn by_rank(limit: Option<&Self>, place: &str, names: &[String]) -> Result<Vec<Option<u64>>> {
+        let count = names.len();
         match limit {
             None => Ok(vec![None; count]),
             Some(Self::All(number)) => Ok(vec![Some(*number); count]),
@@ -31,36 +35,62 @@ impl Each {
                 let what = format!("there are {} for {count} processors", numbers.len());
                 Err(refuse(place, what, "pass one number, or one for each processor"))
             }
+            Some(Self::Named(numbers)) => {
+                if let Some(other) = numbers.keys().find(|name| !names.contains(name)) {
+                    let what = format!("there is no processor \"{other}\"");
+                    return Err(refuse(place, what, &format!("use some of {}", names.join(", "))));
+                }
+                Ok(names.iter().map(|name| numbers.get(name).copied().flatten()).collect())
+            }
         }
     }
 }
 
-/// The limits by rank; none if there are none.
+/// The limits of processors with these names, by rank; none if there are none.
 pub fn limits(
     least: Option<&Each>,
     most: Option<&Each>,
     multiple: Option<&Each>,
-    count: usize,
+    names: &[String],
 ) -> Result<Vec<Limits>> {
     if least.is_none() && most.is_none() && multiple.is_none() {
         return Ok(Vec::new());
     }
-    let least = Each::by_rank(least, "least", count)?;
-    let most = Each::by_rank(most, "most", count)?;
-    let multiple = Each::by_rank(multiple, "multiple_of", count)?;
+    let least = Each::by_rank(least, "min", names)?;
+    let most = Each::by_rank(most, "max", names)?;
+    let multiple = Each::by_rank(multiple, "multiple_of", names)?;
     let limit = |rank: usize| Limits {
         least: least[rank].unwrap_or(0),
         most: most[rank],
         multiple_of: multiple[rank].unwrap_or(1),
     };
-    Ok((0..count).map(limit).collect())
+    Ok((0..names.len()).map(limit).collect())
 }
 
 /// Shares of independent units: who gets how many, and where they begin.
-#[pyclass(frozen, module = "apportion", eq)]
-#[derive(PartialEq)]
+#[pyclass(frozen, module = "apportion", eq, hash, sequence)]
 pub struct Shares {
     plan: Plan,
+}
+
+impl Value for Shares {
+    const NAME: &'static str = "Shares";
+
+    fn state(&self) -> String {
+        self.plan.to_json()
+    }
+
+    fn restore(state: &str) -> Result<Self> {
+        of_units(Plan::parse(state, "state")?)
+    }
+}
+
+/// The shares of a plan of units.
+fn of_units(plan: Plan) -> Result<Shares> {
+    match plan.division {
+        Division::Units { .. } => Ok(Shares { plan }),
+        _ => Err(refuse("plan", "is none of units", "read it with Layout.read")),
+    }
 }
 
 /// Divides units by speed.
@@ -77,7 +107,8 @@ pub fn shares(
 ) -> PyResult<Shares> {
     let plan = short(py, || {
         let machine = sources.machine(apportion::model::WorkUnit::Unit)?;
-        let limits = limits(least.as_ref(), most.as_ref(), multiple_of.as_ref(), machine.models.len())?;
+        let names = machine.platform.names();
+        let limits = limits(least.as_ref(), most.as_ref(), multiple_of.as_ref(), &names)?;
         divide(units, method.as_deref().unwrap_or("auto"), &machine, &limits)
     })?;
     Ok(Shares { plan })
@@ -89,19 +120,18 @@ fn divide(n: u64, method: &str, machine: &Machine, limits: &[Limits]) -> Result<
     if n > 1 << 53 {
         return Err(refuse("units", format!("{n} is more than 2^53"), "use a smaller number"));
     }
-    if matches!(method, "even" | "proportional") && !limits.is_empty() {
+    if method == "even" && !limits.is_empty() {
         let what = format!("method=\"{method}\" has no limits");
-        return Err(refuse("method", what, "leave out least, most and multiple_of, or use method=\"fpm\""));
+        return Err(refuse("method", what, "leave out min, max and multiple_of, or use method=\"fpm\""));
     }
     let (name, shares) = match method {
         "auto" => {
             let divided = library::least_time(models, n, limits)?;
             (if divided.exact { "exact" } else { "fpm" }, divided.shares)
         }
-        "even" => (method, library::even(n, models.len())),
-        "proportional" => {
-            let size = (n as f64 / models.len() as f64).max(1.0);
-            (method, library::proportional(n, &models.iter().map(|m| m.speed(size)).collect::<Vec<_>>()))
+        "even" => (method, library::even_among(models, n)),
+        "proportional" | "largest-remainder" => {
+            (method, library::largest_remainder_within(models, n, limits)?)
         }
         "fpm" => (method, library::fpm_within(models, n, limits)?),
         "exact" => (method, library::exact_interpolated(models, n, limits)?),
@@ -111,7 +141,11 @@ fn divide(n: u64, method: &str, machine: &Machine, limits: &[Limits]) -> Result<
         }
         other => {
             let what = format!("unknown method \"{other}\"");
-            return Err(refuse("method", what, "use auto, even, proportional, fpm, exact or robust"));
+            return Err(refuse(
+                "method",
+                what,
+                "use auto, even, proportional, largest-remainder, fpm, exact or robust",
+            ));
         }
     };
     plan_of(name, shares, machine)
@@ -161,6 +195,12 @@ pub fn slices<'py>(py: Python<'py>, shares: &[u64]) -> Vec<Bound<'py, PySlice>> 
 
 #[pymethods]
 impl Shares {
+    /// Reads a plan of units, as `save`, `apportion partition --units` and `apportion balance` write it.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Self> {
+        read_plan(&path).and_then(of_units).map_err(exception)
+    }
+
     /// Units of each processor, by rank.
     #[getter]
     fn counts(&self) -> Vec<u64> {
@@ -226,16 +266,48 @@ impl Shares {
         self.plan.shares.len()
     }
 
-    fn __getitem__(&self, rank: isize) -> PyResult<u64> {
-        let count = self.plan.shares.len() as isize;
-        let index = if rank < 0 { rank + count } else { rank };
-        usize::try_from(index).ok().and_then(|i| self.plan.shares.get(i).copied()).ok_or_else(|| {
-            PyIndexError::new_err(format!("rank {rank} is out of range: there are {count} processors"))
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, count) = (index.py(), self.plan.shares.len());
+        PyList::new(py, &self.plan.shares)?.as_any().get_item(index).map_err(|error| {
+            match error.is_instance_of::<PyIndexError>(py) {
+                true => PyIndexError::new_err(format!(
+                    "rank {index} is out of range: there are {count} processors"
+                )),
+                false => error,
+            }
         })
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(PyList::new(py, &self.plan.shares)?.try_iter()?.into_any())
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PyList::new(py, &self.plan.shares)?.call_method0("__reversed__")
+    }
+
+    fn __contains__(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        PyList::new(value.py(), &self.plan.shares)?.contains(value)
+    }
+
+    /// The first rank with a share of `value` units, from rank `start` to before `stop`.
+    #[pyo3(signature = (value, start=0, stop=isize::MAX))]
+    fn index<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        start: isize,
+        stop: isize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        PyList::new(value.py(), &self.plan.shares)?.call_method1("index", (value, start, stop))
+    }
+
+    /// The number of processors with a share of `value` units.
+    fn count<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        PyList::new(value.py(), &self.plan.shares)?.call_method1("count", (value,))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduce(py, self)
     }
 
     fn __repr__(&self) -> String {

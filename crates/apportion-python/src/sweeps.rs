@@ -3,22 +3,63 @@
 use crate::errors::refuse;
 use crate::layouts::{Order, shape_of};
 use crate::machine::{Machine, Sources, named, within};
+use crate::value::{Reduced, Value, bits, of_state, reduce, to_state};
 use crate::wait::long;
-use apportion::explore::{Candidate, LayoutSource, ParameterSweep, SweepResult, SweepSetup, sweep as swept};
+use apportion::explore::{Candidate, LayoutSource, ParameterSweep, SweepSetup, sweep as swept};
 use apportion::model::{WorkUnit, only_ratios};
 use apportion::plan::shapes::Method;
 use apportion::report::{Plot, Series, plot_svg_on, wide_axes};
 use apportion::select::orders;
 use apportion::{Error, Result};
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// Forecasts of several methods along one parameter.
-#[pyclass(frozen, module = "apportion")]
+#[pyclass(frozen, module = "apportion", eq, hash)]
+#[derive(Serialize, Deserialize)]
 pub struct Sweep {
-    wanted: ParameterSweep,
+    parameter: String,
     names: Vec<String>,
-    result: SweepResult,
+    points: Vec<Point>,
+    crossovers: Vec<Crossover>,
+    /// True if speeds are ratios: the times are of communication alone.
     alone: bool,
+}
+
+/// The forecasts at one value of the parameter.
+#[derive(Serialize, Deserialize)]
+struct Point {
+    #[serde(with = "bits")]
+    value: f64,
+    /// By candidate.
+    seconds: Vec<Option<Seconds>>,
+    winner: Option<usize>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy)]
+struct Seconds(#[serde(with = "bits")] f64);
+
+/// The value from which on another candidate is the fastest.
+#[derive(Serialize, Deserialize)]
+struct Crossover {
+    #[serde(with = "bits")]
+    at: f64,
+    from: usize,
+    to: usize,
+    #[serde(with = "bits")]
+    seconds: f64,
+}
+
+impl Value for Sweep {
+    const NAME: &'static str = "Sweep";
+
+    fn state(&self) -> String {
+        to_state(self)
+    }
+
+    fn restore(state: &str) -> Result<Self> {
+        of_state(state)
+    }
 }
 
 /// Forecasts methods, or the flows of one method, along a parameter of the machine.
@@ -52,8 +93,24 @@ pub fn sweep(
         let candidates = candidates(methods.as_deref(), &orders)?;
         let setup = SweepSetup { shape, platform, models, models_block: *block, element, sharing: None };
         let result = swept(&setup, &candidates, &wanted, monitor)?;
-        let names = candidates.into_iter().map(|candidate| candidate.name).collect();
-        Ok(Sweep { wanted, names, result, alone: only_ratios(models) })
+        let point = |point: &apportion::explore::SweepPoint| Point {
+            value: point.value,
+            seconds: point.forecasts.iter().map(|found| found.map(|found| Seconds(found.seconds))).collect(),
+            winner: point.winner,
+        };
+        let crossover = |found: &apportion::explore::Crossover| Crossover {
+            at: found.at,
+            from: found.from,
+            to: found.to,
+            seconds: found.seconds,
+        };
+        Ok(Sweep {
+            parameter: wanted.parameter.to_string(),
+            names: candidates.into_iter().map(|candidate| candidate.name).collect(),
+            points: result.points.iter().map(point).collect(),
+            crossovers: result.crossovers.iter().map(crossover).collect(),
+            alone: only_ratios(models),
+        })
     })
 }
 
@@ -97,13 +154,13 @@ impl Sweep {
     /// The parameter that varies.
     #[getter]
     fn parameter(&self) -> String {
-        self.wanted.parameter.to_string()
+        self.parameter.clone()
     }
 
     /// Its values, ascending, in base units.
     #[getter]
     fn values(&self) -> Vec<f64> {
-        self.result.points.iter().map(|point| point.value).collect()
+        self.points.iter().map(|point| point.value).collect()
     }
 
     /// The names of the candidates.
@@ -115,25 +172,21 @@ impl Sweep {
     /// Forecast seconds by value and candidate; `None` where a method cannot lay out the processors.
     #[getter]
     fn seconds(&self) -> Vec<Vec<Option<f64>>> {
-        let seconds = |point: &apportion::explore::SweepPoint| {
-            point.forecasts.iter().map(|forecast| forecast.as_ref().map(|f| f.seconds)).collect()
-        };
-        self.result.points.iter().map(seconds).collect()
+        let seconds = |point: &Point| point.seconds.iter().map(|found| found.map(|Seconds(s)| s)).collect();
+        self.points.iter().map(seconds).collect()
     }
 
     /// The fastest candidate at each value.
     #[getter]
     fn winners(&self) -> Vec<Option<String>> {
-        self.result.points.iter().map(|point| point.winner.map(|i| self.names[i].clone())).collect()
+        self.points.iter().map(|point| point.winner.map(|i| self.names[i].clone())).collect()
     }
 
     /// Where another candidate becomes the fastest: value, the one before, the one from there on, seconds.
     #[getter]
     fn crossovers(&self) -> Vec<(f64, String, String, f64)> {
-        let names = |c: &apportion::explore::Crossover| {
-            (c.at, self.names[c.from].clone(), self.names[c.to].clone(), c.seconds)
-        };
-        self.result.crossovers.iter().map(names).collect()
+        let names = |c: &Crossover| (c.at, self.names[c.from].clone(), self.names[c.to].clone(), c.seconds);
+        self.crossovers.iter().map(names).collect()
     }
 
     /// True if speeds are ratios: the times are of communication alone.
@@ -142,40 +195,36 @@ impl Sweep {
         self.alone
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduce(py, self)
+    }
+
     fn _repr_svg_(&self) -> String {
-        let points = &self.result.points;
-        let series = (0..self.names.len()).filter(|&i| points.iter().any(|p| p.forecasts[i].is_some()));
+        let points = &self.points;
+        let series = (0..self.names.len()).filter(|&i| points.iter().any(|p| p.seconds[i].is_some()));
         let curve = |(colour, i): (usize, usize)| Series {
             name: self.names[i].clone(),
-            points: points
-                .iter()
-                .map(|p| [p.value, p.forecasts[i].map_or(f64::NAN, |f| f.seconds)])
-                .collect(),
+            points: points.iter().map(|p| [p.value, p.seconds[i].map_or(f64::NAN, |Seconds(s)| s)]).collect(),
             colour,
             ..Series::default()
         };
         let of = if self.alone { "forecast communication time, s" } else { "forecast time, s" };
-        let changes = self.result.crossovers.len();
+        let changes = self.crossovers.len();
         let plot = Plot {
             title: [
-                format!("Forecasts by {}", self.wanted.parameter),
+                format!("Forecasts by {}", self.parameter),
                 format!("the fastest changes {changes} times"),
             ],
-            axes: [self.wanted.parameter.to_string(), of.into()],
+            axes: [self.parameter.clone(), of.into()],
             series: series.enumerate().map(curve).collect(),
-            marks: self
-                .result
-                .crossovers
-                .iter()
-                .map(|c| ([c.at, c.seconds], self.names[c.to].clone()))
-                .collect(),
+            marks: self.crossovers.iter().map(|c| ([c.at, c.seconds], self.names[c.to].clone())).collect(),
             ..Plot::default()
         };
         plot_svg_on(&plot, wide_axes(&plot))
     }
 
     fn __repr__(&self) -> String {
-        let (values, changes) = (self.result.points.len(), self.result.crossovers.len());
-        format!("<Sweep of the {}: {values} values, {changes} crossovers>", self.wanted.parameter)
+        let (values, changes) = (self.points.len(), self.crossovers.len());
+        format!("<Sweep of the {}: {values} values, {changes} crossovers>", self.parameter)
     }
 }

@@ -166,7 +166,7 @@ def test_kinds_of_numpy(needs) -> None:
 def test_what_is_no_matrix_is_refused_in_one_line() -> None:
     good = doubles(2, 2)
     for bad, error, words in (
-        ([[1.0]], TypeError, "A: a 'list' is no array in memory"),
+        (5, TypeError, "A: a 'int' is no array in memory"),
         (array.array("d", [1.0]), ValueError, "A: has 1 dimension, not 2"),
         (memoryview(bytes(8)).cast("d", [1, 1, 1]), ValueError, "A: has 3 dimensions, not 2"),
         (memoryview(b"ab").cast("c", [1, 2]), ValueError, "A: elements of format 'c', 1 bytes each"),

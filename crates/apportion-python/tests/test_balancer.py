@@ -22,7 +22,7 @@ def test_an_unequal_loop_is_balanced_within_five_rounds() -> None:
 
 def test_every_rank_decides_alike_and_a_checkpoint_goes_on() -> None:
     draw = random.Random(1)
-    ranks = [apportion.Balancer(1000, 4, tolerance=0.1, least=10, speeds=[4, 3, 2, 1]) for _ in range(3)]
+    ranks = [apportion.Balancer(1000, 4, tolerance=0.1, min=10, speeds=[4, 3, 2, 1]) for _ in range(3)]
     for _ in range(20):
         times = [draw.uniform(1, 2) * count for count in ranks[0].counts]
         decisions = [rank.observe(times) for rank in ranks]
@@ -37,7 +37,7 @@ def test_a_start_from_models_limits_and_the_callers_own_shares() -> None:
         "k", "unit", [("a", [(10, 1, None, 1, None)]), ("b", [(10, 3, None, 1, None)])]
     )
     assert apportion.Balancer(100, 2, models=models).counts == [75, 25]
-    assert apportion.Balancer(100, 2, speeds=[3, 1], most=[60, None]).counts == [60, 40]
+    assert apportion.Balancer(100, 2, speeds=[3, 1], max=[60, None]).counts == [60, 40]
     balancer = apportion.Balancer(100, 2)
     balancer.adopt([10, 90])
     assert (balancer.counts, balancer.offsets, balancer.units, len(balancer)) == ([10, 90], [0, 10], 100, 2)
@@ -53,7 +53,7 @@ def test_times_in_an_array(needs) -> None:
 
 def test_moving_has_its_price() -> None:
     free = apportion.Balancer(100, 2)
-    dear = apportion.Balancer(100, 2, cost_per_move=1000.0, rounds=10)
+    dear = apportion.Balancer(100, 2, cost_per_change=1000.0, rounds=10)
     for balancer in (free, dear):
         for _ in range(3):
             balancer.observe([count / speed for count, speed in zip(balancer.counts, (3.0, 1.0))])

@@ -38,11 +38,11 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, 'unknown method "x"', lambda: apportion.shares(1, speeds=[1], method="x")),
     (
         ValueError,
-        "least: there are 1 for 2 processors",
-        lambda: apportion.shares(1, speeds=[1, 1], least=[1]),
+        "min: there are 1 for 2 processors",
+        lambda: apportion.shares(1, speeds=[1, 1], min=[1]),
     ),
-    (RuntimeError, "raise most or max_size", lambda: apportion.shares(10, speeds=[1, 1], most=4)),
-    (RuntimeError, "the minimum shares add up to 20", lambda: apportion.shares(10, speeds=[1, 1], least=10)),
+    (RuntimeError, "raise max or max_size", lambda: apportion.shares(10, speeds=[1, 1], max=4)),
+    (RuntimeError, "the minimum shares add up to 20", lambda: apportion.shares(10, speeds=[1, 1], min=10)),
     (ValueError, "processors", lambda: apportion.shares(10, speeds=[1, 1], processors=["a"])),
     (ValueError, 'format: unknown format "x"', lambda: apportion.shares(10, speeds=[1]).export("x")),
     (FileNotFoundError, "missing.json", lambda: apportion.shares(10, models="missing.json")),
@@ -98,10 +98,71 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (TypeError, "processors: 2.5 is no whole", lambda: apportion.Balancer(10, 2.5)),
     (ValueError, "warm_up: -1 is out of range", lambda: apportion.Balancer(10, 2, warm_up=-1)),
     (ValueError, f"warm_up: {1 << 40} is out of range", lambda: apportion.Balancer(10, 2, warm_up=1 << 40)),
-    (ValueError, "least: -1 is out of range", lambda: apportion.Balancer(10, 2, least=-1)),
+    (ValueError, "min: -1 is out of range", lambda: apportion.Balancer(10, 2, min=-1)),
     (ValueError, "counts: -1 is out of range", lambda: apportion.Balancer(10, 2).adopt([-1, 11])),
     (ValueError, "points: -1", lambda: apportion.sweep((9, 9), "ratio=1..2", [1, 1], points=-1)),
     (ValueError, "speeds: there are 1 for 2", lambda: apportion.Balancer(10, 2, speeds=[1])),
+    (
+        ValueError,
+        'processors: "a" is listed twice',
+        lambda: apportion.shares(10, speeds=[1, 1], processors=["a", "a"]),
+    ),
+    (ValueError, 'processors: "1" is listed twice', lambda: apportion.shares(10, speeds={1: 1, "1": 2})),
+    (
+        ValueError,
+        'processors: "a" is listed twice',
+        lambda: apportion.layout((9, 9), [1, 1], processors=["a", "a"]),
+    ),
+    (
+        ValueError,
+        'processors: "a" is listed twice',
+        lambda: apportion.sweep((9, 9), "ratio=1..2", [1, 1], processors=["a", "a"]),
+    ),
+    (
+        ValueError,
+        'processors: "a" is listed twice',
+        lambda: apportion.shares(
+            9, platform="[[processor]]\nname='a'\nspeed=1\n", processors=["a", "a"], speeds=[1, 1]
+        ),
+    ),
+    (ValueError, "processors.*is empty", lambda: apportion.shares(10, speeds=[1], processors=[""])),
+    (
+        ValueError,
+        "processors.*control character",
+        lambda: apportion.shares(10, speeds=[1], processors=["a\nb"]),
+    ),
+    (
+        ValueError,
+        'speeds: "a" is not in both',
+        lambda: apportion.shares(10, speeds={"a": 1}, processors=["b"]),
+    ),
+    (
+        ValueError,
+        'max: there is no processor "c"',
+        lambda: apportion.shares(1, speeds={"a": 1}, max={"c": 1}),
+    ),
+    (
+        TypeError,
+        "speeds: <object object at .* is no number",
+        lambda: apportion.shares(10, speeds=[object()]),
+    ),
+    (ValueError, "speeds: an int is too large", lambda: apportion.shares(10, speeds=[10**400])),
+    (
+        TypeError,
+        "units: a list with 1000 entries is no whole",
+        lambda: apportion.shares([1] * 1000, speeds=[1]),
+    ),
+    (TypeError, "seconds: 'a' is no number", lambda: apportion.shares(10, seconds=["a"])),
+    (TypeError, "seconds: .* is no list of sizes", lambda: apportion.shares(10, seconds=[[1, 2]])),
+    (TypeError, "method: 5 is no name", lambda: apportion.shares(10, speeds=[1], method=5)),
+    (TypeError, "models: 5 is no file", lambda: apportion.shares(10, models=5)),
+    (TypeError, "shape: 5 is no shape", lambda: apportion.layout(5, [1])),
+    (TypeError, "least: is the old name of min", lambda: apportion.shares(9, speeds=[1], min=1, least=1)),
+    (
+        ValueError,
+        'algorithm: unknown algorithm "x"',
+        lambda: apportion.closure(SQUARE, algorithm="x", speeds=[1]),
+    ),
 ]
 
 

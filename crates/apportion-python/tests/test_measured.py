@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import apportion
@@ -53,9 +56,53 @@ def test_a_function_that_fails_ends_all_with_one_line() -> None:
 def test_what_no_process_could_run_is_refused() -> None:
     with pytest.raises(ValueError, match="has no core 99999 to run on"):
         measured_jobs.ticks.measure({"a": [99999]})
-    local = apportion.measured([1])(lambda size: size)
-    with pytest.raises(ValueError, match="another process cannot import it"):
-        local.measure()
+    with pytest.raises(ValueError, match="1.* is listed twice"):
+        measured_jobs.ticks.measure({1: CORES[:1], "1": CORES[:1]})
+
+
+def test_functions_of_notebooks_are_sent_by_cloudpickle(monkeypatch) -> None:
+    factor = 1e-4
+
+    def wait(size: int) -> None:
+        time.sleep(size * factor)
+
+    local = apportion.measured([10], seconds=0.05)(wait)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "cloudpickle", None)
+        with pytest.raises(ValueError, match="another process cannot import it .*install cloudpickle"):
+            local.measure({"one": CORES[:1]})
+    pytest.importorskip("cloudpickle")
+    assert local.measure({"one": CORES[:1]}).seconds("one", 10) >= 1e-3
+    lock = threading.Lock()
+    with pytest.raises(ValueError, match="cannot be sent to another process: TypeError.*lock"):
+        apportion.measured([1])(lambda size: lock).measure({"one": CORES[:1]})
+
+
+SCRIPTS = {
+    "each process imports the script and would measure again": (
+        "@apportion.measured([1], seconds=0.05)\ndef work(size):\n    pass\nwork.measure()\n"
+    ),
+    "work: the process of core.* did not find it.*define it at the top level": (
+        "if __name__ == '__main__':\n    @apportion.measured([1], seconds=0.05)\n    def work(size):\n"
+        "        pass\n    work.measure()\n"
+    ),
+    "its process ended with status 3 while it imported the script": (
+        "@apportion.measured([1], seconds=0.05)\ndef work(size):\n    pass\n"
+        "if __name__ == '__mp_main__':\n    import os\n    os._exit(3)\n"
+        "if __name__ == '__main__':\n    work.measure()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("words", SCRIPTS)
+def test_what_a_script_did_wrong_is_said_with_the_remedy(words: str, tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text("import apportion\n" + SCRIPTS[words])
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    *_, last = done.stderr.splitlines()
+    assert done.returncode == 1 and re.search(words, last) and "__main__" in last, done.stderr
+    # The traceback is the caller's only.
+    assert done.stderr.count("Traceback") == 1, done.stderr
 
 
 def test_a_script_measures_its_own_function(tmp_path: Path) -> None:

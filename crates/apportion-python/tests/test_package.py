@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import apportion
+from conftest import ROOT
 
 
 def test_the_import_is_light(capfd) -> None:
@@ -65,9 +67,37 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "seconds: float = report.seconds\n"
         "lengths, before = apportion.closure(a, predecessors=True)\n"
         "table = apportion.layout((4, 4), [1, 1]).owner_table().owners\n"
+        "import numpy\n"
+        "some: int = apportion.shares(numpy.int64(10), speeds={'a': 1, 'b': 2}, min={'a': 1})[0]\n"
+        "part: list[int] = apportion.shares(10, speeds=numpy.ones(2))[0:1]\n"
+        "from numpy.typing import NDArray\n"
+        "a_square: NDArray[numpy.float64] = numpy.ones((2, 2))\n"
+        "product: NDArray[numpy.float64] = apportion.matmul(a_square, [[1.0, 2.0], [3.0, 4.0]])\n"
+        "other = apportion.matmul([[1.0]], [[1.0]])\n"
+        "@apportion.measured([1, 2])\n"
+        "def work(size: int) -> str:\n"
+        "    return 'x' * size\n"
+        "text: str = work(3)\n"
     )
     mypy = [sys.executable, "-m", "mypy", "--strict"]
     done = subprocess.run([*mypy, str(use)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    use.write_text("import apportion\napportion.shares('ten', speed=[1])\n")
-    assert subprocess.run([*mypy, str(use)], capture_output=True, cwd=tmp_path).returncode == 1
+    for wrong in (
+        "apportion.shares('ten', speeds=[1])",
+        "apportion.shares(10, speed=[1])",
+        "apportion.layout((4, 4), [1], method='nonsense')",
+        "apportion.closure(numpy.ones((2, 2)), algorithm='nonsense')",
+        "apportion.matmul(5, numpy.ones((2, 2)))",
+        "apportion.measured([1])(len)(5)",
+    ):
+        use.write_text(f"import apportion, numpy\n{wrong}\n")
+        done = subprocess.run([*mypy, str(use)], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 1, wrong + done.stdout
+
+
+def test_maturin_finds_what_it_needs_in_a_fresh_checkout() -> None:
+    crate = ROOT / "crates" / "apportion-python"
+    data = tomllib.loads((crate / "pyproject.toml").read_text())["tool"]["maturin"]["data"]
+    # It refuses a folder that is not there; the command beside this file comes from build-wheel.
+    assert (crate / data / "data/share/doc/apportion/README.md").exists()
+    assert f"{data}/\n" not in (crate / ".gitignore").read_text()

@@ -111,6 +111,89 @@ def test_shortest_paths_and_their_predecessors() -> None:
             assert last == -1
 
 
+def roads(numpy, n: int):
+    draw = numpy.random.default_rng(1)
+    edges = numpy.where(draw.random((n, n)) < 6 / n, draw.integers(1, 99, (n, n)), numpy.inf)
+    numpy.fill_diagonal(edges, 0)
+    best = edges.copy()
+    for via in range(n):
+        best = numpy.minimum(best, best[:, via : via + 1] + best[via])
+    return edges, best
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_closures_are_eliminated_where_that_takes_less_time(before: bool, needs) -> None:
+    # Few vertices are squared; from 256 on the forecast decides, for ratios of speeds too.
+    for n, algorithm in ((60, "squaring"), (256, "elimination")):
+        edges, best = roads(needs("numpy"), n)
+        found = apportion.closure(edges, predecessors=before, speeds=[2, 1], report=True)
+        assert found[-1].to_dict()["algorithm"] == algorithm and (found[0] == best).all()
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("algorithm", ["squaring", "elimination"])
+def test_closures_by_each_algorithm(algorithm: str, before: bool, needs) -> None:
+    edges, best = roads(needs("numpy"), 130)
+    found = apportion.closure(edges, algorithm=algorithm, predecessors=before, speeds=[2, 1], report=True)
+    assert found[-1].to_dict()["algorithm"] == algorithm and (found[0] == best).all()
+
+
+def test_lists_and_frames(needs) -> None:
+    numpy = needs("numpy")
+    rows = [[1, 2], [3, 4]]
+    wanted = numpy.array(rows, float) @ numpy.array(rows, float)
+    for operand in (rows, tuple(map(tuple, rows))):
+        found = apportion.matmul(operand, operand)
+        assert isinstance(found, numpy.ndarray) and found.dtype == float and (found == wanted).all()
+    assert apportion.matmul(rows, rows, semiring="min-plus").tolist() == [[2, 3], [4, 5]]
+    assert apportion.closure([[0, 1], [0, 0]], semiring="or-and").tolist() == [[True, True], [False, True]]
+    assert apportion.power([[1.0, 1.0], [0.0, 1.0]], 3).tolist() == [[1, 3], [0, 1]]
+    assert (apportion.matmul(numpy.eye(2), rows) == rows).all()
+    with pytest.raises(ValueError, match="A: .*equal length"):
+        apportion.matmul([[1.0], [1.0, 2.0]], rows)
+    with pytest.raises(ValueError, match="A: has elements of .* .pass numbers"):
+        apportion.matmul([["a"]], [[1.0]])
+    with pytest.raises(TypeError, match="A: is a masked array"):
+        apportion.matmul(numpy.ma.masked_array(numpy.eye(2), mask=True), rows)
+    with pytest.raises(ValueError, match=r"B: has 1 dimension, not 2 \(pass a matrix: x.reshape"):
+        apportion.matmul(numpy.eye(2), numpy.ones(2))
+
+
+def test_data_frames(needs) -> None:
+    pandas, numpy = needs("pandas"), needs("numpy")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    found = apportion.matmul(frame, frame)
+    assert isinstance(found, numpy.ndarray) and (found == frame.to_numpy() @ frame.to_numpy()).all()
+    with pytest.raises(ValueError, match="A: has elements of object"):
+        apportion.matmul(pandas.DataFrame({"a": ["x"]}), frame)
+
+
+@pytest.mark.parametrize("sizes", [(0, 3, 2), (2, 3, 0), (2, 0, 3), (0, 0, 0), (1, 0, 1)])
+def test_empty_matrices_give_what_numpy_gives(sizes: tuple[int, int, int], needs) -> None:
+    numpy = needs("numpy")
+    m, k, n = sizes
+    for kind in (numpy.float64, numpy.float32):
+        a, b = numpy.ones((m, k), kind), numpy.ones((k, n), kind)
+        found = apportion.matmul(a, b, speeds=[2, 1])
+        assert found.dtype == kind and found.shape == (m, n) and (found == a @ b).all()
+    a, b = numpy.ones((m, k), numpy.int64), numpy.ones((k, n), numpy.int64)
+    least = apportion.matmul(a, b, semiring="min-plus")
+    assert least.shape == (m, n) and (least == numpy.iinfo(numpy.int64).max).all()
+    c = numpy.full((m, n), 3.0)
+    found = apportion.matmul(a.astype(float), b.astype(float), C=c, beta=2.0)
+    assert found.shape == (m, n) and (found == 6.0).all()
+    if m == 0 and n == 0:
+        assert (
+            apportion.closure(numpy.ones((0, 0))).shape
+            == apportion.power(numpy.ones((0, 0)), 3).shape
+            == (0, 0)
+        )
+        lengths, before = apportion.closure(numpy.ones((0, 0)), predecessors=True)
+        assert before.shape == (0, 0) and before.dtype == numpy.int32
+        with pytest.raises(ValueError, match="report: the result has no elements"):
+            apportion.matmul(numpy.ones((0, 0)), numpy.ones((0, 0)), report=True)
+
+
 def test_reachability_in_numpy(needs) -> None:
     numpy = needs("numpy")
     draw = numpy.random.default_rng(5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import apportion
@@ -44,8 +45,8 @@ def test_ratios_have_no_seconds_and_units_have() -> None:
 
 
 def test_limits_for_all_and_for_each() -> None:
-    assert apportion.shares(1000, speeds=[9, 1], least=150).counts == [850, 150]
-    assert apportion.shares(1000, speeds=[9, 1], most=[600, None]).counts == [600, 400]
+    assert apportion.shares(1000, speeds=[9, 1], min=150).counts == [850, 150]
+    assert apportion.shares(1000, speeds=[9, 1], max=[600, None]).counts == [600, 400]
     assert apportion.shares(1024, speeds=[9, 1], multiple_of=64).counts == [960, 64]
     assert apportion.shares(1000, speeds=[9, 1], method="even").counts == [500, 500]
 
@@ -73,6 +74,80 @@ def test_models_from_a_file_a_dictionary_and_an_object(tmp_path: Path) -> None:
         found = apportion.shares(100, models=given)
         assert (found.counts, found.processors) == ([75, 25], ["a", "b"])
     assert apportion.shares(100, models=path, processors=["b", "a"]).counts == [25, 75]
+
+
+def test_shares_are_a_sequence(needs) -> None:
+    numpy = needs("numpy")
+    found = apportion.shares(100, speeds=[5, 3, 2])
+    counts = [50, 30, 20]
+    assert isinstance(found, Sequence)
+    assert numpy.array(found).tolist() == counts and numpy.array(found).dtype.kind == "i"
+    assert numpy.cumsum(found).tolist() == [50, 80, 100] and numpy.asarray(found, float).sum() == 100
+    for index in (0, -1, 2, numpy.int64(1), slice(0, 1), slice(None, None, -1), slice(-2, None), slice(5, 9)):
+        assert found[index] == counts[index]
+    assert list(reversed(found)) == counts[::-1] and 30 in found and 31 not in found and "x" not in found
+    assert (found.index(20), found.count(30), found.count(1)) == (2, 1, 0)
+    assert (max(found), sorted(found), sum(found), (*found,)) == (50, [20, 30, 50], 100, (50, 30, 20))
+    with pytest.raises(ValueError):
+        found.index(30, 2)
+    for index in (3, -4):
+        with pytest.raises(IndexError, match=f"rank {index} is out of range: there are 3 processors"):
+            found[index]
+    with pytest.raises(TypeError):
+        found["fast"]
+    same = apportion.shares(100, speeds=[5, 3, 2])
+    assert same == found and hash(same) == hash(found) and len({same, found}) == 1
+    assert found != apportion.shares(100, speeds=[5, 3, 2], processors=["a", "b", "c"])
+
+
+def test_names_come_from_dictionaries() -> None:
+    found = apportion.shares(1000, speeds={"fast": 9, "slow": 1})
+    assert (found.counts, found.processors) == ([900, 100], ["fast", "slow"])
+    found = apportion.shares(1000, speeds={"fast": 9, "slow": 1}, processors=["slow", "fast"])
+    assert (found.counts, found.processors) == ([100, 900], ["slow", "fast"])
+    found = apportion.shares(
+        100, seconds={"a": {10: 1.0, 100: 10.0}, "b": [(10, 2.0), (100, 80.0)], "c": 0.1}
+    )
+    assert found.processors == ["a", "b", "c"] and sum(found) == 100
+    assert apportion.shares(100, speeds={"a": "3 units/s", "b": "1 units/s"}).seconds == [25.0, 25.0]
+    # Numbers from 0 on are ranks, not names.
+    assert apportion.shares(1000, speeds={0: 9, 1: 1}).processors == ["p0", "p1"]
+    assert apportion.layout((10, 10), {"a": 9, "b": 1}, "rows").processors == ["a", "b"]
+    assert apportion.Balancer(100, 2, speeds={"a": 3, "b": 1}, max={"a": 60}).counts == [60, 40]
+    assert apportion.shares(100, speeds={"a": 1, "b": 1}, min={"b": 70}).counts == [30, 70]
+
+
+def test_names_come_from_a_series(needs) -> None:
+    pandas = needs("pandas")
+    named = pandas.Series({"fast": 9.0, "slow": 1.0})
+    assert apportion.shares(1000, speeds=named).processors == ["fast", "slow"]
+    assert apportion.shares(1000, speeds=pandas.Series([9, 1])).processors == ["p0", "p1"]
+    assert apportion.shares(1000, speeds=named, max=pandas.Series({"fast": 600})).counts == [600, 400]
+    frame = pandas.DataFrame({"a": range(40)})
+    for call in (
+        lambda: apportion.shares(frame, speeds=[1]),
+        lambda: apportion.shares(10, speeds=frame),
+        lambda: apportion.shares(10, speeds=[frame]),
+        lambda: apportion.shares(10, speeds=[1], max=frame),
+        lambda: apportion.shares(10, models=frame),
+        lambda: apportion.shares(10, speeds=[1], method=frame),
+    ):
+        with pytest.raises(TypeError, match="a DataFrame of 40 x 1 is no") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+def test_old_names_of_arguments_still_work() -> None:
+    with pytest.warns(DeprecationWarning, match="least is now called min") as caught:
+        assert apportion.shares(1000, speeds=[9, 1], least=150).counts == [850, 150]
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="most is now called max"):
+        assert apportion.shares(1000, speeds=[9, 1], most=[600, None]).counts == [600, 400]
+    with pytest.warns(DeprecationWarning, match="cost_per_move is now called cost_per_change") as caught:
+        old = apportion.Balancer(10, 2, cost_per_move=3.0)
+    assert caught[0].filename == __file__ and old == apportion.Balancer(10, 2, cost_per_change=3.0)
+    with pytest.warns(DeprecationWarning, match="least is now called min"):
+        assert apportion.Balancer(10, 2, least=1) == apportion.Balancer(10, 2, min=1)
 
 
 def test_numbers_of_other_types(needs) -> None:

@@ -294,7 +294,7 @@ mod tests {
         use std::io::Write;
         let directory = tempfile::tempdir().unwrap();
         let [path, new, link] = ["a", "b", "c"].map(|name| directory.path().join(name));
-        let write = |path: &Path| std::fs::write(path, "contents").unwrap();
+        let write = |path: &Path| fs::write(path, "contents").unwrap();
         let pause = || std::thread::sleep(std::time::Duration::from_millis(30));
         let watched = || {
             write(&path);
@@ -304,11 +304,11 @@ mod tests {
         };
         let (state, file) = watched();
         state.check(&path).unwrap();
-        std::fs::hard_link(&path, &link).unwrap();
+        fs::hard_link(&path, &link).unwrap();
         state.check_open(&path, &file).unwrap();
         // Replaced: the open file is as it was, but the name leads to another one.
         write(&new);
-        std::fs::rename(&new, &path).unwrap();
+        fs::rename(&new, &path).unwrap();
         state.check_open(&path, &file).unwrap();
         assert!(state.check(&path).is_err());
         // Overwritten in place, also if the time is set back afterwards.

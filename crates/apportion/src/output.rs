@@ -38,7 +38,7 @@ pub struct OutputFile {
 #[derive(Debug)]
 enum Sink {
     Whole {
-        file: BufWriter<TemporaryFile>,
+        file: BufWriter<Temporary>,
         target: PathBuf,
         keep: Option<fs::Permissions>,
         listed: Listed,
@@ -49,20 +49,6 @@ enum Sink {
     Stream { contents: tempfile::SpooledTempFile, stream: File },
 }
 
-/// A temporary file that does not add its name to errors.
-#[derive(Debug)]
-struct TemporaryFile(tempfile::NamedTempFile);
-
-impl Write for TemporaryFile {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.as_file_mut().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.as_file_mut().flush()
-    }
-}
-
 /// A complete file.
 struct Filled {
     path: PathBuf,
@@ -70,6 +56,27 @@ struct Filled {
     target: PathBuf,
     counts: bool,
     _listed: Listed,
+}
+
+/// A temporary file, whose errors are those of the operating system: its own would add its name, which means
+/// nothing to a user.
+#[derive(Debug)]
+struct Temporary(tempfile::NamedTempFile);
+
+impl Temporary {
+    fn as_file(&self) -> &File {
+        self.0.as_file()
+    }
+}
+
+impl Write for Temporary {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
 }
 
 impl OutputFile {
@@ -123,7 +130,7 @@ impl OutputFile {
             return refuse(what, "create it, or write elsewhere");
         }
         let (file, listed) = match temporary(directory, prefix) {
-            Ok((file, listed)) => (BufWriter::with_capacity(BUFFER, TemporaryFile(file)), listed),
+            Ok((file, listed)) => (BufWriter::with_capacity(BUFFER, Temporary(file)), listed),
             Err(e) => {
                 let what = format!("no file can be created in {}: {e}", directory.display());
                 return refuse(what, "make the directory writable, or write elsewhere");
@@ -149,7 +156,7 @@ impl OutputFile {
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let written = match &mut self.sink {
             Sink::Whole { file, .. } if bytes.len() >= large::MANY => {
-                file.flush().and_then(|()| large::append(file.get_ref().0.as_file(), bytes))
+                file.flush().and_then(|()| large::append(file.get_ref().as_file(), bytes))
             }
             _ => self.write_all(bytes),
         };
@@ -171,7 +178,7 @@ impl OutputFile {
             )),
             Sink::Whole { file, .. } => {
                 let failed = |e| Error::file(&self.path, "write", e);
-                extend(file.get_ref().0.as_file(), length).map_err(failed)?;
+                extend(file.get_ref().as_file(), length).map_err(failed)?;
                 std::path::absolute(file.get_ref().0.path()).map_err(failed)
             }
         }
@@ -181,7 +188,7 @@ impl OutputFile {
     /// not regular.
     pub fn room(&self) -> Option<u64> {
         match &self.sink {
-            Sink::Whole { file, .. } => free_bytes(file.get_ref().0.as_file()),
+            Sink::Whole { file, .. } => free_bytes(file.get_ref().as_file()),
             Sink::Stream { .. } => None,
         }
     }
@@ -214,7 +221,7 @@ impl OutputFile {
 
     fn synchronised(&self) -> std::io::Result<()> {
         match &self.sink {
-            Sink::Whole { file, .. } => file.get_ref().0.as_file().sync_all(),
+            Sink::Whole { file, .. } => file.get_ref().as_file().sync_all(),
             // A pipe or a device cannot be synchronised.
             Sink::Stream { .. } => Ok(()),
         }
@@ -261,12 +268,12 @@ impl OutputFile {
                 }
             }
             Sink::Whole { file, target, keep, listed, counts } => {
-                let TemporaryFile(file) = file.into_inner().map_err(|e| failed(e.into_error()))?;
+                let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
                 if let Some(permissions) = keep {
                     file.as_file().set_permissions(permissions).map_err(failed)?;
                 }
                 file.as_file().sync_all().map_err(failed)?;
-                Ok(Some(Filled { path: self.path, file, target, counts, _listed: listed }))
+                Ok(Some(Filled { path: self.path, file: file.0, target, counts, _listed: listed }))
             }
         }
     }
@@ -408,11 +415,12 @@ fn temporary(directory: &Path, prefix: &str) -> std::io::Result<(tempfile::Named
         options.mode(0o666);
     }
     let _closed = unfinished::closed();
-    let mut listed = None;
+    let (mut listed, mut refused) = (None, None);
     let file = tempfile::Builder::new().prefix(prefix).make_in(directory, |path| {
         listed = Some(Listed::new(path)?);
-        options.open(path).inspect_err(|_| listed = None)
-    })?;
+        options.open(path).inspect_err(|error| (listed, refused) = (None, error.raw_os_error()))
+    });
+    let file = file.map_err(|error| refused.map_or(error, std::io::Error::from_raw_os_error))?;
     let listed = listed.ok_or_else(|| std::io::Error::other("no file was created"))?;
     Ok((file, listed))
 }

@@ -113,21 +113,35 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// What became of an expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What became of a statement of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
+    /// The value here is the published one, within the stated tolerance.
     Met,
-    /// Not met, and why is known and said.
-    Explained,
-    /// Not met: the run ends with exit code 1.
+    /// The published relation holds (its sign, its order), but its size is outside of the tolerance.
+    RelationMet,
+    /// The published value contradicts the document's own formulae or data, by arithmetic.
+    PublishedWrong,
+    /// The document does not give the data from which its value follows.
+    DataNotGiven,
+    /// The program falls short of the published value, for a reason that is known.
+    Short,
+    /// Not met for no known reason: the run ends with exit code 1.
     Missed,
 }
 
 impl Verdict {
+    /// From the best to the worst.
+    pub const ALL: [Self; 6] =
+        [Self::Met, Self::RelationMet, Self::PublishedWrong, Self::DataNotGiven, Self::Short, Self::Missed];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Met => "met",
-            Self::Explained => "not met, explained",
+            Self::RelationMet => "relation met, magnitude not",
+            Self::PublishedWrong => "published value wrong",
+            Self::DataNotGiven => "data not given",
+            Self::Short => "not met, reason known",
             Self::Missed => "MISSED",
         }
     }
@@ -139,15 +153,18 @@ pub struct Check {
     pub what: String,
     pub published: String,
     pub here: String,
-    pub met: bool,
-    /// Why it is not met, where that is known.
-    pub reason: Option<String>,
+    /// How far from the published value counts as met, such as `0.1 %` or `exact`.
+    pub tolerance: String,
+    met: bool,
+    /// The verdict where it is not met, and why.
+    otherwise: Option<(Verdict, String)>,
 }
 
 impl Check {
+    /// A statement that holds exactly or not at all; `within` states another tolerance.
     pub fn new(what: impl Into<String>, published: impl ToString, here: impl ToString, met: bool) -> Self {
         let (published, here) = (published.to_string(), here.to_string());
-        Self { what: what.into(), published, here, met, reason: None }
+        Self { what: what.into(), published, here, tolerance: "exact".into(), met, otherwise: None }
     }
 
     /// Numbers that agree within a relative tolerance.
@@ -156,22 +173,58 @@ impl Check {
         // As published, unless it is a fraction that does not end.
         let exact = published.to_string();
         let published = if exact.len() > 10 { short(published) } else { exact };
-        Self::new(what, published, short(here), met)
+        Self::new(what, published, short(here), met).within(format!("{} %", short(100.0 * tolerance)))
     }
 
-    /// The same check with a reason, for the case that it is not met.
+    /// Fractions that agree within some percentage points.
+    pub fn points(what: impl Into<String>, published: f64, here: f64, points: f64) -> Self {
+        let met = 100.0 * (here - published).abs() <= points;
+        Self::new(what, percent(published), percent(here), met).within(format!("{points} points"))
+    }
+
+    /// The same check with its tolerance in words.
     #[must_use]
-    pub fn unless(self, reason: impl Into<String>) -> Self {
-        Self { reason: Some(reason.into()), ..self }
+    pub fn within(self, tolerance: impl Into<String>) -> Self {
+        Self { tolerance: tolerance.into(), ..self }
+    }
+
+    /// The same check with what is found in other words than its number's.
+    #[must_use]
+    pub fn found(self, here: impl Into<String>) -> Self {
+        Self { here: here.into(), ..self }
+    }
+
+    /// The same check for the case that the size is another one: it is [`Verdict::RelationMet`] if the
+    /// relation `holds`, and stays missed if not.
+    #[must_use]
+    pub fn if_only_the_relation(self, holds: bool, reason: impl Into<String>) -> Self {
+        let otherwise = holds.then(|| (Verdict::RelationMet, reason.into()));
+        Self { otherwise, ..self }
+    }
+
+    /// The same check with a verdict other than missed, and its reason, for the case that it is not met.
+    #[must_use]
+    pub fn unless(self, verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { otherwise: Some((verdict, reason.into())), ..self }
     }
 
     pub fn verdict(&self) -> Verdict {
-        match (self.met, &self.reason) {
+        match (self.met, &self.otherwise) {
             (true, _) => Verdict::Met,
-            (false, Some(_)) => Verdict::Explained,
+            (false, Some((verdict, _))) => *verdict,
             (false, None) => Verdict::Missed,
         }
     }
+
+    /// Why it is not met; `None` where it is met or the reason is not known.
+    pub fn reason(&self) -> Option<&str> {
+        self.otherwise.as_ref().filter(|_| !self.met).map(|(_, reason)| reason.as_str())
+    }
+}
+
+/// A fraction as percent, one decimal, without the sign of a rounded zero.
+pub fn percent(x: f64) -> String {
+    format!("{:.1} %", (1000.0 * x).round() / 10.0 + 0.0)
 }
 
 /// About five significant digits.
@@ -195,7 +248,18 @@ mod tests {
         assert_eq!((check.verdict(), check.here.as_str()), (Verdict::Met, "1.1055"));
         let check = Check::near("x", 1.105, 1.2, 0.001);
         assert_eq!(check.verdict(), Verdict::Missed);
-        assert_eq!(check.unless("known").verdict(), Verdict::Explained);
+        let known = check.clone().unless(Verdict::DataNotGiven, "known");
+        assert_eq!((known.verdict(), known.reason()), (Verdict::DataNotGiven, Some("known")));
+        assert_eq!(check.clone().if_only_the_relation(true, "small").verdict(), Verdict::RelationMet);
+        assert_eq!(check.if_only_the_relation(false, "small").verdict(), Verdict::Missed);
+    }
+
+    #[test]
+    fn a_tolerance_is_stated() {
+        assert_eq!(Check::near("x", 1.0, 1.0, 0.001).tolerance, "0.1 %");
+        let check = Check::points("x", 0.116, 0.042, 5.0);
+        assert_eq!((check.published.as_str(), check.here.as_str()), ("11.6 %", "4.2 %"));
+        assert_eq!((check.tolerance.as_str(), check.verdict()), ("5 points", Verdict::Missed));
     }
 
     #[test]

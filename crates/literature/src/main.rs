@@ -144,15 +144,10 @@ fn summary(done: &[Done]) -> String {
     };
     let missed: Vec<&str> =
         done.iter().filter(|d| d.verdict() == Verdict::Missed).map(|d| d.about.id()).collect();
-    format!(
-        "{} experiments in {seconds:.0} s: {} statements met, {} not met for known reasons, {} missed{}{}\n",
-        done.len(),
-        count(Verdict::Met),
-        count(Verdict::Explained),
-        count(Verdict::Missed),
-        if missed.is_empty() { "" } else { ": " },
-        missed.join(", ")
-    )
+    let counts: Vec<String> =
+        Verdict::ALL.into_iter().map(|verdict| format!("{} {}", count(verdict), verdict.name())).collect();
+    let missed = if missed.is_empty() { String::new() } else { format!(" ({})", missed.join(", ")) };
+    format!("{} experiments in {seconds:.0} s: {}{missed}\n", done.len(), counts.join(", "))
 }
 
 /// Prints the result. A reader that has closed the pipe is not an error.

@@ -1,6 +1,6 @@
 //! Reports as text, JSON and Markdown pages.
 
-use crate::experiment::{About, Report, Table, Verdict};
+use crate::experiment::{About, Check, Report, Table, Verdict};
 use apportion::error::{Error, Result};
 use apportion::output::write_whole;
 use apportion::report::table;
@@ -21,9 +21,7 @@ pub struct Done {
 impl Done {
     /// The worst of its checks.
     pub fn verdict(&self) -> Verdict {
-        let has = |verdict| self.report.checks.iter().any(|check| check.verdict() == verdict);
-        let worst = [Verdict::Missed, Verdict::Explained].into_iter().find(|verdict| has(*verdict));
-        worst.unwrap_or(Verdict::Met)
+        self.report.checks.iter().map(Check::verdict).max().unwrap_or(Verdict::Met)
     }
 
     fn heading(&self) -> String {
@@ -41,13 +39,14 @@ impl Done {
             let verdict = check.verdict();
             let _ = writeln!(
                 text,
-                "{}: {} (published {}, here {})",
+                "{}: {} (published {}, here {}, tolerance {})",
                 verdict.name(),
                 check.what,
                 check.published,
-                check.here
+                check.here,
+                check.tolerance
             );
-            if let (Verdict::Explained, Some(reason)) = (verdict, &check.reason) {
+            if let Some(reason) = check.reason() {
                 let _ = writeln!(text, "  {reason}");
             }
         }
@@ -66,8 +65,7 @@ impl Done {
         });
         let checks = self.report.checks.iter().map(|check| {
             json!({"what": check.what, "published": check.published, "here": check.here,
-                "verdict": check.verdict().name(),
-                "reason": check.reason.as_ref().filter(|_| !check.met)})
+                "tolerance": check.tolerance, "verdict": check.verdict().name(), "reason": check.reason()})
         });
         json!({"ids": self.about.ids, "source": self.about.source, "shows": self.about.shows,
             "kind": self.about.kind.name(), "seconds": self.seconds, "verdict": self.verdict().name(),
@@ -95,19 +93,28 @@ impl Done {
         page += &wrapped(&format!("{}: {}. Numbers are {kind}.", self.about.source, self.about.shows), "");
         let _ =
             write!(page, "\n```sh\ncargo run --release -p literature -- run {}\n```\n\n", self.about.id());
-        for check in self.report.checks.iter().filter(|check| !check.met) {
-            let reason = check.reason.as_deref().unwrap_or("The reason is not known.");
+        for check in self.report.checks.iter().filter(|check| check.verdict() != Verdict::Met) {
             let text = format!(
-                "**Not met**: {}. Published: {}; here: {}. {reason}",
-                check.what, check.published, check.here
+                "**{}**: {}. Published: {}; here: {}; tolerance: {}. {}",
+                capitalised(check.verdict().name()),
+                check.what,
+                check.published,
+                check.here,
+                check.tolerance,
+                check.reason().unwrap_or("The reason is not known.")
             );
             page += &wrapped(&text, "");
             page += "\n";
         }
-        if self.report.checks.iter().any(|check| check.met) {
+        let met: Vec<&Check> =
+            self.report.checks.iter().filter(|check| check.verdict() == Verdict::Met).collect();
+        if !met.is_empty() {
             page += "Met:\n\n";
-            for check in self.report.checks.iter().filter(|check| check.met) {
-                let text = format!("- {}: published {}, here {}.", check.what, check.published, check.here);
+            for check in met {
+                let text = format!(
+                    "- {}: published {}, here {} (tolerance {}).",
+                    check.what, check.published, check.here, check.tolerance
+                );
                 page += &wrapped(&text, "  ");
             }
             page += "\n";
@@ -169,27 +176,40 @@ pub fn write_index(all: &[Done], directory: &Path) -> Result<()> {
              how to read them, is in [Results: literature](../literature.md).",
         "",
     );
-    let unmet: Vec<&Done> = all.iter().filter(|done| done.verdict() != Verdict::Met).collect();
-    let _ = write!(
-        page,
-        "\n{} of {} experiments meet everything that the documents say. Not met:\n\n",
-        all.len() - unmet.len(),
-        all.len()
+    let checks = || all.iter().flat_map(|done| &done.report.checks);
+    let count = |verdict| checks().filter(|check| check.verdict() == verdict).count();
+    let counts: Vec<String> = Verdict::ALL
+        .into_iter()
+        .filter(|verdict| count(*verdict) > 0)
+        .map(|verdict| format!("{} {}", count(verdict), verdict.name()))
+        .collect();
+    page += "\n";
+    page += &wrapped(
+        &format!(
+            "{} experiments compare {} statements of the documents: {}.",
+            all.len(),
+            checks().count(),
+            counts.join("; ")
+        ),
+        "",
     );
-    for done in unmet {
-        for check in done.report.checks.iter().filter(|check| !check.met) {
-            let id = done.about.id();
-            let text = format!(
-                "- [{id}]({id}.md): {}. Published {}, here {}.",
-                check.what, check.published, check.here
-            );
-            page += &wrapped(&text, "  ");
+    for verdict in Verdict::ALL.into_iter().skip(1).filter(|verdict| count(*verdict) > 0) {
+        let _ = write!(page, "\n{}:\n\n", capitalised(verdict.name()));
+        for done in all {
+            for check in done.report.checks.iter().filter(|check| check.verdict() == verdict) {
+                let id = done.about.id();
+                let text = format!(
+                    "- [{id}]({id}.md): {}. Published {}, here {}.",
+                    check.what, check.published, check.here
+                );
+                page += &wrapped(&text, "  ");
+            }
         }
     }
     page += "\n| experiment | kind | met | seconds |\n| --- | --- | --- | --- |\n";
     for done in all {
         let (id, checks) = (done.about.id(), &done.report.checks);
-        let met = checks.iter().filter(|check| check.met).count();
+        let met = checks.iter().filter(|check| check.verdict() == Verdict::Met).count();
         let kind = done.about.kind.name();
         let _ =
             writeln!(page, "| [{id}]({id}.md) | {kind} | {met} of {} | {:.1} |", checks.len(), done.seconds);
@@ -199,6 +219,12 @@ pub fn write_index(all: &[Done], directory: &Path) -> Result<()> {
         page += &wrapped(&format!("- {}.", done.heading()), "  ");
     }
     write_whole(directory.join("README.md"), page.as_bytes())
+}
+
+/// With a capital letter in front.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Creates a directory for the pages.

@@ -35,10 +35,12 @@ pub enum Need {
     Gromacs,
     /// A C compiler, `cc`.
     Compiler,
+    /// Valgrind.
+    Valgrind,
 }
 
 impl Need {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -53,6 +55,7 @@ impl Need {
         Self::Lammps,
         Self::Gromacs,
         Self::Compiler,
+        Self::Valgrind,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -72,6 +75,7 @@ impl Need {
             Self::Lammps => "lammps",
             Self::Gromacs => "gromacs",
             Self::Compiler => "compiler",
+            Self::Valgrind => "valgrind",
         }
     }
 }

@@ -20,7 +20,7 @@ optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
 inputs = torch.randn(BATCH, 20)
 targets = inputs.sum(dim=1, keepdim=True)
 
-balancer = apportion.Balancer(BATCH, size, least=1)
+balancer = apportion.Balancer(BATCH, size, min=1)
 for step in range(STEPS):
     mine = balancer.slices[rank]
     probe = step % PROBE == 0

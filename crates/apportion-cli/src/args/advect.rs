@@ -58,6 +58,9 @@ pub struct AdvectArgs {
     /// Layout method; default: auto, the least forecast time.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: String,
+    /// Measure again instead of using the cached network between hosts; speeds are measured for each run.
+    #[arg(long)]
+    pub remeasure: bool,
     #[command(flatten)]
     pub engine: EngineArgs,
     /// Write what happened (run.json).

@@ -1,6 +1,6 @@
 //! Flags of `apportion balance`.
 
-use super::numbers::{self, within, within_u32};
+use super::numbers::{self, Wholes, within, within_u32};
 use super::program::PLACEHOLDERS;
 use super::{ExportArgs, ProgramArgs};
 use clap::Args;
@@ -26,6 +26,12 @@ pub struct BalanceArgs {
     /// first round corrects their speeds.
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,
+    /// Minimum share: one number for all processors, or one for each.
+    #[arg(long, value_name = "N,N,…", value_parser = numbers::wholes)]
+    pub min: Option<Wholes>,
+    /// Maximum share: one number for all processors, or one for each.
+    #[arg(long, value_name = "N,N,…", value_parser = numbers::wholes)]
+    pub max: Option<Wholes>,
     /// Largest relative difference between processors' times that counts as balanced.
     #[arg(long, value_name = "FRACTION", default_value = "0.05", value_parser = numbers::number)]
     pub tolerance: f64,
@@ -55,8 +61,11 @@ fn help() -> String {
         processors are within the tolerance of each other, nothing better can be found, or --max-rounds \
         have been run. Each round is printed when it ends. The round whose longest time is the shortest \
         is kept; a balanced last round also if it took longer by no more than the tolerance.\n\
+        A program that fails at a larger share than one that worked on that processor has no memory for \
+        it: the search goes on below that share, and finds the largest one that works. --min and --max \
+        limit the shares beforehand.\n\
         Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and \
-        --json has \"balanced\": false. 1 if a command fails or the run is interrupted: the best shares \
+        --json has \"balanced\": false. 1 if a command fails otherwise or the run is interrupted: the best shares \
         of the rounds that had ended are printed and written. 2 for bad usage.\n\
         {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."
     )

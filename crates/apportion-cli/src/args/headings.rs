@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 
 /// Headings and the flags under them. A flag that a group of flags already has under a heading of its own
 /// stays there.
-const HEADINGS: [(&str, &[&str]); 13] = [
+const HEADINGS: [(&str, &[&str]); 14] = [
     ("Simulation", &["until", "firings", "replications", "scenario", "allow-deadlock"]),
     ("What is divided", &["units", "shape", "grid", "traces"]),
     (
@@ -84,8 +84,6 @@ const HEADINGS: [(&str, &[&str]); 13] = [
         "Measuring",
         &[
             "kernel",
-            "command",
-            "seconds-from",
             "sizes",
             "smallest",
             "largest",
@@ -102,6 +100,7 @@ const HEADINGS: [(&str, &[&str]); 13] = [
             "max-rounds",
         ],
     ),
+    ("Your program", &["command", "seconds-from", "timeout"]),
     ("Study", &["draws", "searched", "subsets", "boxes", "distribution", "most-unequal"]),
     (
         "Output",
@@ -199,6 +198,38 @@ mod tests {
                 let named = arg.get_help_heading().is_some();
                 assert!(named, "{} --{}: add it to HEADINGS", sub.get_name(), arg.get_long().unwrap_or("?"));
             }
+        }
+    }
+
+    /// The heading of a group of flags goes on to flags that follow the group in the same command.
+    #[test]
+    fn headings_of_groups_do_not_leak() {
+        fn longs(command: &Command) -> Vec<String> {
+            command.get_arguments().filter_map(|a| a.get_long().map(ToOwned::to_owned)).collect()
+        }
+        use crate::args::{ExportArgs, ProgramArgs, SweepArgs, UnitsArgs};
+        use clap::Args;
+        let group = Command::new("group");
+        let groups = [
+            ("Your program", longs(&ProgramArgs::augment_args(group.clone()))),
+            ("Export", longs(&ExportArgs::augment_args(group.clone()))),
+            ("Parameter sweep", longs(&SweepArgs::augment_args(group.clone()))),
+            ("Units", longs(&UnitsArgs::augment_args(group))),
+        ];
+        for sub in command().get_subcommands() {
+            for arg in sub.get_arguments() {
+                let group = groups.iter().find(|(heading, _)| arg.get_help_heading() == Some(*heading));
+                let (Some((heading, flags)), Some(long)) = (group, arg.get_long()) else { continue };
+                assert!(flags.iter().any(|flag| flag == long), "{} --{long}: {heading}", sub.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn help_has_no_escapes() {
+        for sub in command().get_subcommands_mut() {
+            let text = sub.render_long_help().to_string();
+            assert!(!text.contains("\\\""), "{}: {text}", sub.get_name());
         }
     }
 

@@ -16,7 +16,7 @@ pub struct MdemArgs {
     /// The workcell: jobs, resources, parts, rules (docs/reference/workcell-file.md).
     #[arg(value_name = "WORKCELL")]
     pub workcell: PathBuf,
-    /// End of the simulated time, such as 3600, \"90 s\" or \"8 h\" [default: until nothing more happens].
+    /// End of the simulated time, such as 3600, "90 s" or "8 h" [default: until nothing more happens].
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = seconds)]
     pub until: Option<f64>,
     /// Number of rule firings after which a simulation ends.

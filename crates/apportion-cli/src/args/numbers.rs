@@ -1,5 +1,6 @@
 //! Numbers as people write them: `1e6`, `100k`, `2.5M`, `64Ki`, `1_000_000`, and speeds such as `9:1`.
 
+use apportion::platform::Speed;
 use apportion::units::{Dimension, parse};
 pub use apportion::units::{number, whole};
 use std::ops::RangeInclusive;
@@ -7,9 +8,9 @@ use std::ops::RangeInclusive;
 /// The largest whole number below which every one is exact in double precision.
 const MOST: u64 = 1 << 53;
 
-/// Relative speeds, one per processor.
+/// Speeds, one per processor, all with the same unit or none.
 #[derive(Debug, Clone)]
-pub struct Speeds(pub Vec<f64>);
+pub struct Speeds(pub Vec<Speed>);
 
 /// Numbers with commas between them.
 #[derive(Debug, Clone)]
@@ -70,9 +71,31 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     parse(text, Dimension::Time)
 }
 
-/// Reads speeds: `9,1` or `9:1`.
+/// Reads speeds: `9,1` or `9:1`, and with units `9 Gflop/s,1 Gflop/s` or `9,1 Gflop/s`.
 pub fn speeds(text: &str) -> Result<Speeds, String> {
-    text.split([',', ':']).map(number).collect::<Result<_, _>>().map(Speeds)
+    let pieces: Vec<&str> = text.split([',', ':']).map(str::trim).collect();
+    let bare = pieces.iter().filter(|piece| number(piece).is_ok()).count();
+    let last = pieces.last().copied().unwrap_or_default();
+    // A unit that stands once, at the end, is that of all.
+    let unit = last.trim_start_matches(|c: char| c.is_ascii_digit() || "+-._eE ".contains(c));
+    let shared = if bare + 1 == pieces.len() && number(last).is_err() { unit } else { "" };
+    let all = pieces.iter().map(|piece| match number(piece) {
+        Ok(value) if shared.is_empty() => Ok(Speed::Relative(value)),
+        Ok(_) => speed(&format!("{piece} {shared}")),
+        Err(error) if unit.is_empty() => Err(error),
+        Err(_) => speed(piece),
+    });
+    let all = all.collect::<Result<Vec<Speed>, _>>()?;
+    match all.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1])) {
+        true => Ok(Speeds(all)),
+        false => Err("give every speed the same unit, as in \"9 Gflop/s,1 Gflop/s\"".into()),
+    }
+}
+
+/// Reads a speed with its unit.
+fn speed(text: &str) -> Result<Speed, String> {
+    let flops = parse(text, Dimension::Speed).map(Speed::Flops);
+    flops.or_else(|error| parse(text, Dimension::Rate).map(Speed::Units).map_err(|_| error))
 }
 
 /// Reads numbers: `1k,10k,1e6`.
@@ -103,10 +126,29 @@ mod tests {
     }
 
     #[test]
+    fn speeds_may_have_units() {
+        for text in [
+            "9 Gflop/s,1 Gflop/s",
+            "9Gflop/s:1Gflop/s",
+            "9e9,1e9 flop/s",
+            " 9 Gflop/s , 1000 Mflop/s",
+            "9,1 Gflops",
+        ] {
+            assert_eq!(speeds(text).unwrap().0, [9e9, 1e9].map(Speed::Flops), "{text}");
+        }
+        assert_eq!(speeds("100 units/s,50 units/s").unwrap().0, [100.0, 50.0].map(Speed::Units));
+        for text in
+            ["9 Gflop/s,1", "9 Gflop/s,1 units/s", "9 parsec,1 parsec", "9 Gflop/s,,1 Gflop/s", "9,1,Gflop/s"]
+        {
+            assert!(speeds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn speeds_are_parted_by_colons_or_commas() {
-        assert_eq!(speeds("9:1").unwrap().0, [9.0, 1.0]);
-        assert_eq!(speeds("9,1,2.5k").unwrap().0, [9.0, 1.0, 2500.0]);
-        assert!(speeds("9,,1").is_err());
+        assert_eq!(speeds("9:1").unwrap().0, [9.0, 1.0].map(Speed::Relative));
+        assert_eq!(speeds("9,1,2.5k").unwrap().0, [9.0, 1.0, 2500.0].map(Speed::Relative));
+        assert!(speeds("9,,1").is_err() && speeds("").is_err() && speeds("9,x").is_err());
         assert_eq!(wholes("1,000").unwrap().0, [1, 0], "in a list, commas part");
         assert_eq!((part("10%"), part("7.5 %"), part("0.1")), (Ok(0.1), Ok(0.075), Ok(0.1)));
         assert!(part("10").unwrap_err().contains("10%") && part("51%").is_err() && part("-1%").is_err());

@@ -32,14 +32,15 @@ pub enum MinimiseName {
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n  \
     apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
     apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
-    Methods for --units: even, proportional, fpm, exact (see docs/reference/methods.md).\n\
+    Methods for --units: even, proportional, largest-remainder, fpm, exact (see\n\
+    docs/reference/methods.md).\n\
     Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
     recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; inner and \
     boxes cut the inner dimension too; for comparison square-edge, square-middle.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
-    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(0..=u64::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX))]
     pub units: Option<u64>,
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN")]
@@ -78,7 +79,7 @@ pub struct PartitionArgs {
     #[arg(long, value_name = "P,P;P,P", conflicts_with = "units")]
     pub groups: Option<String>,
     /// What auto minimises, and with sum, largest or volume also columns, grid and recursive [default: time].
-    #[arg(long, value_enum, conflicts_with = "units")]
+    #[arg(long, alias = "minimize", value_enum, conflicts_with = "units")]
     pub minimise: Option<MinimiseName>,
     /// Rows and columns of processors for grid and cartesian, such as 2x3 [default: the cheapest].
     #[arg(long, value_name = "PxQ", conflicts_with = "units")]
@@ -93,7 +94,7 @@ pub struct PartitionArgs {
     #[arg(long, conflicts_with_all = ["units", "method", "levels", "surfaces"])]
     pub keep_all: bool,
     /// Who gets the rows (--method rows) or units (--method proportional) that are left over after rounding
-    /// down [default: soonest].
+    /// down [default: soonest for rows, the largest remainders for units].
     #[arg(long, value_enum, conflicts_with_all = ["levels", "surfaces"])]
     pub left_over: Option<LeftOverName>,
     /// Methods for the levels of a hierarchy, from the top: among the platform's clusters ("site/node"), then

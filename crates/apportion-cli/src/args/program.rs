@@ -25,7 +25,6 @@ impl From<SecondsName> for SecondsFrom {
 
 /// Your own program.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Your program")]
 pub struct ProgramArgs {
     /// Command line of your program, such as './work {from} {to}' or './work {share}'.
     #[arg(long, value_name = "COMMAND", conflicts_with = "program")]

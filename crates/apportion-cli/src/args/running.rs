@@ -29,8 +29,8 @@ pub struct RunningArgs {
     pub keep_all: bool,
     #[command(flatten)]
     pub flow: FlowArgs,
-    /// Measure again instead of using the cached speed functions.
-    #[arg(long, alias = "fresh", conflicts_with = "models")]
+    /// Measure again instead of using the cached speed functions and network between hosts.
+    #[arg(long, alias = "fresh")]
     pub remeasure: bool,
     #[command(flatten)]
     pub engine: EngineArgs,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Where speeds come from.
 #[derive(Debug, Args)]
 pub struct Sources {
-    /// Relative speeds, one per processor, such as 9,1 or 9:1.
+    /// Speeds, one per processor: ratios such as 9,1 or 9:1, or with a unit, "9 Gflop/s,1 Gflop/s".
     #[arg(long, value_name = "S,S,…", allow_negative_numbers = true, value_parser = numbers::speeds)]
     pub speeds: Option<Speeds>,
     /// Read speed functions from this file (models.json).
@@ -16,4 +16,11 @@ pub struct Sources {
     /// Read the processors and the network from this file (platform.toml).
     #[arg(long, value_name = "FILE")]
     pub platform: Option<PathBuf>,
+}
+
+impl Sources {
+    /// The files that are read, which all ranks must find alike.
+    pub fn files(&self) -> [Option<&Path>; 2] {
+        [self.models.as_deref(), self.platform.as_deref()]
+    }
 }

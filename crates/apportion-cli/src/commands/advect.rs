@@ -7,7 +7,8 @@ use crate::output::advect::{Kept, is_free, keep, kept, snapshot, write_field, wr
 use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
-use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, inputs, settle};
+use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, courant_files, inputs, settle};
+use crate::prepare::agreement::Inputs as Compared;
 use crate::prepare::quick::warn;
 use crate::prepare::world::on_engine;
 use apportion::advect::{
@@ -28,7 +29,14 @@ use std::time::Instant;
 const DIVERGENT: f64 = 1e-6;
 
 pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
-    on_engine(args.engine.patient(), console, |world, console| {
+    let named = [Some(args.field.as_path()), args.plan.as_deref()];
+    let named = named.into_iter().chain(args.sources.files()).flatten();
+    let compared = Compared {
+        files: named.chain(courant_files(&args.courant)).collect(),
+        checkpoint: args.resume.as_deref(),
+        ..Compared::default()
+    };
+    on_engine(args.engine.patient(), &compared, console, |world, console| {
         let inputs = world.all_ok(inputs(args).and_then(|inputs| refuse(args).map(|()| inputs)))?;
         match (inputs.field.header.dtype, args.memory) {
             ("f32", None) => on_world::<f32>(args, &inputs, world, console),
@@ -257,6 +265,9 @@ pub fn tell(
     let tell = || {
         let mut value = report.to_value();
         value["largest_courant_sum"] = json!(largest);
+        if let Some(hosts) = prepared.platform.network.hosts() {
+            value["network"] = hosts.to_value();
+        }
         let candidates = prepared.choices.iter().map(|choice| {
             let forecast = choice.plan.forecast.as_ref().map(|forecast| forecast.seconds);
             json!({"method": choice.plan.method, "exchange": choice.order.exchange,
@@ -281,7 +292,7 @@ pub fn tell(
             },
         );
         if let Some(quick) = &prepared.quick {
-            warn(quick, &quick.shares, "they are measured at each start", console);
+            warn(quick, "they are measured at each start", console);
         }
         Ok(())
     };

@@ -3,12 +3,12 @@
 use crate::args::BalanceArgs;
 use crate::console::{Console, monitor};
 use crate::output::appear;
-use crate::output::balance::{headline, round_table, text, value};
+use crate::output::balance::{cap_text, headline, round_table, text, value};
 use crate::output::open;
 use crate::prepare::measure::processors;
-use crate::prepare::world::single;
+use crate::prepare::units::limits_of;
 use apportion::error::{Error, Result};
-use apportion::measure::{Balance, BalanceOptions, balance};
+use apportion::measure::{Balance, BalanceOptions, ShareCap, balance};
 use apportion::model::read_models;
 use apportion::output::OutputFile;
 use apportion::platform::Platform;
@@ -19,7 +19,6 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         let what = format!("{} is not a positive fraction", args.tolerance);
         return Err(Error::input("--tolerance", what, "use 0.05"));
     }
-    single()?;
     let command = args.program.required()?;
     let known = args.models.as_deref().map(read_models).transpose()?;
     let platform = match (&known, &args.platform, args.processors) {
@@ -33,14 +32,22 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         tolerance: args.tolerance,
         most_rounds: args.max_rounds,
         repetitions: args.repetitions,
+        limits: limits_of((args.min.as_ref(), args.max.as_ref(), None), platform.len())?,
     };
     // An export on stdout leaves no room for rounds.
     let stdout_is_free = args.export.export.is_none() || args.export.export_to.is_some();
     let mut latest: Option<Balance> = None;
     let mut each = |so_far: &Balance| {
         let (number, round) = (so_far.rounds.len(), so_far.rounds.last().expect("a round has ended"));
-        let lines = format!("{}\n{}\n", headline(number, round), round_table(round, &platform));
-        console.early(&lines, stdout_is_free);
+        if latest.as_ref().is_none_or(|before| before.rounds.len() < number) {
+            let lines = format!("{}\n{}\n", headline(number, round), round_table(round, &platform));
+            console.early(&lines, stdout_is_free);
+        } else {
+            let new = |cap: &&ShareCap| latest.as_ref().is_none_or(|before| !before.caps.contains(cap));
+            for cap in so_far.caps.iter().filter(new) {
+                console.note(format!("{}: the search goes on below", cap_text(cap, &platform)));
+            }
+        }
         latest = Some(so_far.clone());
     };
     let outcome = console.watch("balancing", monitor, || {
@@ -78,7 +85,7 @@ fn finish(
     let even = args.models.is_none();
     console.result(
         || {
-            let mut value = value(found, plan.to_value(), even);
+            let mut value = value(found, plan.to_value(), platform, even);
             if let Some(export) = &export {
                 value["export"] = export.value.clone();
             }

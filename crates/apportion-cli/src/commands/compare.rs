@@ -8,15 +8,17 @@ use apportion::error::Result;
 use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, LayoutConstraints, Metrics, Plan, message_steps};
 use apportion::platform::Topology;
-use apportion::select::{PlanOptions, affordable, areas, forecast, imbalance_of, plan_matmul, rates};
+use apportion::select::{
+    Minimise, PlanOptions, Sizing, affordable, areas, forecast, imbalance_of, plan_matmul, rates,
+};
 use apportion::simulate::CostModel;
 use std::time::Instant;
 
 /// Above this many processors message steps are left out.
 const MOST_COUNTED: usize = 256;
 
-/// Lays the plan's shape out by every method, with the areas that the plan was made for; rows are sorted by
-/// the criterion.
+/// Lays the plan's shape out by every method, with the areas that the plan was made for, or each with its own
+/// shares of least forecast where auto sizes its candidates so; rows are sorted by the criterion.
 pub fn compare(
     args: &PartitionArgs,
     plan: &Plan,
@@ -29,24 +31,37 @@ pub fn compare(
     let simulated =
         affordable(processors.platform.len(), shape, args.flow.pivot(shape.k)?, 8 * Method::all().count());
     let network = &processors.platform.network;
+    let options = wishes(args, processors, shape)?;
+    let timed = options.minimise == Minimise::Time && !processors.only_ratios();
+    let sized = simulated && timed && !network.is_free() && options.sizing == Sizing::ByForecast;
+    let by_plan = |method: Method| {
+        let options = PlanOptions { method: Some(method), ..options.clone() };
+        let Processors { platform, models, block, .. } = processors;
+        plan_matmul(shape, platform, models, *block, &options).map(|mut choices| choices.swap_remove(0).plan)
+    };
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
         let begin = Instant::now();
-        let made = match method {
+        let laid_out = match method {
+            _ if sized => by_plan(method).and_then(|plan| {
+                let seconds = plan.forecast.as_ref().map(|forecast| forecast.seconds);
+                Ok((plan.layout()?.clone(), seconds))
+            }),
             // Chosen among several, as `--method` alone does.
             _ if method.cuts_inner() && form == LayoutConstraints::default() => {
-                let wishes = PlanOptions { method: Some(method), ..wishes(args, processors, shape)? };
-                let Processors { platform, models, block, .. } = processors;
-                plan_matmul(shape, platform, models, *block, &wishes)
-                    .and_then(|choices| choices[0].plan.layout().cloned())
+                by_plan(method).and_then(|plan| Ok((plan.layout()?.clone(), None)))
             }
-            _ => form.layout(shape, |s| method.layout(s, &weights, &terms)),
+            _ => form.layout(shape, |s| method.layout(s, &weights, &terms)).map(|layout| (layout, None)),
         };
         let milliseconds = begin.elapsed().as_secs_f64() * 1e3;
-        let outcome = match made {
+        let outcome = match laid_out {
             Err(error) => Err(error.to_string()),
-            Ok(layout) => {
-                let seconds = if simulated { Some(seconds(args, &layout, processors)?) } else { None };
+            Ok((layout, sized)) => {
+                let seconds = match sized {
+                    Some(seconds) => Some(seconds),
+                    None if simulated => Some(seconds(args, &layout, processors)?),
+                    None => None,
+                };
                 let (forecast, communication) =
                     if processors.only_ratios() { (None, seconds) } else { (seconds, None) };
                 Ok(Box::new(Cost {
@@ -64,7 +79,7 @@ pub fn compare(
     }
     let star = matches!(network.topology, Topology::Star { .. });
     let comparison = Comparison { chosen: plan.method.clone(), line, minimise: minimise(args), star, rows };
-    Ok(comparison.sorted())
+    Ok(comparison.sorted(timed))
 }
 
 /// The forecast of a layout with the flow of the least; of communication alone where speeds are ratios.

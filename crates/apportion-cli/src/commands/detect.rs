@@ -7,6 +7,7 @@ use apportion::kernels::instruction_set;
 use apportion::output::write_whole;
 use apportion::platform::discover;
 use apportion::report::table;
+use apportion::units::show_bytes;
 use serde_json::json;
 
 pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
@@ -27,6 +28,7 @@ pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
                 })
                 .collect();
             json!({"model": machine.model, "memory": machine.memory, "instructions": instruction_set(),
+                   "quota_cores": machine.quota_cores, "memory_limit_bytes": machine.memory_limit,
                    "processors": cores})
         },
         || {
@@ -37,8 +39,14 @@ pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
             let memory = machine.memory.map_or(String::new(), |bytes| {
                 format!(", {:.1} GiB of memory", bytes as f64 / (1u64 << 30) as f64)
             });
+            let quota = machine.quota_cores.map(|quota| machine.quota_text(quota));
+            let limit = machine
+                .memory_limit
+                .map(|bytes| format!("the control group allows {} of memory", show_bytes(bytes as f64)));
+            let limits: String =
+                [quota, limit].into_iter().flatten().map(|limit| format!("\n{limit}")).collect();
             format!(
-                "{}{memory}; kernels: {}\n{}",
+                "{}{memory}; kernels: {}{limits}\n{}",
                 machine.model,
                 instruction_set(),
                 table(&["processor", "cpu", "cluster", "top clock"], rows)

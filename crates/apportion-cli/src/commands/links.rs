@@ -1,5 +1,6 @@
 //! `apportion measure --network`.
 
+use super::measure::inputs;
 use crate::args::MeasureArgs;
 use crate::console::{Console, monitor};
 use crate::output::links::{file, text, value};
@@ -12,7 +13,9 @@ use apportion::measure::measure_links_on;
 use apportion::run::World;
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
-    on_engine((args.engine, args.stall_timeout), console, |world, console| on_world(args, world, console))
+    on_engine((args.engine, args.stall_timeout), &inputs(args), console, |world, console| {
+        on_world(args, world, console)
+    })
 }
 
 /// This process's part: rank 0 measures, and the other ranks answer.

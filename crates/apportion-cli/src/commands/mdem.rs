@@ -4,6 +4,7 @@ use crate::args::MdemArgs;
 use crate::console::{Console, monitor};
 use crate::output::mdem::{EventFiles, Shown};
 use crate::output::results::{About, keep_about};
+use crate::prepare::agreement::Inputs;
 use crate::prepare::mdem::Simulation;
 use crate::prepare::product::{Given, copies, decided_on, speeds};
 use crate::prepare::world::on_engine;
@@ -16,7 +17,10 @@ use serde_json::Value;
 
 pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
     if args.on_processors() {
-        return on_engine(args.running.engine.patient(), console, |world, console| {
+        let named = [Some(args.workcell.as_path()), args.running.plan.as_deref()];
+        let files = named.into_iter().chain(args.running.sources.files()).flatten().collect();
+        let inputs = Inputs { files, ..Inputs::default() };
+        return on_engine(args.running.engine.patient(), &inputs, console, |world, console| {
             on_world(args, world, console)
         });
     }
@@ -97,10 +101,21 @@ fn tell(
                 1 => String::new(),
                 _ => format!(" in replication {}", run.replication),
             };
-            return Err(Error::infeasible(
-                format!("deadlock at {} s{which}: {deadlock}", seconds(run.makespan)),
-                "change the rules, the capacities or the dispatching; add --allow-deadlock to see the run",
-            ));
+            // Nothing is done and nothing is held: only a job that is done at the start can begin.
+            let empty = deadlock.circle.iter().all(|wait| wait.jobs.is_empty() && wait.held_by.is_empty());
+            let what = match empty {
+                true => format!("deadlock: a circuit on which no job is ever done{which}: {deadlock}"),
+                false => format!("deadlock at {} s{which}: {deadlock}", seconds(run.makespan)),
+            };
+            let remedy = match empty {
+                true => {
+                    "let a job on the circuit be done at the start (`done = 1`); add --allow-deadlock to see the run"
+                }
+                false => {
+                    "change the rules, the capacities or the dispatching; add --allow-deadlock to see the run"
+                }
+            };
+            return Err(Error::infeasible(what, remedy));
         }
     }
     let shown = Shown::new(simulation, runs)?;

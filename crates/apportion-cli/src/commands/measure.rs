@@ -5,6 +5,7 @@ use crate::args::measure::KernelName;
 use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, disturbed, imprecise, text};
+use crate::prepare::agreement::Inputs;
 use crate::prepare::carry::Carried;
 use crate::prepare::fastest::to_measure;
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes, units};
@@ -17,7 +18,7 @@ use apportion::measure::{
 };
 use apportion::model::Models;
 use apportion::output::{OutputFile, is_stream, try_output, write_whole};
-use apportion::platform::Platform;
+use apportion::platform::{Platform, discover};
 use apportion::run::{Monitor, World};
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
@@ -25,7 +26,15 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
         return links::run(args, console);
     }
     check(args)?;
-    on_engine((args.engine, args.stall_timeout), console, |world, console| on_world(args, world, console))
+    on_engine((args.engine, args.stall_timeout), &inputs(args), console, |world, console| {
+        on_world(args, world, console)
+    })
+}
+
+/// The files that every rank reads.
+pub fn inputs(args: &MeasureArgs) -> Inputs<'_> {
+    let files = [args.platform.as_deref(), args.carry_over.as_deref()].into_iter().flatten().collect();
+    Inputs { files, ..Inputs::default() }
 }
 
 /// This process's part: a single process measures all processors, a rank its own.
@@ -103,7 +112,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     if args.resume {
         console.note(format!("{before} points were in the file, {} were measured", points(&models) - before));
     }
-    let notes = [caps(&models), imprecise(&models, args.tolerance), disturbed(&models)];
+    let notes = [caps(&models), imprecise(&models, args.tolerance), disturbed(&models, &discover())];
     notes.iter().flatten().for_each(|note| console.note(note));
     console.result(
         || serde_json::from_str(&models.to_json()).expect("our own JSON"),

@@ -120,7 +120,9 @@ pub fn run<T: Element>(
         ],
     ))?;
     let text = || {
-        let chosen = chosen.as_ref().map_or_else(String::new, |chosen| chosen.text(&given.platform));
+        let chosen = chosen
+            .as_ref()
+            .map_or_else(String::new, |chosen| chosen.text(&given.platform, speeds.source(), &report));
         report.to_text() + &chosen + &cut_text(&cuts)
     };
     console.result(value, text);

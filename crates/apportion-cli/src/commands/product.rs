@@ -3,7 +3,7 @@
 use super::panels;
 use crate::console::{Console, monitor};
 use crate::output::results::{Kept, Outputs, tell_and_keep};
-use crate::prepare::agreement::agree;
+use crate::prepare::agreement::Inputs as Compared;
 use crate::prepare::distributed;
 use crate::prepare::fastest::{fastest, is_small, of_models};
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
@@ -25,7 +25,18 @@ use std::time::Instant;
 
 /// Runs the task on its engine.
 pub fn run(task: &Task<'_>, console: &Console) -> Result<()> {
-    on_engine(task.running.engine.patient(), console, |world, console| on_world(task, world, console))
+    let running = task.running;
+    let resumed = if let Job::Product(args) = task.job { args.panels.resume.as_deref() } else { None };
+    let compared = Compared {
+        files: [&[running.plan.as_deref()], &running.sources.files()[..]]
+            .concat()
+            .into_iter()
+            .flatten()
+            .collect(),
+        operands: task.operands(),
+        checkpoint: resumed,
+    };
+    on_engine(running.engine.patient(), &compared, console, |world, console| on_world(task, world, console))
 }
 
 fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
@@ -34,7 +45,6 @@ fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
     let mut outputs = world.all_ok(Outputs::open(task, predecessors, world))?;
     let (inputs, shape, kind) = world.all_ok(inputs_of(task, world))?;
     world.all_ok(outputs.reserve(shape.m.saturating_mul(shape.n), kind.bytes()))?;
-    agree(task, world)?;
     let part = Part { task, world, console, inputs, shape };
     match (kind, predecessors.is_some()) {
         (Kind::F32, true) => part.paths::<f32>(outputs),

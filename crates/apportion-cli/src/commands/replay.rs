@@ -16,10 +16,13 @@ pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) ->
         .processors
         .iter()
         .map(|p| match p.speed {
-            Some(Speed::Flops(speed)) => Ok(Host { speed, cores: p.cores.len().max(1) as u32 }),
+            Some(Speed::Flops(speed)) if speed > 0.0 => {
+                Ok(Host { speed, cores: p.cores.len().max(1) as u32 })
+            }
             given => Err(Error::input(
                 format!("processor \"{}\": speed", p.name),
                 match given {
+                    Some(speed) if speed.value() == 0.0 => "is 0, and a host of a trace must compute".into(),
                     Some(speed) => {
                         format!("{} has no unit of flop/s, in which traces count work", speed.value())
                     }

@@ -4,14 +4,12 @@ use crate::args::RunArgs;
 use crate::console::{Console, monitor};
 use crate::output::run::{text, value};
 use crate::prepare::processors::{in_plan_order, this_machine};
-use crate::prepare::world::single;
 use apportion::error::{Error, Result};
 use apportion::measure::{UnitsRun, run_units};
 use apportion::plan::{Plan, read_plan};
 use apportion::platform::{Platform, read_platform};
 
 pub fn run(args: &RunArgs, console: &Console) -> Result<()> {
-    single()?;
     let command = args.program.required()?;
     let plan = read_plan(&args.plan)?;
     let platform = platform(&plan, args)?;

@@ -43,6 +43,10 @@ pub fn divide(
         let what = format!("cannot be used with --method {method}");
         return Err(Error::input("--left-over", what, "use --method proportional, or remove it"));
     }
+    if left_over.is_some() && !limits.is_empty() {
+        let what = "cannot be used with --min, --max or --multiple-of";
+        return Err(Error::input("--left-over", what, "remove it, or the limits"));
+    }
     if args.robust && processors.only_ratios() {
         return Err(Error::input(
             "--robust",
@@ -51,8 +55,13 @@ pub fn divide(
         ));
     }
     let (name, shares, extra) = match method {
-        "even" => (method, shares::even(n, models.len()), Extra::None),
-        "proportional" => (method, proportional(models, n, left_over.unwrap_or_default())?, Extra::None),
+        "even" => (method, shares::even_among(models, n), Extra::None),
+        "proportional" if left_over.is_some() => {
+            (method, proportional(models, n, left_over.unwrap_or_default())?, Extra::None)
+        }
+        "proportional" | "largest-remainder" => {
+            (method, shares::largest_remainder_within(models, n, &limits)?, Extra::None)
+        }
         "fpm" if args.robust => {
             let found = shares::robust(models, n, &limits)?;
             let regret = shares::regret(models, &found.shares, &limits)?;
@@ -108,7 +117,7 @@ pub fn divide(
             return Err(Error::input(
                 "--method",
                 format!("unknown method \"{other}\" for --units"),
-                "use even, proportional, fpm or exact",
+                "use even, proportional, largest-remainder, fpm or exact",
             ));
         }
     };

@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 
 /// The flags of all commands that name an output file.
-const OUTPUTS: [&str; 9] =
+pub const OUTPUTS: [&str; 9] =
     ["output", "report", "trace", "svg", "export_to", "models_out", "predecessors", "gantt", "max_plus"];
 
 /// The operands of products, which C may replace.
@@ -273,6 +273,47 @@ fn check_streams(inputs: &[Named]) -> Result<()> {
     Ok(())
 }
 
+/// Outputs of one format each: the command (`""` for any), the flag, and the format.
+const FORMATS: [(&str, &str, &str); 8] = [
+    ("partition", "output", "json"),
+    ("arrange", "output", "json"),
+    ("balance", "output", "json"),
+    ("measure", "output", "json"),
+    ("merge", "output", "json"),
+    ("detect", "output", "toml"),
+    ("", "models_out", "json"),
+    ("", "report", "json"),
+];
+
+/// Extensions of formats that people know: a file with one of these names holds that format.
+const KNOWN: [&str; 20] = [
+    "json", "toml", "yaml", "yml", "xml", "csv", "tsv", "ini", "md", "html", "htm", "svg", "png", "jpg",
+    "pdf", "npy", "npz", "mtx", "h5", "xlsx",
+];
+
+/// Rejects an output whose name promises a format that its flag does not write.
+///
+/// # Errors
+/// There is one: exit code 2.
+pub fn check_formats(matches: &ArgMatches) -> Result<()> {
+    let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
+    for (_, id, format) in FORMATS.iter().filter(|(command, ..)| command.is_empty() || *command == name) {
+        let Some(path) = matches.try_get_one::<PathBuf>(id).ok().flatten() else { continue };
+        // A measured network is a platform file.
+        let network = name == "measure" && matches.get_flag("network");
+        let format = if network { "toml" } else { format };
+        let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+        if extension != format && KNOWN.contains(&extension.as_str()) {
+            return Err(Error::input(
+                path.display().to_string(),
+                format!("this file is written as {}, not as {extension}", format.to_uppercase()),
+                format!("name it {}", path.with_extension(format).display()),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// A flag as it is typed.
 fn flag(arg: &Arg) -> String {
     let name = arg.get_id().as_str();
@@ -309,6 +350,36 @@ mod tests {
         assert!(checked(&["matmul", "a", "b", "--report", "/dev/fd/1", "--json"]).is_err());
         checked(&["matmul", "a", "b", "--report", "r.json", "--json"]).unwrap();
         checked(&["matmul", "a", "b", "--report", "/dev/null", "--json"]).unwrap();
+    }
+
+    #[test]
+    fn a_name_does_not_promise_another_format() {
+        let checked = |line: &str| {
+            let words = ["apportion"].into_iter().chain(line.split(' '));
+            check_formats(&command().try_get_matches_from(words).unwrap())
+        };
+        for line in [
+            "partition --units 4 --speeds 1,1 -o plan.yaml",
+            "partition --units 4 --speeds 1,1 -o plan.TOML",
+            "detect -o here.json",
+            "measure -o models.csv",
+            "measure --network -o links.json",
+            "matmul a b --report run.html",
+            "balance --units 4 --models-out m.xml -- true",
+        ] {
+            let refused = checked(line).expect_err(line);
+            assert!(refused.exit_code() == 2 && refused.to_string().contains("name it"), "{refused}");
+        }
+        for line in [
+            "partition --units 4 --speeds 1,1 -o plan.json",
+            "partition --units 4 --speeds 1,1 -o plan",
+            "partition --units 4 --speeds 1,1 -o my.plan",
+            "measure --network -o links.toml",
+            "partition --units 4 --speeds 1,1 --export csv --export-to plan.csv",
+            "matmul a b -o c.npy --report run.json",
+        ] {
+            checked(line).unwrap();
+        }
     }
 
     /// Names that a command makes, and names of one file through links.

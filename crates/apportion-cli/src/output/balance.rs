@@ -1,6 +1,6 @@
 //! The rounds of a balancing run.
 
-use apportion::measure::{Balance, Round};
+use apportion::measure::{Balance, Round, ShareCap};
 use apportion::platform::Platform;
 use apportion::report::{pairs, table};
 use apportion::units;
@@ -24,8 +24,19 @@ pub fn round_table(round: &Round, platform: &Platform) -> String {
     table(&["processor", "share", "time"], rows)
 }
 
+/// A share at which a program failed, and the largest that worked.
+pub fn cap_text(cap: &ShareCap, platform: &Platform) -> String {
+    let [works, fails] = [cap.works, cap.fails].map(|share| units::show_count(u128::from(share)));
+    let name = &platform.processors[cap.rank].name;
+    format!("{name} does {works} units and fails at {fails} ({})", cap.reason)
+}
+
 /// The JSON for programs. `even`: the first round was the even split.
-pub fn value(found: &Balance, plan: Value, even: bool) -> Value {
+pub fn value(found: &Balance, plan: Value, platform: &Platform, even: bool) -> Value {
+    let caps = found.caps.iter().map(|cap| {
+        json!({"processor": platform.processors[cap.rank].name, "works": cap.works, "fails": cap.fails,
+               "reason": cap.reason})
+    });
     let rounds: Vec<Value> = found
         .rounds
         .iter()
@@ -43,7 +54,7 @@ pub fn value(found: &Balance, plan: Value, even: bool) -> Value {
     json!({
         "balanced": found.balanced, "best": found.best, "rounds": rounds,
         "gain": {"against": against, "seconds": first, "kept_seconds": kept, "times": first / kept},
-        "plan": plan,
+        "caps": caps.collect::<Vec<_>>(), "plan": plan,
     })
 }
 
@@ -51,7 +62,7 @@ pub fn value(found: &Balance, plan: Value, even: bool) -> Value {
 pub fn text(found: &Balance, platform: &Platform, even: bool) -> String {
     let (first, kept) = found.gain();
     let against = if even { "the even split" } else { "the first round" };
-    let facts = pairs(&[
+    let mut facts = vec![
         ("balanced", if found.balanced { "yes" } else { "no" }.into()),
         ("kept", format!("round {} of {}", found.best + 1, found.rounds.len())),
         ("imbalance", format!("{:.4}", found.kept().imbalance())),
@@ -65,6 +76,7 @@ pub fn text(found: &Balance, platform: &Platform, even: bool) -> String {
                 first / kept
             ),
         ),
-    ]);
-    format!("{}\n{facts}", round_table(found.kept(), platform))
+    ];
+    facts.extend(found.caps.iter().map(|cap| ("cap", cap_text(cap, platform))));
+    format!("{}\n{}", round_table(found.kept(), platform), pairs(&facts))
 }

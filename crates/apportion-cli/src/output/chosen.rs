@@ -2,7 +2,9 @@
 
 use super::plan::certificate;
 use crate::prepare::product::Prepared;
+use crate::prepare::quick::SpeedSource;
 use apportion::platform::Platform;
+use apportion::product::RunReport;
 use apportion::report::pairs;
 use apportion::select::{Choice, DecidedBy, MemoryOverrun, Minimise};
 use apportion::units;
@@ -25,13 +27,13 @@ impl<'a> Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// The lines for readers about the choice and the adaptations to memory.
-    pub fn text(&self, platform: &Platform) -> String {
+    /// The lines for readers about the choice and the adaptations to memory, for the report of a run.
+    pub fn text(&self, platform: &Platform, source: SpeedSource, report: &RunReport) -> String {
         let chosen = self.line().map(|line| ("chosen  ", line));
         let left_out = self.left_out_line().map(|line| ("left out", line));
         let shares = self.shares_line().map(|line| ("shares", line));
         let fitted = self.fitted(platform).map(|(line, _)| ("fitted  ", line));
-        let certificate = self.choices.first().and_then(|choice| certificate(&choice.plan));
+        let certificate = self.choices.first().and_then(|choice| run_certificate(choice, source, report));
         let certificate = certificate.map(|line| ("certificate", line));
         let lines = [chosen, left_out, shares, fitted, certificate];
         pairs(&lines.into_iter().flatten().collect::<Vec<_>>())
@@ -234,6 +236,20 @@ impl Chosen<'_> {
         }
         Some(value)
     }
+}
+
+/// The certificate of the plan that ran: it holds by the speeds that the plan was made for, which the run may
+/// have shown to be wrong.
+fn run_certificate(choice: &Choice, source: SpeedSource, report: &RunReport) -> Option<String> {
+    let line = certificate(&choice.plan)?;
+    let bound = report.forecast_seconds / choice.plan.metrics.forecast_over_bound?;
+    if report.seconds() < bound {
+        return Some(format!(
+            "none: the {source} speeds allow no plan less than {}, and the run took less",
+            units::show_seconds(bound)
+        ));
+    }
+    Some(format!("by the {source} speeds {line}"))
 }
 
 /// Seconds with three digits at least, and whole seconds from a hundred on.

@@ -5,7 +5,7 @@ use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, Metrics, Plan, star_volume};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::report::{Candidate, pairs, sheet_svg, table};
-use apportion::select::Minimise;
+use apportion::select::{Minimise, UNEVEN};
 use apportion::units;
 use serde_json::{Value, json};
 
@@ -67,11 +67,22 @@ pub fn relayed_volume(layout: &Layout, network: &Network) -> Result<Option<u64>>
 type Column = (&'static str, Box<dyn Fn(&Row, &Cost) -> String>);
 
 impl Comparison {
-    /// With the rows sorted by the criterion, equal ones by volume; those that do not apply are last.
-    pub fn sorted(mut self) -> Self {
-        let key = |row: &Row| row.outcome.as_ref().ok().map(|c| (c.value(self.minimise), c.volume()));
+    /// With the rows sorted by the criterion, equal ones by volume. Layouts so uneven that auto takes none of
+    /// them for this criterion come after the others, and those that do not apply are last.
+    pub fn sorted(mut self, weighs_balance: bool) -> Self {
+        let costs = || self.rows.iter().filter_map(|row| row.outcome.as_ref().ok());
+        let limit = match weighs_balance {
+            true => f64::INFINITY,
+            false => costs().map(|c| c.metrics.imbalance).fold(f64::INFINITY, f64::min) * UNEVEN,
+        };
+        let key = |row: &Row| {
+            let cost = row.outcome.as_ref().ok()?;
+            Some((cost.metrics.imbalance > limit, cost.value(self.minimise), cost.volume()))
+        };
         self.rows.sort_by(|a, b| match (key(a), key(b)) {
-            (Some((x, v)), Some((y, w))) => x.total_cmp(&y).then(v.cmp(&w)),
+            (Some((uneven, x, v)), Some((other, y, w))) => {
+                uneven.cmp(&other).then(x.total_cmp(&y)).then(v.cmp(&w))
+            }
             (a, b) => b.is_some().cmp(&a.is_some()),
         });
         self

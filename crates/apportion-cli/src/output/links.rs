@@ -5,6 +5,7 @@ use apportion::measure::MeasuredLink;
 use apportion::model::Hockney;
 use apportion::platform::{PairLink, Platform};
 use apportion::report::table;
+use apportion::units::show_bytes;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -20,19 +21,44 @@ pub fn file(platform: &Platform, links: &[MeasuredLink]) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "# {name}: latency {latency}, horizontal {horizontal}, vertical {vertical}");
     }
+    for line in bursts(platform, links) {
+        let _ = writeln!(text, "# {}", line.replace(char::is_control, " "));
+    }
     text + &platform.with_links(&found).to_toml()
 }
 
-fn row(platform: &Platform, link: &MeasuredLink) -> [String; 5] {
+/// A line for each link and kind of message that has no single bandwidth.
+fn bursts(platform: &Platform, links: &[MeasuredLink]) -> Vec<String> {
+    let kinds = |link: &MeasuredLink| {
+        let pair = pair(platform, link);
+        [("horizontal", link.horizontal), ("vertical", link.vertical)].into_iter().filter_map(
+            move |(kind, fit)| {
+                let (smaller, bytes) = (fit.smaller?, fit.largest.bytes);
+                let how = if smaller > fit.bandwidth { "faster (a burst)" } else { "slower" };
+                Some(format!(
+                    "{pair}, {kind}: no single bandwidth: {} sustain {}, smaller messages pass {how}",
+                    show_bytes(bytes),
+                    show(fit.bandwidth)
+                ))
+            },
+        )
+    };
+    links.iter().flat_map(kinds).collect()
+}
+
+fn pair(platform: &Platform, link: &MeasuredLink) -> String {
     let name = |rank: Rank| &platform.processors[rank.0].name;
-    let arrow = if link.both_ways { "-" } else { "->" };
+    format!("{} {} {}", name(link.from), if link.both_ways { "-" } else { "->" }, name(link.to))
+}
+
+fn row(platform: &Platform, link: &MeasuredLink) -> [String; 5] {
     let (latency, ci) = link.latency();
     let bandwidth = |fit: &Hockney| {
         let (low, high) = (fit.bandwidth_low, fit.bandwidth_high);
         format!("{} ({} to {})", show(fit.bandwidth), show(low), show(high))
     };
     [
-        format!("{} {arrow} {}", name(link.from), name(link.to)),
+        pair(platform, link),
         format!("{} +- {}", microseconds(latency), microseconds(ci)),
         bandwidth(&link.horizontal),
         bandwidth(&link.vertical),
@@ -57,7 +83,8 @@ fn microseconds(seconds: f64) -> String {
 /// The text for readers.
 pub fn text(platform: &Platform, links: &[MeasuredLink]) -> String {
     let rows = links.iter().map(|link| row(platform, link).to_vec());
-    table(&["pair", "latency", "horizontal (strided)", "vertical (contiguous)", "messages"], rows)
+    let bursts: String = bursts(platform, links).iter().map(|line| format!("{line}\n")).collect();
+    table(&["pair", "latency", "horizontal (strided)", "vertical (contiguous)", "messages"], rows) + &bursts
 }
 
 /// The JSON for programs.
@@ -65,7 +92,8 @@ pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
     let name = |rank: Rank| &platform.processors[rank.0].name;
     let fit = |fit: &Hockney| {
         let (low, high) = (fit.bandwidth_low, fit.bandwidth_high);
-        json!({"bandwidth": fit.bandwidth, "low": low, "high": high.is_finite().then_some(high),
+        json!({"bandwidth": fit.bandwidth, "bandwidth_of_smaller_messages": fit.smaller,
+               "low": low, "high": high.is_finite().then_some(high),
                "latency": fit.latency, "latency_ci": fit.latency_ci, "messages": fit.kept})
     };
     let links: Vec<Value> = links

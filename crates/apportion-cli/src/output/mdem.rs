@@ -267,6 +267,9 @@ fn rounded(number: f64) -> String {
 
 fn ended(run: &EventRun) -> String {
     match &run.end {
+        End::Finished if run.products.iter().all(|made| *made == 0) => {
+            "finished: no part went through".into()
+        }
         End::Finished => "finished: all parts are through".into(),
         End::Until => format!("the time limit of {}", shown(seconds(run.ended))),
         End::Limit => "the limit of --firings".into(),

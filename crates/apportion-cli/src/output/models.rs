@@ -1,7 +1,8 @@
 //! Measured speed functions as a table.
 
-use apportion::measure::UNDISTURBED;
+use apportion::measure::{UNDISTURBED, is_exhausted};
 use apportion::model::Models;
+use apportion::platform::Machine;
 use apportion::report::table;
 
 /// A table of all points; for a product, with its pivot block, in Gflop/s.
@@ -57,12 +58,24 @@ pub fn imprecise(models: &Models, tolerance: f64) -> Option<String> {
     (!told.is_empty()).then(|| format!("{} ({remedy})", told.join("; ")))
 }
 
-/// One line on the points during which other programs took a part of the processor's time.
-pub fn disturbed(models: &Models) -> Option<String> {
+/// One line on the points during which other programs or a CPU quota took a part of the processor's time.
+pub fn disturbed(models: &Models, machine: &Machine) -> Option<String> {
     let points = || models.models.iter().flat_map(|m| m.points().iter().map(move |p| (m.processor(), p)));
     let busy =
         || points().filter_map(|(name, p)| Some((name, p.size, p.cpu_share.filter(|s| *s < UNDISTURBED)?)));
     let (name, size, least) = busy().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let shares = models.models.iter().map(|model| {
+        let shares: Vec<f64> = model.points().iter().filter_map(|point| point.cpu_share).collect();
+        shares.iter().sum::<f64>() / shares.len().max(1) as f64
+    });
+    if let Some(quota) = machine.scarce_cores().filter(|quota| is_exhausted(*quota, shares)) {
+        return Some(format!(
+            "{}: processors had as little as {:.0} % of their time ({name}, size {size}); the speeds are \
+             those within the quota",
+            machine.quota_text(quota),
+            100.0 * least
+        ));
+    }
     Some(format!(
         "other programs took more than {:.0} % of the time of {} of {} points, at worst {:.0} % \
          ({name}, size {size}; measure on an idle machine)",

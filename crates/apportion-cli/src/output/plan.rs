@@ -69,7 +69,7 @@ pub fn text(
     out
 }
 
-/// How near the forecast is to the time that no plan can beat.
+/// How near the forecast is to the time that no plan can beat by the speeds that the plan was made for.
 pub fn certificate(plan: &Plan) -> Option<String> {
     let (bound, ratio) = (plan.metrics.time_bound?, plan.metrics.forecast_over_bound?);
     Some(match ratio {

@@ -220,12 +220,16 @@ pub fn write_blocks<T: Element>(
     let place = path_of(place);
     // A rank that is stopped in the middle removes it: rank 0 may have ended.
     let stray = Stray(&place);
-    let written = write_tiles(&place, c, (header.len() as u64, cols));
-    // The temporary file's name says nothing to the user.
-    world.all_ok(written.map_err(|error| match error {
+    let written = write_tiles(&place, c, (header.len() as u64, cols)).map_err(|error| match error {
+        Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Error::input(
+            path.display().to_string(),
+            "the file that rank 0 has begun is not here",
+            "write to a directory on a file system that all hosts share",
+        ),
         Error::File { action, source, .. } => Error::file(path, action, source),
         other => other,
-    }))?;
+    });
+    world.all_ok(written)?;
     std::mem::forget(stray);
     Ok(file)
 }
@@ -351,6 +355,6 @@ pub fn keep_about(
             (about.svg, &|| picture(&report.plan, &prepared.platform)),
         ],
     )?;
-    let text = report.to_text() + &chosen.text(&prepared.platform) + &told();
+    let text = report.to_text() + &chosen.text(&prepared.platform, prepared.source, report) + &told();
     Ok((value, text))
 }

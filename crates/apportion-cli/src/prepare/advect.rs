@@ -2,6 +2,7 @@
 
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
+use crate::prepare::network::with_host_network;
 use crate::prepare::processors::{constant, method_at};
 use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
 use crate::prepare::world::note_absent_cores;
@@ -52,6 +53,11 @@ pub struct Inputs {
 
 fn show(sizes: &[usize]) -> String {
     sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ")
+}
+
+/// The files among the Courant numbers of `--courant`.
+pub fn courant_files(courant: &str) -> impl Iterator<Item = &Path> {
+    courant.split(',').map(str::trim).filter(|text| text.parse::<f64>().is_err()).map(Path::new)
 }
 
 /// Opens the files and checks that they fit together.
@@ -364,6 +370,8 @@ pub fn known<T: Advectable>(
     (world, console): (&World, &Console),
 ) -> Result<Known> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    let platform = with_host_network(given.platform, args.remeasure, (world, console))?;
+    let given = Given { platform, ..given };
     note_absent_cores(&given.platform, world, console);
     let sizes = sizes(memory, given.platform.len() as u64 * size_of::<T>() as u64);
     // The loops for one Courant number on each face are slower than those for one along each axis.

@@ -14,6 +14,7 @@ mod flow;
 pub mod links;
 pub mod mdem;
 pub mod measure;
+mod network;
 pub mod operands;
 pub mod partition;
 pub mod processors;

@@ -34,9 +34,9 @@ impl Sources {
     pub fn platform(&self) -> Result<Option<Platform>> {
         let file = self.platform.as_deref().map(read_platform).transpose()?;
         match (&self.speeds, file) {
-            (Some(Speeds(speeds)), None) => Platform::from_speeds(speeds).map(Some),
-            (Some(Speeds(speeds)), Some(mut platform)) => {
-                let given = Platform::from_speeds(speeds)?;
+            (Some(speeds), None) => platform_of(speeds).map(Some),
+            (Some(speeds), Some(mut platform)) => {
+                let given = platform_of(speeds)?;
                 if given.len() != platform.len() {
                     return Err(Error::input(
                         "--speeds",
@@ -93,6 +93,16 @@ impl Sources {
         };
         constant(platform, work)
     }
+}
+
+/// Processors p0, p1, … with these speeds.
+fn platform_of(Speeds(speeds): &Speeds) -> Result<Platform> {
+    let values: Vec<f64> = speeds.iter().map(|speed| speed.value()).collect();
+    let mut platform = Platform::from_speeds(&values)?;
+    for (processor, speed) in platform.processors.iter_mut().zip(speeds) {
+        processor.speed = Some(*speed);
+    }
+    Ok(platform)
 }
 
 /// Processors with models from the platform alone.

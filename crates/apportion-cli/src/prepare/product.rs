@@ -3,8 +3,9 @@
 use crate::args::{RunningArgs, Sources};
 use crate::console::Console;
 use crate::prepare::chosen::given;
+use crate::prepare::network::with_host_network;
 use crate::prepare::processors::{as_run, constant, in_plan_order, method_at, terms, this_machine};
-use crate::prepare::quick::{Quick, quick};
+use crate::prepare::quick::{Quick, SpeedSource, quick};
 use crate::prepare::sizes::sized;
 use crate::prepare::task::Task;
 use crate::prepare::world::{fits, note_absent_cores, processes};
@@ -32,6 +33,8 @@ pub struct Prepared {
     pub choices: Vec<Choice>,
     /// True if they were ranked by communication alone.
     pub relative: bool,
+    /// Where the speeds come from.
+    pub source: SpeedSource,
 }
 
 impl Prepared {
@@ -68,6 +71,13 @@ pub struct Speeds {
     pub quick: Option<Quick>,
 }
 
+impl Speeds {
+    /// Where they come from.
+    pub fn source(&self) -> SpeedSource {
+        self.quick.as_ref().map_or(SpeedSource::Given, |quick| quick.source)
+    }
+}
+
 /// Finds processors and their speeds, the same on all ranks.
 ///
 /// # Errors
@@ -79,6 +89,8 @@ pub fn speeds<T: Element>(
     console: &Console,
 ) -> Result<(Given, Speeds)> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    let platform = with_host_network(given.platform, args.remeasure, (world, console))?;
+    let given = Given { platform, ..given };
     note_absent_cores(&given.platform, world, console);
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel.name(), console);
@@ -233,7 +245,7 @@ pub fn decided_on<T: Element>(
         resized: None,
     }];
     let (platform, models, block) = (given.platform.clone(), speeds.models.clone(), speeds.block);
-    Ok(Some(Prepared { platform, models, block, choices, relative: false }))
+    Ok(Some(Prepared { platform, models, block, choices, relative: false, source: speeds.source() }))
 }
 
 /// A plan and its order, as rank 0 sends them.
@@ -251,13 +263,14 @@ fn read_decided(text: &[u8]) -> Result<(Plan, ScheduleOptions)> {
 /// Makes the remaining decisions on this rank.
 pub fn settled<T: Element>(
     given: &Given,
-    Speeds { models, block, .. }: &Speeds,
+    speeds: &Speeds,
     shape: Shape,
     (args, path): (&RunningArgs, DataPath),
     console: &Console,
 ) -> Result<Prepared> {
     let (element, policy) = (size_of::<T>() as u64, args.flow.fit(path));
     let Given { platform, plan, uncut, .. } = given;
+    let Speeds { models, block, .. } = speeds;
     if let Some(what) = uncut {
         plan.iter().try_for_each(|plan| plan.layout()?.refuse_boxes(what))?;
         if plan.is_none() && method_at("--method", &args.method)?.is_some_and(Method::cuts_inner) {
@@ -271,7 +284,14 @@ pub fn settled<T: Element>(
         }
         None => made(shape, (args, uncut.is_none()), (platform, models, *block), (element, policy), console)?,
     };
-    Ok(Prepared { platform: platform.clone(), models: models.clone(), block: *block, choices, relative })
+    Ok(Prepared {
+        platform: platform.clone(),
+        models: models.clone(),
+        block: *block,
+        choices,
+        relative,
+        source: speeds.source(),
+    })
 }
 
 /// Speeds of another kernel may still be the best available (f32 for f64, say), so they are used, with a

@@ -5,34 +5,58 @@ use crate::console::{Console, monitor};
 use apportion::error::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::{CpuShare, Effort, QuickSpeeds, availability, measure_quickly};
+use apportion::measure::{CpuShare, Effort, QuickSpeeds, availability, is_exhausted, measure_quickly};
 use apportion::model::Models;
-use apportion::platform::Platform;
+use apportion::platform::{Platform, discover};
 use apportion::product::{ClosureMethod, RunReport};
 use apportion::run::World;
 use apportion::trace::Activity;
+use std::fmt;
 use std::path::PathBuf;
 
 /// Sizes of the quick measurement: elements of C.
 const SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
-/// Seconds of computing from which on a look at the machine beforehand is worth its time.
-const WORTH_A_LOOK: f64 = 0.5;
-/// The longest look, in seconds, and as a fraction of the computing.
-const LOOK: (f64, f64) = (0.1, 0.05);
+/// Seconds of computing below which a run is over before other programs have their turn.
+const WORTH_A_LOOK: f64 = 0.01;
+/// The longest look at what other programs leave, in seconds.
+const LOOK: f64 = 0.1;
 /// Seconds of computing that are worth a warning beforehand.
 const LONG: f64 = 5.0;
 /// Seconds of computing below which a run is no measurement.
 const TELLING: f64 = 0.05;
-/// Relative error of a speed from which on it is replaced, and the difference of shares that is told.
+/// Relative error of a speed from which on it is replaced, and the difference of shares that a note names.
 const OFF: f64 = 0.05;
 
 /// What helps against speeds that vary.
 const REMEASURE: &str = "--remeasure on a quiet machine";
 
+/// Where the speeds come from by which a run is planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpeedSource {
+    /// A file or a flag.
+    Given,
+    /// A measurement before this run.
+    Measured,
+    /// A measurement before an earlier run.
+    Remembered,
+}
+
+impl fmt::Display for SpeedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Given => "given",
+            Self::Measured => "measured",
+            Self::Remembered => "remembered",
+        })
+    }
+}
+
 /// Speeds of this machine, as they are and as they are at the moment.
 pub struct Quick {
+    /// Measured, or remembered.
+    pub source: SpeedSource,
+    /// Their shares are those that this run can expect.
     speeds: QuickSpeeds,
-    shares: Vec<CpuShare>,
     /// Where they are remembered.
     path: Option<PathBuf>,
     /// Whether what makes them uncertain has been said.
@@ -61,15 +85,17 @@ pub fn quick<T: Element>(
     if !world.is_solo() {
         console.detail("measuring speeds on all processes together");
         let speeds = measure()?;
-        return Ok(Quick::new(speeds.shares.clone(), speeds, None, (work, world, console)));
+        return Ok(Quick::measured(speeds, None, (work, world, console)));
     }
     let path = cache::path(platform, &kernel.name(), block);
     if let Some(path) = path.as_ref().filter(|_| !remeasure) {
         match cache::load(path, platform) {
             Remembered::Speeds(speeds) if speeds.serves(effort) => {
                 console.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
-                let shares = now(&speeds, platform, work)?;
-                return Ok(Quick::new(shares, speeds, Some(path.clone()), (work, world, console)));
+                let shares = shares_now(&speeds, platform, work)?;
+                let speeds = QuickSpeeds { shares, ..speeds };
+                let quick = Quick::measured(speeds, Some(path.clone()), (work, world, console));
+                return Ok(Quick { source: SpeedSource::Remembered, ..quick });
             }
             Remembered::Elsewhere(what) => {
                 console.detail(format!("speeds: measuring again, as {what} since they were measured"));
@@ -82,17 +108,16 @@ pub fn quick<T: Element>(
         cache::store(path, &speeds, platform);
         console.detail(format!("speeds: measured, saved to {}", path.display()));
     }
-    Ok(Quick::new(speeds.shares.clone(), speeds, path, (work, world, console)))
+    Ok(Quick::measured(speeds, path, (work, world, console)))
 }
 
-/// What other programs leave to each processor at the moment. A short run is not worth a look: it counts with
-/// the shares of last time.
-fn now(speeds: &QuickSpeeds, platform: &Platform, work: f64) -> Result<Vec<CpuShare>> {
+/// The part of its time that each processor gets at the moment. A look lasts no longer than the run.
+fn shares_now(speeds: &QuickSpeeds, platform: &Platform, work: f64) -> Result<Vec<CpuShare>> {
     let seconds = least_seconds(speeds, work);
     if seconds < WORTH_A_LOOK {
-        return Ok(speeds.shares.clone());
+        return Ok(vec![CpuShare::WHOLE; platform.len()]);
     }
-    availability(platform, (LOOK.1 * seconds).min(LOOK.0), monitor())
+    availability(platform, seconds.min(LOOK), monitor())
 }
 
 /// Seconds of the work if nothing else runs.
@@ -102,23 +127,22 @@ fn least_seconds(speeds: &QuickSpeeds, work: f64) -> f64 {
 
 impl Quick {
     /// Before a long run, what makes the speeds uncertain is said at once; otherwise with its result.
-    fn new(
-        shares: Vec<CpuShare>,
+    fn measured(
         speeds: QuickSpeeds,
         path: Option<PathBuf>,
         (work, world, console): (f64, &World, &Console),
     ) -> Self {
         let warned = least_seconds(&speeds, work) >= LONG;
         if warned && world.rank() == 0 {
-            warn(&speeds, &shares, REMEASURE, console);
+            warn(&speeds, REMEASURE, console);
         }
-        Self { speeds, shares, path, warned }
+        Self { source: SpeedSource::Measured, speeds, path, warned }
     }
 
     /// Says what makes the speeds uncertain, if it has not been said.
     pub fn warn(&mut self, console: &Console) {
         if !std::mem::replace(&mut self.warned, true) {
-            warn(&self.speeds, &self.shares, REMEASURE, console);
+            warn(&self.speeds, REMEASURE, console);
         }
     }
 
@@ -127,17 +151,17 @@ impl Quick {
     /// # Errors
     /// Times beyond what a model may have.
     pub fn models(&self) -> Result<Models> {
-        self.speeds.beside(&self.shares)
+        self.speeds.now()
     }
 
     /// The shortest and the longest time that a run of this forecast may take, if they are far apart.
     pub fn range(&self, forecast: f64) -> Option<[f64; 2]> {
-        let [low, high] = self.speeds.range(&self.shares);
+        let [low, high] = self.speeds.range();
         (high > (1.0 + OFF) * low).then_some([low * forecast, high * forecast])
     }
 
-    /// Compares the run with the speeds that it was planned by. Speeds that were off are replaced, and what
-    /// other programs took is told and remembered.
+    /// Compares the run with the speeds that it was planned by. Speeds that were off are replaced, and a note
+    /// says what other programs or a CPU quota took.
     pub fn check(mut self, report: &RunReport, platform: &Platform, console: &Console) {
         self.warn(console);
         let Some(forecast) = report.plan.forecast.as_ref().filter(|_| report.adaptation.is_none()) else {
@@ -146,58 +170,52 @@ impl Quick {
         if report.tail.is_some() || report.closure == Some(ClosureMethod::Elimination) {
             return;
         }
-        let (mut taken, mut off, names) = (Vec::new(), Vec::new(), platform.names());
-        let (mut shares, mut spread) = (self.shares.clone(), self.speeds.spread.clone());
+        let (mut off, names, expected) = (Vec::new(), platform.names(), &self.speeds.shares);
+        let (mut shares, mut spread) = (expected.clone(), self.speeds.spread.clone());
         for (rank, processor) in platform.processors.iter().enumerate() {
             let lane = &report.trace.lanes[rank];
             let (wall, cpu) = (lane.seconds(Activity::Compute), lane.cpu_seconds * processor.slowdown);
-            let predicted = forecast.compute[rank] * report.products as f64 * self.shares[rank].mean;
+            let predicted = forecast.compute[rank] * report.products as f64 * expected[rank].mean;
             if processor.slowdown_after.is_some() || predicted < TELLING || !(cpu > 0.0 && wall > 0.0) {
                 continue;
             }
-            let share = CpuShare::of([cpu / wall]);
-            if (share.mean - self.shares[rank].mean).abs() > OFF {
-                taken.extend((!share.is_whole()).then(|| self::taken(&share, &names[rank])));
-                shares[rank] = share;
-            }
+            shares[rank] = CpuShare::of([cpu / wall]);
             let ratio = cpu / predicted;
             if (ratio - 1.0).abs() > OFF {
                 off.push((rank, ratio));
             }
             spread[rank] = [1.0, 1.0];
         }
-        if !taken.is_empty() {
-            console.note(format!("apportion: other programs took {} during the run", list(&taken)));
+        let surprise = shares.iter().zip(expected).any(|(got, hoped)| (got.mean - hoped.mean).abs() > OFF);
+        if let Some(taken) = disturbance(&names, &shares).filter(|_| surprise) {
+            console.note(format!("apportion: during the run {taken}"));
         }
         let Some(path) = self.path.take() else { return };
-        if off.is_empty() && shares == self.speeds.shares && spread == self.speeds.spread {
+        if off.is_empty() && spread == self.speeds.spread {
             return;
         }
-        let told: Vec<String> = off.iter().map(|&(rank, ratio)| slower(&names[rank], ratio)).collect();
-        let mut speeds = QuickSpeeds { shares, spread, ..self.speeds };
+        let changed: Vec<String> = off.iter().map(|&(rank, ratio)| slower(&names[rank], ratio)).collect();
+        let mut speeds = QuickSpeeds { spread, ..self.speeds };
         for (rank, ratio) in off {
             let Ok(corrected) = speeds.corrected(rank, ratio) else { return };
             speeds = corrected;
         }
         cache::store(&path, &speeds, platform);
-        if !told.is_empty() {
+        if !changed.is_empty() {
             console.note(format!(
                 "apportion: {} than measured before: remembered for the next run (--remeasure measures again)",
-                list(&told)
+                list(&changed)
             ));
         }
     }
 }
 
 /// Says what makes shares and forecasts uncertain, and what to do about it.
-pub fn warn(speeds: &QuickSpeeds, shares: &[CpuShare], remedy: &str, console: &Console) {
+pub fn warn(speeds: &QuickSpeeds, remedy: &str, console: &Console) {
     let names = speeds.models.names();
-    let disturbed = names.iter().zip(shares).filter(|(_, share)| !share.is_whole());
-    let disturbed: Vec<String> = disturbed.map(|(name, share)| taken(share, name)).collect();
-    if !disturbed.is_empty() {
+    if let Some(taken) = disturbance(&names, &speeds.shares) {
         console.note(format!(
-            "apportion: warning: other programs take {}: the shares and the forecast count with that",
-            list(&disturbed)
+            "apportion: warning: before the run {taken}: the shares and the forecast count with that"
         ));
     }
     let varied = names
@@ -215,16 +233,31 @@ pub fn warn(speeds: &QuickSpeeds, shares: &[CpuShare], remedy: &str, console: &C
     }
 }
 
+/// Why processors did not get all of their time: a CPU quota or other programs; `None` if they did.
+fn disturbance(names: &[String], shares: &[CpuShare]) -> Option<String> {
+    let disturbed = names.iter().zip(shares).filter(|(_, share)| !share.is_whole());
+    let taken: Vec<String> =
+        disturbed.map(|(name, share)| format!("{:.0} % of {name}", 100.0 * (1.0 - share.mean))).collect();
+    if taken.is_empty() {
+        return None;
+    }
+    let machine = discover();
+    let programs = format!("other programs took {}", list(&taken));
+    Some(match machine.scarce_cores() {
+        Some(quota) if is_exhausted(quota, shares.iter().map(|share| share.mean)) => {
+            machine.quota_text(quota)
+        }
+        Some(quota) => format!("{programs} ({})", machine.quota_text(quota)),
+        None => programs,
+    })
+}
+
 /// At most four items, and how many more there are.
 fn list(items: &[String]) -> String {
     const MOST: usize = 4;
     let more = items.len().saturating_sub(MOST);
     let some = items[..items.len() - more].join(", ");
     if more == 0 { some } else { format!("{some} and {more} more") }
-}
-
-fn taken(share: &CpuShare, name: &str) -> String {
-    format!("{:.0} % of {name}", 100.0 * (1.0 - share.mean))
 }
 
 fn slower(name: &str, ratio: f64) -> String {

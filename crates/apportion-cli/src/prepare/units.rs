@@ -51,10 +51,12 @@ pub fn check(method: &str, args: &UnitsArgs, front: bool, limited: bool) -> Resu
         "exact" if args.hierarchical => refuse("--hierarchical", "fpm"),
         "exact" => Ok(()),
         "fpm" if front => refuse("--objective", "exact"),
-        "even" | "proportional" if front => refuse("--objective", "exact"),
-        "even" | "proportional" if args.robust => refuse("--robust", "fpm"),
-        "even" | "proportional" if args.hierarchical => refuse("--hierarchical", "fpm"),
-        "even" | "proportional" if limited => refuse("--min, --max or --multiple-of", "fpm or exact"),
+        "even" | "proportional" | "largest-remainder" if front => refuse("--objective", "exact"),
+        "even" | "proportional" | "largest-remainder" if args.robust => refuse("--robust", "fpm"),
+        "even" | "proportional" | "largest-remainder" if args.hierarchical => refuse("--hierarchical", "fpm"),
+        "even" if limited => {
+            refuse("--min, --max or --multiple-of", "fpm, exact, proportional or largest-remainder")
+        }
         _ if args.any_size => refuse("--any-size", "exact"),
         _ => Ok(()),
     }
@@ -63,19 +65,30 @@ pub fn check(method: &str, args: &UnitsArgs, front: bool, limited: bool) -> Resu
 impl UnitsArgs {
     /// Limits by rank; empty if no flag sets any.
     pub fn limits(&self, p: usize) -> Result<Vec<Limits>> {
-        if self.min.is_none() && self.max.is_none() && self.multiple_of.is_none() {
-            return Ok(Vec::new());
-        }
-        let least = spread("--min", self.min.as_ref(), p)?;
-        let most = spread("--max", self.max.as_ref(), p)?;
-        let multiple = spread("--multiple-of", self.multiple_of.as_ref(), p)?;
-        let at = |i: usize| Limits {
-            least: least.map_or(0, |x| x.at(i)),
-            most: most.map(|x| x.at(i)),
-            multiple_of: multiple.map_or(1, |x| x.at(i)),
-        };
-        Ok((0..p).map(at).collect())
+        limits_of((self.min.as_ref(), self.max.as_ref(), self.multiple_of.as_ref()), p)
     }
+}
+
+/// Limits by rank of p processors, from --min, --max and --multiple-of; empty if none is set.
+///
+/// # Errors
+/// A list that has not one number for each processor.
+pub fn limits_of(
+    (min, max, multiple_of): (Option<&Wholes>, Option<&Wholes>, Option<&Wholes>),
+    p: usize,
+) -> Result<Vec<Limits>> {
+    if min.is_none() && max.is_none() && multiple_of.is_none() {
+        return Ok(Vec::new());
+    }
+    let least = spread("--min", min, p)?;
+    let most = spread("--max", max, p)?;
+    let multiple = spread("--multiple-of", multiple_of, p)?;
+    let at = |i: usize| Limits {
+        least: least.map_or(0, |x| x.at(i)),
+        most: most.map(|x| x.at(i)),
+        multiple_of: multiple.map_or(1, |x| x.at(i)),
+    };
+    Ok((0..p).map(at).collect())
 }
 
 /// One number for all processors, or one for each.

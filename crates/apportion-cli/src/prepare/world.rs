@@ -2,42 +2,51 @@
 
 use crate::args::EngineName;
 use crate::console::{Console, exit_code, in_order, monitor, say, say_of};
+use crate::prepare::agreement::{Inputs, agree};
 use apportion::error::{Error, Result};
 use apportion::platform::{Network, Platform, Processor};
 use apportion::run::{MpiLaunch, World, absent_cores};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Joins the world, does this process's part of the work, and leaves. Rank 0 reports an error that all ranks
+/// Joins the world, checks that all ranks begin alike, does this process's part of the work, and leaves.
+/// Rank 0 reports an error that all ranks
 /// know. A rank reports an error that only it meets, and then ends all processes. Only rank 0's console
 /// prints.
 fn in_world(
     patience: Option<Duration>,
+    inputs: &Inputs<'_>,
     console: &Console,
     work: impl FnOnce(&World, &Console) -> Result<()>,
 ) -> Result<()> {
     let world = match World::mpi_within(monitor(), patience) {
         Ok(world) => world,
-        Err(error) => match MpiLaunch::detect() {
-            Some(MpiLaunch { rank, .. }) if rank > 0 => {
-                // All meet the same error, unless one of them is silent.
-                if matches!(error, Error::WorkerLost { .. }) {
-                    say_of(rank, &error);
-                }
+        Err(error) => {
+            // Not all meet it: one of them is silent.
+            if let (Error::WorkerLost { .. }, Some(MpiLaunch { rank, .. })) = (&error, MpiLaunch::detect())
+                && rank > 0
+            {
+                say_of(rank, &error);
                 std::process::exit(exit_code(&error).into())
             }
-            _ => return Err(error),
-        },
+            return Err(error);
+        }
     };
     let rank = world.rank();
+    if world.size() > 1 {
+        crate::allocator::name_rank(world.name_of(rank));
+    }
     let console = &if rank == 0 { *console } else { Console::new(false, true, 0) };
     console.detail(format!("{} processes, {}", world.size(), world.library()));
-    let outcome = catch_unwind(AssertUnwindSafe(|| work(&world, console)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        agree(inputs, &world, console)?;
+        work(&world, console)
+    }));
     let outcome = outcome.unwrap_or_else(|panic| {
         let why = panic.downcast_ref::<String>().cloned();
         let why = why.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
         let why = why.unwrap_or_else(|| "it panicked".into());
-        Err(Error::WorkerLost { processor: format!("of rank {rank}"), why })
+        Err(Error::WorkerLost { processor: format!("of {}", world.name_of(rank)), why })
     });
     match outcome {
         Ok(()) => world.finalize(),
@@ -65,7 +74,7 @@ fn in_world(
                     say_of(rank, &error);
                 }
             } else {
-                say(&error);
+                say_of(rank, &error);
             }
             world.abort(exit_code(&error));
         }
@@ -79,23 +88,23 @@ pub fn processes(world: &World) -> Result<Option<Platform>> {
     if world.is_solo() {
         return Ok(None);
     }
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = host.trim();
-    let hosts = world.all_gather(if host.is_empty() { b"host" } else { host.as_bytes() })?;
-    let named = |(rank, host): (usize, &Vec<u8>)| Processor {
-        cluster: String::from_utf8_lossy(host).into_owned(),
+    let hosts = world.hosts()?;
+    let named = |(rank, host): (usize, &usize)| Processor {
+        cluster: hosts.names[*host].clone(),
         ..Processor::named(format!("rank{rank}"))
     };
-    let processors = hosts.iter().enumerate().map(named).collect();
+    let processors = hosts.of_rank.iter().enumerate().map(named).collect();
     Ok(Some(Platform { name: "mpi".into(), processors, network: Network::free() }))
 }
 
-/// Does the work in a world: as a single process, or as one of the processes that mpirun started.
+/// Does the work in a world: as a single process, or as one of the processes that a launcher started, which
+/// compare what they read first.
 ///
 /// # Errors
 /// A longest wait for messages where there are none: exit code 2.
 pub fn on_engine(
     (engine, patience): (EngineName, Option<f64>),
+    inputs: &Inputs<'_>,
     console: &Console,
     work: impl FnOnce(&World, &Console) -> Result<()>,
 ) -> Result<()> {
@@ -105,12 +114,9 @@ pub fn on_engine(
             "the threads of one process do not wait for other processes",
             "leave it out, or add --engine mpi",
         )),
-        EngineName::Threads => {
-            alone()?;
-            work(&World::solo(monitor()), console)
-        }
+        EngineName::Threads => work(&World::solo(monitor()), console),
         EngineName::Mpi => {
-            let part = || in_world(patience.map(Duration::from_secs_f64), console, work);
+            let part = || in_world(patience.map(Duration::from_secs_f64), inputs, console, work);
             // A rank that ended at once would leave the others waiting.
             if MpiLaunch::detect().is_some() { in_order(part) } else { part() }
         }
@@ -130,26 +136,6 @@ pub fn note_absent_cores(platform: &Platform, world: &World, console: &Console) 
             console.note(format!("{name}: cores = {cores:?}: {absent:?} cannot be used here{unpinned}"));
         }
     }
-}
-
-/// Rejects a world in which each process would do the same work.
-fn alone() -> Result<()> {
-    match MpiLaunch::detect() {
-        Some(MpiLaunch { size, .. }) if size > 1 => Err(Error::input(
-            "--engine",
-            format!("mpirun started {size} processes, each of which would do the whole work on threads"),
-            "add --engine mpi, or run it without mpirun",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// The same for a command that has one engine only.
-pub fn single() -> Result<()> {
-    alone().map_err(|error| match error {
-        Error::Input { what, .. } => Error::input("usage", what, "run it without mpirun"),
-        other => other,
-    })
 }
 
 /// Rejects a world whose size differs from the number of processors.

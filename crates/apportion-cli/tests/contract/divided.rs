@@ -224,6 +224,6 @@ fn a_saved_plan_is_exported() {
     assert!(here.text("plan.svg").starts_with("<svg"));
     assert!(here.fails(2, "partition --plan plan.json").contains("--export"));
     assert!(here.fails(2, "partition --plan plan.json --export csv --units 3").contains("--units"));
-    let told = here.fails(2, "partition --units 0 --speeds 3,1 --export csv");
-    assert!(told.contains("nothing to export: all shares are 0"), "{told}");
+    let refused = here.fails(2, "partition --units 0 --speeds 3,1 --export csv");
+    assert!(refused.contains("0 is less than 1"), "{refused}");
 }

@@ -3,7 +3,47 @@
 use super::bench::Bench;
 use apportion_testing::{Need, program, skip};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::process::{Command, Output};
+
+/// What checks each format: the tool itself where Debian has it, otherwise the tool's rule.
+const ORACLES: [(&str, fn()); 26] = [
+    ("metis", metis_divides_a_graph_by_our_file),
+    ("scotch", scotch_maps_a_graph_onto_our_architecture),
+    ("openmpi", open_mpi_places_ranks_by_our_rankfile),
+    ("mpich", mpich_starts_as_many_ranks_as_our_machinefile_says),
+    ("slurm", slurm_has_a_line_for_each_rank),
+    ("hpl", hpl_gives_the_first_columns_the_factor),
+    ("llama.cpp", llama_cpp_places_the_layers),
+    ("vllm", pipeline_servers_take_the_layers_of_each_stage),
+    ("llama.cpp-tensor", llama_cpp_splits_rows_in_proportion),
+    ("sglang", pipeline_servers_take_the_layers_of_each_stage),
+    ("megatron", megatron_finds_the_layers_of_each_stage),
+    ("lammps", lammps_cuts_its_box_by_our_commands),
+    ("gromacs", gromacs_cuts_its_box_by_our_flags),
+    ("openfoam", openfoam_reads_labels),
+    ("hostfile", open_mpi_fills_the_slots_of_our_hostfile),
+    ("slurm-het", a_component_for_each_host),
+    ("slurm-units", any_shell_finds_its_units),
+    ("c", source_code_compiles_and_runs),
+    ("petsc", petscs_sizes_compile),
+    ("2dist", two_dist_rectangles_tile_the_matrix),
+    ("csv", tables_are_read_back),
+    ("json", tables_are_read_back),
+    ("owners", super::owners::a_c_program_looks_owners_up),
+    ("owners-h", super::owners::a_c_program_looks_owners_up),
+    ("scalapack", super::owners::scalapacks_descriptors_agree_with_the_layout),
+    ("scalapack-h", super::owners::scalapacks_descriptors_agree_with_the_layout),
+];
+
+#[test]
+fn every_format_has_an_oracle() {
+    let refused = Bench::new().fails(2, "partition --units 8 --speeds 3,1 --export none");
+    let list = refused.split("one of ").nth(1).unwrap().split(" (").next().unwrap();
+    let known: BTreeSet<&str> = list.split(", ").map(str::trim).collect();
+    let checked: BTreeSet<&str> = ORACLES.iter().map(|(format, _)| *format).collect();
+    assert_eq!(known, checked);
+}
 
 #[test]
 fn every_format_stands_alone_on_stdout() {
@@ -14,7 +54,7 @@ fn every_format_stands_alone_on_stdout() {
     assert_eq!(of("openmpi").lines().count(), 8);
     assert_eq!(of("mpich"), "p0:6\np1:2\n");
     assert_eq!(of("hpl"), "-f 3 -c 1\n");
-    assert_eq!(of("llama.cpp"), "--tensor-split 6,2\n");
+    assert_eq!(of("llama.cpp"), "--tensor-split 6,3\n");
     assert_eq!(of("vllm"), "VLLM_PP_LAYER_PARTITION=6,2\n");
     assert_eq!(of("csv"), "processor,share,fraction\np0,6,0.75\np1,2,0.25\n");
     assert_eq!(serde_json::from_str::<Value>(&of("json")).unwrap()["total"], 8);
@@ -254,18 +294,10 @@ fn gromacs_cuts_its_box_by_our_flags() {
     assert!(log.contains("Relative cell sizes: 0.750 0.250"), "{log}");
 }
 
-/// A C compiler takes the arrays, and a shell the ranges of Slurm's tasks.
+/// A C compiler takes the arrays.
 #[test]
 fn source_code_compiles_and_runs() {
     let here = Bench::new();
-    let shell = here.done("partition --units 10 --speeds 3,1,1 --export slurm-units");
-    here.write("units.sh", shell);
-    let out = Command::new("bash")
-        .args(["-c", "SLURM_PROCID=1; . ./units.sh; echo $from $to"])
-        .current_dir(here.path("."))
-        .output()
-        .unwrap();
-    assert_eq!(ranks(&out), ["6 8"]);
     let Some(cc) = installed(Need::C, &["cc", "gcc"], "gcc") else { return };
     let main = "#include <stdio.h>\nint main(void) { printf(\"%s %d %d\\n\", names[2], (int)shares[2], \
                 (int)offsets[PROCESSORS]); return 0; }\n";
@@ -327,4 +359,247 @@ fn processors_without_a_share_are_left_out() {
         // llama.cpp and the tables accept a zero.
         assert!(named || text.contains(",0") || text.trim_end().ends_with('0'), "{format}: {text} {warning}");
     }
+}
+
+/// `-f FACTOR -c COLUMNS`: the first columns get FACTOR times the work of the others.
+#[test]
+fn hpl_gives_the_first_columns_the_factor() {
+    let text = Bench::new().done("partition --units 700 --speeds 5,5,2,2 --export hpl");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert_eq!((words[0], words[2], words[3]), ("-f", "-c", "2"));
+    let factor: f64 = words[1].parse().unwrap();
+    assert!((700.0 * factor / (2.0 * factor + 2.0) - 250.0).abs() < 0.1, "{text}");
+}
+
+/// `SLURM_HOSTFILE` with `--distribution=arbitrary`: line i is the host of rank i.
+#[test]
+fn slurm_has_a_line_for_each_rank() {
+    let text = Bench::new().done("partition --units 4 --speeds 3,1 --export slurm");
+    assert_eq!(text.lines().collect::<Vec<_>>(), ["p0", "p0", "p0", "p1"]);
+}
+
+/// A component begins at `#SBATCH hetjob`; its options count its ranks.
+#[test]
+fn a_component_for_each_host() {
+    let text = Bench::new().done("partition --units 8 --speeds 3,1 --export slurm-het");
+    let tasks: Vec<u64> = text
+        .split("#SBATCH hetjob\n")
+        .map(|component| {
+            assert!(component.contains("--nodes=1 ") && component.contains("--nodelist=p"), "{component}");
+            component.split("--ntasks=").nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap()
+        })
+        .collect();
+    assert_eq!(tasks, [6, 2]);
+    assert!(text.contains("srun --het-group=0-1 "), "{text}");
+}
+
+/// The first device whose cumulated part exceeds i / (n + 1) gets layer i, in single precision.
+#[test]
+fn llama_cpp_places_the_layers() {
+    let here = Bench::new();
+    for (line, layers, placed) in [
+        ("--units 32 --speeds 1,1 --max 11,32", 32u16, &[11, 21][..]),
+        ("--units 28 --speeds 9,1", 28, &[26, 2]),
+        ("--units 10 --speeds 1,1,1 --max 10,0,10", 10, &[5, 0, 5]),
+        ("--units 10 --speeds 1,1 --max 10,0", 10, &[10, 0]),
+        ("--units 7 --speeds 1", 7, &[7]),
+    ] {
+        let text = here.done(&format!("partition {line} --export llama.cpp"));
+        let numbers = text.trim().strip_prefix("--tensor-split ").unwrap().split(',');
+        let split: Vec<f32> = numbers.map(|number| number.parse().unwrap()).collect();
+        let total: f32 = split.iter().sum();
+        let device = |layer: u16| {
+            let exceeds = |i: &usize| {
+                split[..=*i].iter().sum::<f32>() / total > f32::from(layer) / f32::from(layers + 1)
+            };
+            (0..split.len()).find(exceeds).unwrap()
+        };
+        let mut found = vec![0; split.len()];
+        (0..layers).for_each(|layer| found[device(layer)] += 1);
+        assert_eq!(found, placed, "{text}");
+    }
+}
+
+/// Rows of every tensor in proportion to the numbers.
+#[test]
+fn llama_cpp_splits_rows_in_proportion() {
+    let text = Bench::new().done("partition --units 32 --speeds 3,1 --export llama.cpp-tensor");
+    assert_eq!(text, "--split-mode tensor --tensor-split 24,8\n");
+}
+
+/// `get_pp_indices` of vLLM and SGLang: as many whole numbers as stages, whose sum is the number of layers;
+/// stage i begins at the sum of those before it.
+#[test]
+fn pipeline_servers_take_the_layers_of_each_stage() {
+    for (format, variable) in [("vllm", "VLLM_PP_LAYER_PARTITION"), ("sglang", "SGLANG_PP_LAYER_PARTITION")] {
+        let text = Bench::new().done(&format!("partition --units 32 --speeds 3,2,1 --export {format}"));
+        let (name, list) = text.trim().split_once('=').unwrap();
+        let stages: Vec<u64> = list.split(',').map(|layers| layers.parse().unwrap()).collect();
+        assert_eq!((name, stages.len(), stages.iter().sum::<u64>()), (variable, 3, 32));
+    }
+}
+
+/// Megatron Core's pipeline layouts: stages between `|`, layers between commas, `t*n` is n decoder layers.
+#[test]
+fn megatron_finds_the_layers_of_each_stage() {
+    let text = Bench::new().done("partition --units 8 --speeds 3,1 --export megatron");
+    let (size, layout) = text.trim().split_once(" --pipeline-model-parallel-layout ").unwrap();
+    assert_eq!(size, "--pipeline-model-parallel-size 2");
+    let layers = |stage: &str| -> u64 {
+        let parts = stage.split(',').filter_map(|part| part.strip_prefix('t'));
+        parts.map(|part| part.strip_prefix('*').map_or(1, |count| count.parse().unwrap())).sum()
+    };
+    let layout = layout.trim_matches('"');
+    assert_eq!(layout.split('|').map(layers).collect::<Vec<_>>(), [6, 2]);
+    assert!(layout.starts_with('E') && layout.ends_with('L'), "{layout}");
+}
+
+/// `labelList processorWeights` of scotchDecomp.C: a whole number for each subdomain.
+#[test]
+fn openfoam_reads_labels() {
+    let here = Bench::new();
+    for (line, weights) in [
+        ("--units 18000 --speeds 5,3,1", vec![5, 3, 1]),
+        ("--units 1000001 --speeds 1000000,1", vec![1_000_000, 1]),
+        ("--units 7 --speeds 4,3", vec![4, 3]),
+    ] {
+        let text = here.done(&format!("partition {line} --export openfoam"));
+        let list = text.split("processorWeights (").nth(1).unwrap().split(')').next().unwrap();
+        let labels: Vec<i32> = list.split(' ').map(|label| label.parse().unwrap()).collect();
+        assert_eq!(labels, weights);
+        assert!(text.contains(&format!("numberOfSubdomains {};", labels.len())), "{text}");
+    }
+}
+
+#[test]
+fn open_mpi_fills_the_slots_of_our_hostfile() {
+    let Some(mpirun) = installed(Need::Mpi, &["mpirun.openmpi"], "openmpi-bin") else { return };
+    let here = Bench::new();
+    here.write("one.toml", "[[processor]]\nname = \"localhost\"\nspeed = 2\n");
+    here.done("partition --units 3 --platform one.toml --export hostfile --export-to hosts");
+    let run = |ranks: &str| {
+        Command::new(mpirun)
+            .args(["--allow-run-as-root", "--bind-to", "none", "--hostfile", "hosts", "-n", ranks])
+            .args(["sh", "-c", "echo $OMPI_COMM_WORLD_SIZE"])
+            .current_dir(here.path("."))
+            .output()
+            .unwrap()
+    };
+    assert_eq!(ranks(&run("3")), ["3", "3", "3"]);
+    // The file's slots are what there is.
+    assert!(!run("4").status.success());
+}
+
+/// The ranges of Slurm's tasks, in each shell that is here.
+#[test]
+fn any_shell_finds_its_units() {
+    let here = Bench::new();
+    here.write(
+        "units.sh",
+        here.done("partition --units 10 --speeds 3,1,1 --max 10,0,10 --export slurm-units"),
+    );
+    let run = |shell: &[&str], task: Option<&str>| {
+        let mut command = Command::new(shell[0]);
+        command.args(&shell[1..]).args(["-euc", ". ./units.sh; echo $from $to"]).env_remove("SLURM_PROCID");
+        command.envs(task.map(|task| ("SLURM_PROCID", task))).current_dir(here.path(".")).output().unwrap()
+    };
+    for shell in
+        [&["sh"][..], &["dash"], &["bash"], &["bash", "--posix"], &["busybox", "sh"], &["ksh"], &["zsh"]]
+    {
+        if program(&shell[..1]).is_none() {
+            continue;
+        }
+        // Beyond the shares there is nothing to do.
+        for (task, range) in [("0", "0 8"), ("1", "8 8"), ("2", "8 10"), ("3", "10 10"), ("12", "10 10")] {
+            assert_eq!(ranks(&run(shell, Some(task))), [range], "{shell:?}");
+        }
+        for outside in [None, Some(""), Some("x")] {
+            let out = run(shell, outside);
+            assert_eq!(out.status.code(), Some(1), "{shell:?}");
+            let said = String::from_utf8_lossy(&out.stderr).into_owned();
+            assert!(
+                said.contains("SLURM_PROCID is not set") && said.lines().count() == 1,
+                "{shell:?}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn petscs_sizes_compile() {
+    let here = Bench::new();
+    let Some(cc) = installed(Need::C, &["cc", "gcc"], "gcc") else { return };
+    let main =
+        "int main(void) { return !(sizeof local_sizes == 3 * sizeof(PetscInt) && local_sizes[1] == 2); }\n";
+    let text = here.done("partition --units 10 --speeds 3,1,1 --export petsc");
+    here.write("main.c", format!("typedef int PetscInt;\n{text}{main}"));
+    let built = Command::new(cc).args(["main.c", "-o", "main"]).current_dir(here.path(".")).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    assert!(Command::new(here.path("main")).status().unwrap().success());
+}
+
+/// FuPerMod's reader takes host, number, place and rectangle (x, y, width, height) of each line.
+#[test]
+fn two_dist_rectangles_tile_the_matrix() {
+    let text = Bench::new().done("partition --shape 12x12 --speeds 4,3,2 --method columns --export 2dist");
+    let mut owners = vec![0; 12 * 12];
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split('\t').collect();
+        let [x, y, width, height]: [usize; 4] = std::array::from_fn(|i| words[4 + i].parse().unwrap());
+        (y..y + height).for_each(|row| (x..x + width).for_each(|col| owners[12 * row + col] += 1));
+    }
+    assert!(owners.iter().all(|owned| *owned == 1), "{text}");
+}
+
+#[test]
+fn tables_are_read_back() {
+    let here = Bench::new();
+    let csv = here.done("partition --units 8 --speeds 3,1 --export csv");
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows, [["p0", "6", "0.75"], ["p1", "2", "0.25"]]);
+    let json: Value =
+        serde_json::from_str(&here.done("partition --units 8 --speeds 3,1 --export json")).unwrap();
+    assert_eq!((&json["total"], &json["shares"][0]["share"]), (&Value::from(8), &Value::from(6)));
+}
+
+/// METIS and Scotch keep what they can of very unequal shares, and METIS's limits are told.
+#[test]
+fn the_graph_partitioners_take_very_unequal_shares() {
+    let here = Bench::new();
+    for (line, warning) in [
+        ("--units 1000001 --speeds 1000000,1", "use Scotch"),
+        ("--units 1000000000001 --speeds 1000000000000,1", "use Scotch"),
+        ("--units 100 --speeds 99,1", "add -ufactor=1"),
+    ] {
+        let out = here.run(&format!("partition {line} --export metis"));
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(
+            out.status.success() && said.contains("may leave p1 empty") && said.contains(warning),
+            "{said}"
+        );
+        let Some(gpmetis) = installed(Need::Metis, &["gpmetis"], "metis") else { return };
+        here.write("weights", String::from_utf8(out.stdout).unwrap());
+        here.write("pair.graph", "2 1\n2\n1\n");
+        let run = Command::new(gpmetis)
+            .args(["-tpwgts=weights", "pair.graph", "2"])
+            .current_dir(here.path("."))
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    }
+}
+
+/// Launchers start ranks: units of work are told apart by their number.
+#[test]
+fn units_are_not_taken_for_ranks() {
+    let here = Bench::new();
+    for format in ["hostfile", "slurm", "openmpi", "mpich", "slurm-het"] {
+        let out = here.run(&format!("partition --units 100000 --speeds 5,3,1 --export {format}"));
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(out.status.success() && said.contains("slurm-units"), "{format}: {said}");
+        let few = here.run(&format!("partition --units 9 --speeds 5,3,1 --export {format}"));
+        assert_eq!(String::from_utf8(few.stderr).unwrap(), "", "{format}");
+    }
+    let refused = here.fails(2, "partition --units 8000000 --speeds 3,1 --export hostfile");
+    assert!(refused.contains("slurm-units"), "{refused}");
 }

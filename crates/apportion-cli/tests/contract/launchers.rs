@@ -2,7 +2,7 @@
 //! missing.
 
 use super::bench::Bench;
-use apportion_testing::{Need, skip};
+use apportion_testing::{Need, binary, skip};
 use std::path::Path;
 use std::process::Command;
 
@@ -86,4 +86,69 @@ fn mpich_takes_the_machinefile() {
 fn slurm_has_a_host_a_line() {
     let directory = exported("slurm");
     assert_eq!(std::fs::read_to_string(directory.path("order")).unwrap(), format!("{0}\n{0}\n", host()));
+}
+
+/// Each of the tasks of a launcher would do the whole work, and write the same file: refused with the remedy.
+/// Batch scripts, and commands that only print, run.
+#[test]
+fn tasks_that_would_all_do_the_same_are_refused() {
+    let bench = Bench::new();
+    bench.done(&["random", "20", "20", "-o", "a.npy"]);
+    let run = |line: &str, variables: &[(&str, &str)]| {
+        let output = Command::new(binary())
+            .args(line.split(' '))
+            .envs(variables.iter().copied())
+            .env("XDG_CACHE_HOME", bench.path("cache"))
+            .current_dir(bench.path("."))
+            .output()
+            .unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    // Speeds that need no measuring.
+    let platform = "[[processor]]\nname = \"one\"\nspeed = \"1 Gflop/s\"\n";
+    std::fs::write(bench.path("one.toml"), platform).unwrap();
+    let product = "matmul a.npy a.npy --platform one.toml -q";
+    let launchers: [(&str, &[(&str, &str)]); 10] = [
+        ("srun", &[("SLURM_JOB_ID", "9"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "3")]),
+        ("flux", &[("FLUX_JOB_SIZE", "8"), ("FLUX_TASK_RANK", "3")]),
+        ("mpiexec of PALS", &[("PALS_LOCAL_SIZE", "8"), ("PALS_RANKID", "3")]),
+        ("mpirun of MVAPICH", &[("MV2_COMM_WORLD_SIZE", "8"), ("MV2_COMM_WORLD_RANK", "3")]),
+        ("jsrun", &[("JSM_NAMESPACE_SIZE", "8"), ("JSM_NAMESPACE_RANK", "3")]),
+        ("aprun", &[("ALPS_APP_PE", "7")]),
+        ("mpirun", &[("PMI_SIZE", "8"), ("PMI_RANK", "3")]),
+        ("mpirun", &[("OMPI_COMM_WORLD_SIZE", "8"), ("OMPI_COMM_WORLD_RANK", "3")]),
+        ("mpirun_rsh", &[("MPIRUN_NPROCS", "8"), ("MPIRUN_RANK", "0")]),
+        ("the launcher", &[("PMIX_RANK", "7")]),
+    ];
+    for (name, variables) in launchers {
+        let (code, line) = run(product, variables);
+        assert_eq!((code, line.lines().count()), (2, 1), "{name}: {line}");
+        assert!(line.contains(&format!("{name} started 8 processes")), "{line}");
+        assert!(line.contains("--engine mpi") && line.contains(variables.last().unwrap().0), "{line}");
+    }
+    let srun = launchers[0].1;
+    for line in [
+        "closure a.npy",
+        "power a.npy -k 2",
+        "advect --field a.npy --courant 0,0 --steps 1",
+        "mdem a.npy",
+        "measure --sizes 100",
+        "balance --units 9 --processors 1 -- true",
+        "run --plan p.json -- true",
+        "random 9 9 -o b.npy",
+        "partition --units 9 --speeds 1,1 -o plan.json",
+        "detect -o platform.toml",
+    ] {
+        let (code, text) = run(line, srun);
+        assert!(code == 2 && text.contains("srun started 8 processes"), "{line}: {text}");
+    }
+    for line in ["partition --units 9 --speeds 1,1", "detect", "random 2 2 -o /dev/null", "matmul --help"] {
+        assert_eq!(run(line, srun).0, 0, "{line}: {}", run(line, srun).1);
+    }
+    let script = [("SLURM_JOB_ID", "9"), ("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")];
+    assert_eq!(run(product, &script), (0, String::new()));
+    let step = [&script[..], &[("SLURM_STEP_NUM_TASKS", "1")]].concat();
+    assert_eq!(run(product, &step), (0, String::new()));
+    let one = [("OMPI_COMM_WORLD_SIZE", "1"), ("OMPI_COMM_WORLD_RANK", "0")];
+    assert_eq!(run(product, &one), (0, String::new()));
 }

@@ -186,3 +186,31 @@ fn replications_are_summed_up() {
     );
     assert_eq!(said["max_plus"]["why"], "the duration of job \"form\" is random");
 }
+
+/// No job is done at the start, so no rule can ever fire.
+#[test]
+fn a_dead_circuit_is_named() {
+    let bench = Bench::new();
+    let ring = |done: u64| {
+        format!(
+            "name = \"loop of two stations\"\n[[job]]\nname = \"AB\"\nduration = \"30 min\"\ndone = {done}\n\
+             [[job]]\nname = \"BA\"\nduration = \"20 min\"\n[[resource]]\nname = \"x\"\n\
+             [[rule]]\nname = \"dep B\"\ndone = [\"AB\"]\nstart = [\"BA\"]\n\
+             [[rule]]\nname = \"dep A\"\ndone = [\"BA\"]\nstart = [\"AB\"]\n"
+        )
+    };
+    bench.write("dead.toml", ring(0));
+    bench.write("live.toml", ring(1));
+    for line in ["mdem dead.toml -o events.csv", "mdem dead.toml -o events.csv --until '2 h'"] {
+        let said = bench.fails(1, line);
+        let circuit = "rule \"dep B\" waits for job \"AB\", rule \"dep A\" waits for job \"BA\"";
+        assert!(said.contains(circuit) && said.contains("done = 1"), "{said}");
+        assert!(!bench.has("events.csv"));
+    }
+    let shown = bench.json("mdem dead.toml --allow-deadlock");
+    assert_eq!(
+        (&shown["end"], &shown["deadlock"]["circle"][0]["waits_for"]),
+        (&json!("deadlock"), &json!("job \"AB\""))
+    );
+    assert_eq!(bench.json("mdem live.toml --until '2 h'")["end"], "until");
+}

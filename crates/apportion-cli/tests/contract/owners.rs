@@ -77,7 +77,7 @@ fn painted(plan: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_c_program_looks_owners_up() {
+pub fn a_c_program_looks_owners_up() {
     let here = Bench::new();
     for flags in [
         "--shape 23x17x31 --speeds 9,1 --method square-corner",
@@ -101,7 +101,7 @@ fn a_c_program_looks_owners_up() {
 
 /// 2 x 2 processes, blocks of 4 x 3: by hand and by ScaLAPACK's formula in C.
 #[test]
-fn scalapacks_descriptors_agree_with_the_layout() {
+pub fn scalapacks_descriptors_agree_with_the_layout() {
     let here = Bench::new();
     here.done("partition --shape 27x27 --speeds 1,1,1,1 --method grid --repeat 8x6 -o plan.json");
     let cyclic: Value =

@@ -305,3 +305,29 @@ fn a_library_multiplies_where_there_is_one() {
         assert!(code == 2 && line.contains(part), "{arguments}: {line}");
     }
 }
+
+/// A cycle that is negative by the rounding of its edges counts as 0, with a note; others are refused by weight
+/// and vertices. Zeros without an absent edge have a note.
+#[test]
+fn cycles_and_zeros_are_noted() {
+    let directory = Bench::new();
+    let far = f64::INFINITY;
+    let with = "--block 2 --speeds 2,1";
+    let three = |last: f64| [far, 0.1, far, far, far, 0.7, last, far, far];
+    for (algorithm, files) in [("squaring", ""), ("elimination", "--predecessors p.npy")] {
+        save_f64(&directory.join("a.npy"), (3, 3), &three(-0.8));
+        let run = format!("closure a.npy -o c.npy --algorithm {algorithm} {files} {with}");
+        let report = directory.json(&run);
+        let note = report["notes"][0].as_str().unwrap();
+        assert!(note.contains("weighs -8.3") && note.contains("counts as 0"), "{note}");
+        assert_eq!(load_f64(&directory.join("c.npy"))[0], 0.0);
+        save_f64(&directory.join("a.npy"), (3, 3), &three(-1.3));
+        let (code, line) = refusal(&directory, &run);
+        assert_eq!(code, 1, "{line}");
+        assert!(line.contains("a cycle of negative weight passes through vertex"), "{line}");
+        assert!(line.contains(" weighs -0.5") && line.contains("remove one of its edges"), "{line}");
+    }
+    save_f64(&directory.join("a.npy"), (3, 3), &[0.0, 4.0, 0.0, 0.0, 0.0, 5.0, 1.0, 0.0, 0.0]);
+    let report = directory.json(&format!("closure a.npy -o c.npy {with}"));
+    assert!(report["notes"][0].as_str().unwrap().contains("write inf there"), "{report}");
+}

@@ -4,6 +4,7 @@
 //! with the machine and are left out, by name.
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+mod links;
 mod markdown;
 mod pictures;
 mod quoted;

@@ -41,18 +41,20 @@ pub fn field(pid: Pid, name: &str) -> Option<String> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
+const PRODUCT: &str = "matmul a.npy a.npy -o c.npy --report run.json";
+
 /// Starts a run that would take minutes, disturbs one of its ranks, and checks that all end soon. Returns the
 /// exit status and the output.
 fn ended(mpi: Mpi, victim: usize, name: &str, deed: &dyn Fn(Pid)) -> Option<(ExitStatus, String)> {
-    ended_with(mpi, victim, name, ("100000.0", ""), deed)
+    ended_with(mpi, victim, name, ("100000.0", PRODUCT), deed)
 }
 
-/// The same with a slowdown and flags.
+/// The same with a slowdown and a command.
 fn ended_with(
     mpi: Mpi,
     victim: usize,
     name: &str,
-    (slowdown, flags): (&str, &str),
+    (slowdown, line): (&str, &str),
     deed: &dyn Fn(Pid),
 ) -> Option<(ExitStatus, String)> {
     let bench = Bench::new();
@@ -62,11 +64,11 @@ fn ended_with(
     };
     std::fs::write(bench.path("slow.toml"), (0..3).map(slow).collect::<String>()).unwrap();
     bench.matrix("a.npy", "<f8", (200, 200), false);
+    bench.write("cell.toml", include_str!("../../../../examples/mdem/tacconi-lewis.toml"));
     std::fs::write(bench.path("c.npy"), "an earlier result").unwrap();
     let before = bench.names();
-    let arguments = "matmul a.npy a.npy -o c.npy --engine mpi --platform slow.toml --report run.json";
     let mut child = mpi
-        .command(&bench, 3, format!("{arguments} {flags}").trim_end())?
+        .command(&bench, 3, &format!("{line} --engine mpi --platform slow.toml"))?
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -125,10 +127,16 @@ fn a_rank_asked_to_stop_ends_all() {
 #[test]
 fn a_stopped_rank_is_noticed() {
     let stop = |pid| kill_process(pid, Signal::STOP).unwrap();
-    let flags = ("20000.0", "--flow one-to-all --block 4 --stall-timeout 3");
-    let Some((status, said)) = ended_with(Mpi::Open, 1, "stopped", flags, &stop) else { return };
-    assert!(!status.success(), "{status}: {said}");
-    assert!(said.contains("of rank ") && said.contains("it has stopped, or waits for another"), "{said}");
+    let product = format!("{PRODUCT} --flow one-to-all --block 4");
+    let advection = "advect --field a.npy --courant 0.1,0.1 --steps 100000 -o c.npy";
+    for line in
+        [product.as_str(), advection, "mdem cell.toml --replications 100000", "closure a.npy -o c.npy"]
+    {
+        let run = ("20000.0", &*format!("{line} --stall-timeout 3"));
+        let Some((status, said)) = ended_with(Mpi::Open, 1, line, run, &stop) else { return };
+        assert!(!status.success(), "{status}: {said}");
+        assert!(said.contains("of rank ") && said.contains("it has stopped, or waits for another"), "{said}");
+    }
 }
 
 /// A worker whose own part of A is missing, against its caller's contract, panics; the others wait for its

@@ -10,12 +10,17 @@ forecast it. `measured` measures the speed of a Python function on each processo
 installed too.
 """
 
+from _collections_abc import Sequence as _Sequence
+
 from . import _native
 from ._arguments import limit as _limit
 from ._arguments import order as _order
+from ._arguments import renamed as _renamed
+from ._arguments import shown as _shown
 from ._arguments import sources as _sources
 from ._arguments import task as _task
 from ._arguments import whole as _whole
+from ._arguments import word as _word
 from ._native import (
     Array,
     Balancer,
@@ -52,6 +57,8 @@ __all__ = [
     "sweep",
 ]
 
+_Sequence.register(Shares)
+
 
 def shares(
     units,
@@ -62,9 +69,11 @@ def shares(
     platform=None,
     processors=None,
     method="auto",
+    min=None,
+    max=None,
+    multiple_of=None,
     least=None,
     most=None,
-    multiple_of=None,
 ):
     """Divide `units` among processors so that all finish together.
 
@@ -75,21 +84,30 @@ def shares(
     - `models`: a file of `apportion measure`, its content as a dictionary, or `Models`.
     - `platform`: a platform file with speeds.
 
-    `processors` are their names (default: p0, p1, …). `least`, `most` and `multiple_of` limit the shares:
-    one number for all, or one for each, where None is no limit. `method` is "auto", "even", "proportional",
-    "fpm" (speed functions), "exact" (any time function) or "robust" (bands of speeds).
+    `processors` are their names (default: p0, p1, …); `speeds` and `seconds` may be dictionaries or pandas
+    Series by name instead. `min`, `max` and `multiple_of` limit the shares: one number for all, one for
+    each, where None is no limit, or a dictionary by name. `method` is "auto", "even", "proportional" or
+    "largest-remainder" (both nearest to the proportion of the speeds), "fpm" (speed functions), "exact" (any
+    time function) or "robust" (bands of speeds). A processor of speed 0 gets no share. `least` and `most`
+    are the old names of `min` and `max`.
 
-    >>> found = shares(1000, speeds=[9, 1], least=150)
+    The result is a sequence of whole numbers that pickles, and that `Shares.read` reads from a plan file.
+
+    >>> found = shares(1000, speeds={"fast": 9, "slow": 1}, min=150)
     >>> found.counts, found.offsets, found.slices
     ([850, 150], [0, 850], [slice(0, 850, 1), slice(850, 1000, 1)])
+    >>> found.processors, list(found)
+    (['fast', 'slow'], [850, 150])
     >>> shares(100, seconds=[{10: 1.0, 100: 10.0}, {10: 2.0, 100: 80.0}]).counts
     [71, 29]
     >>> print(found.export("llama.cpp"), end="")
-    --tensor-split 850,150
+    --tensor-split 850,151
     """
+    units = _whole("units", units)
     given = _sources(speeds, seconds, models, platform, processors)
-    limits = _limit("least", least), _limit("most", most), _limit("multiple_of", multiple_of)
-    return _native.shares(_whole("units", units), given, method, *limits)
+    least, most = _renamed("min", min, "least", least), _renamed("max", max, "most", most)
+    limits = _limit("min", least), _limit("max", most), _limit("multiple_of", multiple_of)
+    return _native.shares(units, given, _word("method", method), *limits)
 
 
 def layout(
@@ -125,9 +143,16 @@ def layout(
     OwnerTable(rows=[0, 684, 1000], cols=[0, 684, 1000], owners=[[0, 0], [0, 1]])
     """
     given = _sources(speeds, None, models, platform, processors, latency, bandwidth)
-    sizes = [_whole("shape", size) for size in shape]
+    sizes = _sizes(shape)
     how = _order(method, flow, block, overlap, look_ahead)
     return _native.layout(sizes, given, how, _whole("element", element))
+
+
+def _sizes(shape):
+    """The sizes of a shape."""
+    if not hasattr(shape, "__iter__") or isinstance(shape, str) or getattr(shape, "ndim", 1) != 1:
+        raise TypeError(f"shape: {_shown(shape)} is no shape (pass (m, n) or (m, k, n))")
+    return [_whole("shape", size) for size in shape]
 
 
 def matmul(
@@ -148,27 +173,31 @@ def matmul(
     overlap=False,
     look_ahead=1,
     adaptive=False,
-    segments=16,
-    measure=False,
+    segments=64,
+    remeasure=False,
     seed=1,
     report=False,
     comm=None,
     gather=True,
+    measure=None,
 ):
     """Multiply two matrices on the cores of this machine, and verify the product.
 
     The product is alpha A B + beta C over a semiring: "plus-times", "max-plus", "min-plus" or "or-and". A and
-    B are NumPy arrays, 2-D memoryviews, or torch or jax tensors of the CPU; the result is of A's kind.
+    B are NumPy arrays, 2-D memoryviews, torch or jax tensors of the CPU, lists of rows, or data frames; the
+    result is of A's kind, or a NumPy array for lists and data frames.
     Elements are float64 or float32, for max-plus and min-plus also int64 or int32, for or-and bool or uint8.
     Arguments whose rows are consecutive in memory are not copied, and neither is the result.
 
     By default every core gets an equal part; if there are several kinds of cores, their speeds are measured
-    once. `measure=True` measures in any case. `speeds`, `models`, `platform` and `layout` say it otherwise.
-    `adaptive` repartitions in mid-run where a processor has become slower or faster. With `report=True` the
+    once. `remeasure=True` measures them now in any case. `speeds`, `models`, `platform` and `layout` say it
+    otherwise. `adaptive` repartitions in mid-run, after some of `segments` parts of the inner dimension, where
+    a processor has become slower or faster. With `report=True` the
     result is a pair: the product and a `Report`.
 
     `comm` is a communicator of mpi4py: rank r computes the part of processor r. All its processes pass the
-    same arguments, and all get the product, or with `gather=False` the list of their own blocks, each as the
+    same arguments, whose every element is compared before the product begins (a process that differs raises
+    the same error on all), and all get the product, or with `gather=False` the list of their own blocks, each as the
     slices of its rows and columns and an array. mpi4py must have initialised MPI with MPI_THREAD_SERIALIZED or
     higher, as it does by default, and no other thread may use MPI meanwhile.
 
@@ -181,7 +210,7 @@ def matmul(
     given = _sources(speeds, None, models, platform)
     how = _order(method, flow, block, overlap, look_ahead)
     scalars = {"alpha": alpha, "beta": beta}
-    options = {"adaptive": adaptive, "segments": segments, "measure": measure, "seed": seed}
+    options = {"adaptive": adaptive, "segments": segments, "seed": seed, **_measuring(remeasure, measure)}
     what = _task("product", semiring, **scalars, **options)
     if comm is not None:
         return _computed_on(what, (A, B, C), given, how, layout, report, comm, gather)
@@ -199,9 +228,10 @@ def power(
     layout=None,
     method="auto",
     block=256,
-    measure=False,
+    remeasure=False,
     seed=1,
     report=False,
+    measure=None,
 ):
     """Raise a square matrix to a power, by repeated squaring. The arguments are those of `matmul`.
 
@@ -210,7 +240,7 @@ def power(
     [[0, 0], [0, 0]]
     """
     given = _sources(speeds, None, models, platform)
-    what = _task("power", semiring, exponent=exponent, measure=measure, seed=seed)
+    what = _task("power", semiring, exponent=exponent, seed=seed, **_measuring(remeasure, measure))
     return _computed(what, (A, None, None), given, _order(method, None, block, False, 1), layout, report)
 
 
@@ -225,54 +255,86 @@ def closure(
     layout=None,
     method="auto",
     block=256,
-    measure=False,
+    algorithm="auto",
+    remeasure=False,
     seed=1,
     report=False,
+    measure=None,
 ):
     """The closure of a square matrix: lengths of shortest paths over min-plus, reachability over or-and.
 
     Element (i, j) of A is the length of the edge from i to j; infinity (for integers the type's maximum)
     means that there is none. `predecessors=True` returns a second matrix: the vertex before j on the best
-    path from i, or -1. The other arguments are those of `matmul`.
+    path from i, or -1. `algorithm` is "squaring" (products of the whole matrix, one for each doubling of the
+    number of edges), "elimination" (Floyd and Warshall's algorithm on blocks) or "auto", the one of less
+    forecast time, as `apportion closure` chooses it. The other arguments are those of `matmul`.
 
     >>> reach = memoryview(bytes([0, 1, 0, 0, 0, 1, 0, 0, 0])).cast("B", [3, 3])
     >>> closure(reach, semiring="or-and").tolist()
     [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
     """
     given = _sources(speeds, None, models, platform)
-    what = _task("paths" if predecessors else "closure", semiring, measure=measure, seed=seed)
+    options = {"algorithm": _word("algorithm", algorithm) or "auto", **_measuring(remeasure, measure)}
+    what = _task("paths" if predecessors else "closure", semiring, seed=seed, **options)
     return _computed(what, (A, None, None), given, _order(method, None, block, False, 1), layout, report)
+
+
+def _measuring(remeasure, measure):
+    """Whether speeds that nothing describes are measured: again, or once in the life of this process."""
+    if measure is None:
+        return {"remeasure": remeasure}
+    import warnings
+
+    warnings.warn("measure is now called remeasure", DeprecationWarning, stacklevel=3)
+    return {"remeasure": remeasure, "measure": measure}
+
+
+def _views(what, operands):
+    """The operands as objects that export their memory, and an array of the kind of the result."""
+    from ._arrays import matrix, view
+
+    operands = [
+        operand if operand is None else matrix(operand, name, what["semiring"])
+        for operand, name in zip(operands, "ABC")
+    ]
+    return [
+        operand if operand is None else view(operand, name) for operand, name in zip(operands, "ABC")
+    ], operands[0]
 
 
 def _computed(what, operands, given, how, layout, report):
     """Run a task; results are of A's kind."""
-    from ._arrays import result, view
+    from ._arrays import result
 
-    views = [view(operand, name) if operand is not None else None for operand, name in zip(operands, "ABC")]
+    views, like = _views(what, operands)
     made, more, told = _native.product(what, *views, given, how, layout)
-    answer = result(made, operands[0])
+    answer = result(made, like)
     if more is not None:
-        answer = answer, result(more, operands[0])
+        answer = answer, result(more, like)
     if not report:
         return answer
+    if told is None:
+        raise ValueError("report: the result has no elements, so nothing runs (leave it out)")
     return (*answer, told) if more is not None else (answer, told)
 
 
 def _computed_on(what, operands, given, how, layout, report, comm, gather):
     """Run a product on the processes of a communicator."""
-    from ._arrays import result, view
+    from ._arrays import result
 
-    views = tuple(
-        view(operand, name) if operand is not None else None for operand, name in zip(operands, "ABC")
-    )
+    views, like = _views(what, operands)
     handle = getattr(comm, "handle", None)
     if handle is None:
-        raise TypeError(f"comm: {comm!r} is no communicator (pass one of mpi4py, such as MPI.COMM_WORLD)")
-    blocks, told = _native.product_on(what, views, given, how, layout, _whole("comm", handle), bool(gather))
+        raise TypeError(
+            f"comm: {_shown(comm)} is no communicator (pass one of mpi4py, such as MPI.COMM_WORLD)"
+        )
+    blocks, told = _native.product_on(
+        what, tuple(views), given, how, layout, _whole("comm", handle), bool(gather)
+    )
     if gather:
-        answer = result(blocks[0][2], operands[0])
+        answer = result(blocks[0][2], like)
     else:
-        answer = [(slice(*rows), slice(*cols), result(block, operands[0])) for rows, cols, block in blocks]
+        answer = [(slice(*rows), slice(*cols), result(block, like)) for rows, cols, block in blocks]
     return (answer, told) if report else answer
 
 
@@ -338,7 +400,7 @@ def sweep(
     """
     given = _sources(speeds, None, models, platform, processors, latency, bandwidth)
     how = _order(None, flow, block, overlap, look_ahead)
-    sizes = [_whole("shape", size) for size in shape]
+    sizes = _sizes(shape)
     names = None if methods is None else list(methods)
     points = None if points is None else _whole("points", points)
     return _native.sweep(sizes, along, given, how, names, (points, margin, _whole("element", element)))
@@ -374,8 +436,10 @@ def measured(
     size. Each size is repeated until the 95 % interval of the mean is within the fraction `tolerance`, for at
     most `seconds`, and at most `repetitions` times.
 
-    The function must be at the top level of a module or script, where the processes find it by name. A script
-    must guard its own actions with `if __name__ == "__main__":`, as with `multiprocessing`.
+    The processes find the function by its name, so it is at the top level of a module or script. A function of
+    a notebook, or one inside another function, is sent to them by the package cloudpickle if that is
+    installed. A script must guard its own actions, but not the function, with `if __name__ == "__main__":`, as
+    with `multiprocessing`.
     """
     from ._measured import Measured
 

@@ -1,6 +1,18 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeVar, overload
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    SupportsFloat,
+    SupportsIndex,
+    TypeVar,
+    overload,
+    type_check_only,
+)
+
+from typing_extensions import Buffer
 
 from ._measured import Measured
 from ._native import (
@@ -35,14 +47,45 @@ from ._native import (
 )
 from ._tables import OwnerTable as OwnerTable
 
-_Matrix = TypeVar("_Matrix")
+@type_check_only
+class _Tensor(Protocol):
+    def __dlpack__(self, *arguments: Any, **options: Any) -> Any: ...
+
+@type_check_only
+class _Frame(Protocol):
+    def __array__(self, *arguments: Any, **options: Any) -> Any: ...
+
+_Matrix = TypeVar("_Matrix", bound=Buffer | _Tensor)
+_Rows = Sequence[Sequence[float]] | _Frame
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _File = str | PathLike[str] | Mapping[str, Any]
 _Models = _File | Models
-_Speeds = Iterable[float | str]
-_Limit = int | Sequence[int | None] | None
-_Seconds = Iterable[float | Mapping[float, float] | Iterable[tuple[float, float]]]
+_Amount = SupportsFloat | str
+_Speeds = Iterable[_Amount] | Mapping[Any, _Amount]
+_Limit = SupportsIndex | Sequence[SupportsIndex | None] | Mapping[str, SupportsIndex | None] | None
+_Times = SupportsFloat | Mapping[float, float] | Iterable[tuple[float, float]]
+_Seconds = Iterable[_Times] | Mapping[str, _Times]
+_Algorithm = Literal["auto", "squaring", "elimination"]
 _Semiring = Literal["plus-times", "max-plus", "min-plus", "or-and"]
-_Method = Literal["auto", "even", "proportional", "fpm", "exact", "robust"]
+_Method = Literal["auto", "even", "proportional", "largest-remainder", "fpm", "exact", "robust"]
+_LayoutMethod = Literal[
+    "auto",
+    "columns",
+    "square-corner",
+    "recursive",
+    "straight-line",
+    "square-rectangle",
+    "block-rectangle",
+    "grid",
+    "nagamochi-abe",
+    "cartesian",
+    "rows",
+    "hybrid",
+    "column-groups",
+    "square-edge",
+    "square-middle",
+]
 _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
 _Block = tuple[slice, slice, Any]
 
@@ -70,7 +113,7 @@ __all__ = [
 ]
 
 def shares(
-    units: int,
+    units: SupportsIndex,
     *,
     speeds: _Speeds | None = None,
     seconds: _Seconds | None = None,
@@ -78,25 +121,27 @@ def shares(
     platform: _File | None = None,
     processors: Iterable[str] | None = None,
     method: _Method = "auto",
+    min: _Limit = None,
+    max: _Limit = None,
+    multiple_of: _Limit = None,
     least: _Limit = None,
     most: _Limit = None,
-    multiple_of: _Limit = None,
 ) -> Shares: ...
 def layout(
-    shape: Sequence[int],
+    shape: Iterable[SupportsIndex],
     speeds: _Speeds | None = None,
-    method: str = "auto",
+    method: _LayoutMethod = "auto",
     *,
     models: _Models | None = None,
     platform: _File | None = None,
     processors: Iterable[str] | None = None,
-    latency: float | str | None = None,
-    bandwidth: float | str | None = None,
+    latency: _Amount | None = None,
+    bandwidth: _Amount | None = None,
     flow: _Flow | None = None,
-    block: int = 256,
+    block: SupportsIndex = 256,
     overlap: bool = False,
-    look_ahead: int = 1,
-    element: int = 8,
+    look_ahead: SupportsIndex = 1,
+    element: SupportsIndex = 8,
 ) -> Layout: ...
 @overload
 def matmul(
@@ -111,18 +156,19 @@ def matmul(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
+    method: _LayoutMethod = "auto",
     flow: _Flow | None = None,
-    block: int = 256,
+    block: SupportsIndex = 256,
     overlap: bool = False,
-    look_ahead: int = 1,
+    look_ahead: SupportsIndex = 1,
     adaptive: bool = False,
-    segments: int = 16,
-    measure: bool = False,
-    seed: int = 1,
+    segments: SupportsIndex = 64,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[False] = False,
     comm: None = None,
     gather: bool = True,
+    measure: bool | None = None,
 ) -> _Matrix: ...
 @overload
 def matmul(
@@ -137,18 +183,19 @@ def matmul(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
+    method: _LayoutMethod = "auto",
     flow: _Flow | None = None,
-    block: int = 256,
+    block: SupportsIndex = 256,
     overlap: bool = False,
-    look_ahead: int = 1,
+    look_ahead: SupportsIndex = 1,
     adaptive: bool = False,
-    segments: int = 16,
-    measure: bool = False,
-    seed: int = 1,
+    segments: SupportsIndex = 64,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[True],
     comm: None = None,
     gather: bool = True,
+    measure: bool | None = None,
 ) -> tuple[_Matrix, Report]: ...
 @overload
 def matmul(
@@ -163,51 +210,98 @@ def matmul(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
+    method: _LayoutMethod = "auto",
     flow: _Flow | None = None,
-    block: int = 256,
+    block: SupportsIndex = 256,
     overlap: bool = False,
-    look_ahead: int = 1,
+    look_ahead: SupportsIndex = 1,
     adaptive: bool = False,
-    segments: int = 16,
-    measure: bool = False,
-    seed: int = 1,
+    segments: SupportsIndex = 64,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: bool = False,
     comm: Any,
     gather: bool = True,
+    measure: bool | None = None,
+) -> Any: ...
+@overload
+def matmul(
+    A: _Rows,
+    B: Any,
+    *,
+    semiring: _Semiring = "plus-times",
+    C: Any | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    layout: Layout | None = None,
+    method: _LayoutMethod = "auto",
+    flow: _Flow | None = None,
+    block: SupportsIndex = 256,
+    overlap: bool = False,
+    look_ahead: SupportsIndex = 1,
+    adaptive: bool = False,
+    segments: SupportsIndex = 64,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
+    comm: Any = None,
+    gather: bool = True,
+    measure: bool | None = None,
 ) -> Any: ...
 @overload
 def power(
     A: _Matrix,
-    exponent: int,
+    exponent: SupportsIndex,
     *,
     semiring: _Semiring = "plus-times",
     speeds: _Speeds | None = None,
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
-    block: int = 256,
-    measure: bool = False,
-    seed: int = 1,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[False] = False,
+    measure: bool | None = None,
 ) -> _Matrix: ...
 @overload
 def power(
     A: _Matrix,
-    exponent: int,
+    exponent: SupportsIndex,
     *,
     semiring: _Semiring = "plus-times",
     speeds: _Speeds | None = None,
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
-    block: int = 256,
-    measure: bool = False,
-    seed: int = 1,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[True],
+    measure: bool | None = None,
 ) -> tuple[_Matrix, Report]: ...
+@overload
+def power(
+    A: _Rows,
+    exponent: SupportsIndex,
+    *,
+    semiring: _Semiring = "plus-times",
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    layout: Layout | None = None,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
+    measure: bool | None = None,
+) -> Any: ...
 @overload
 def closure(
     A: _Matrix,
@@ -218,11 +312,13 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
-    block: int = 256,
-    measure: bool = False,
-    seed: int = 1,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    algorithm: _Algorithm = "auto",
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[False] = False,
+    measure: bool | None = None,
 ) -> _Matrix: ...
 @overload
 def closure(
@@ -234,11 +330,13 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
-    block: int = 256,
-    measure: bool = False,
-    seed: int = 1,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    algorithm: _Algorithm = "auto",
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[True],
+    measure: bool | None = None,
 ) -> tuple[_Matrix, Report]: ...
 @overload
 def closure(
@@ -250,11 +348,13 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
-    block: int = 256,
-    measure: bool = False,
-    seed: int = 1,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    algorithm: _Algorithm = "auto",
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[False] = False,
+    measure: bool | None = None,
 ) -> tuple[_Matrix, _Matrix]: ...
 @overload
 def closure(
@@ -266,12 +366,32 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: str = "auto",
-    block: int = 256,
-    measure: bool = False,
-    seed: int = 1,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    algorithm: _Algorithm = "auto",
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
     report: Literal[True],
+    measure: bool | None = None,
 ) -> tuple[_Matrix, _Matrix, Report]: ...
+@overload
+def closure(
+    A: _Rows,
+    *,
+    semiring: _Semiring = "min-plus",
+    predecessors: bool = False,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    layout: Layout | None = None,
+    method: _LayoutMethod = "auto",
+    block: SupportsIndex = 256,
+    algorithm: _Algorithm = "auto",
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
+    measure: bool | None = None,
+) -> Any: ...
 def simulate(
     layout: Layout,
     *,
@@ -279,16 +399,16 @@ def simulate(
     models: _Models | None = None,
     platform: _File | None = None,
     processors: Iterable[str] | None = None,
-    latency: float | str | None = None,
-    bandwidth: float | str | None = None,
+    latency: _Amount | None = None,
+    bandwidth: _Amount | None = None,
     flow: _Flow | None = None,
-    block: int = 256,
+    block: SupportsIndex = 256,
     overlap: bool = False,
-    look_ahead: int = 1,
-    element: int = 8,
+    look_ahead: SupportsIndex = 1,
+    element: SupportsIndex = 8,
 ) -> Forecast: ...
 def sweep(
-    shape: Sequence[int],
+    shape: Iterable[SupportsIndex],
     along: str,
     speeds: _Speeds | None = None,
     methods: Iterable[str] | None = None,
@@ -296,24 +416,24 @@ def sweep(
     models: _Models | None = None,
     platform: _File | None = None,
     processors: Iterable[str] | None = None,
-    latency: float | str | None = None,
-    bandwidth: float | str | None = None,
+    latency: _Amount | None = None,
+    bandwidth: _Amount | None = None,
     flow: _Flow | None = None,
-    block: int = 256,
+    block: SupportsIndex = 256,
     overlap: bool = False,
-    look_ahead: int = 1,
-    points: int | None = None,
+    look_ahead: SupportsIndex = 1,
+    points: SupportsIndex | None = None,
     margin: float = 0.0,
-    element: int = 8,
+    element: SupportsIndex = 8,
 ) -> Sweep: ...
 def processors() -> dict[str, list[int]]: ...
 def measured(
-    sizes: Iterable[int],
+    sizes: Iterable[SupportsIndex],
     *,
-    processors: Mapping[str, Iterable[int]] | None = None,
+    processors: Mapping[str, Iterable[SupportsIndex]] | None = None,
     prepare: Callable[[int], Any] | None = None,
     tolerance: float = 0.025,
     seconds: float = 2.0,
     repetitions: int = 200,
     unit: str = "unit of work",
-) -> Callable[[Callable[..., Any]], Measured]: ...
+) -> Callable[[Callable[_P, _R]], Measured[_P, _R]]: ...

@@ -11,22 +11,63 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def shown(value: Any) -> str:
+    """A value in an error: its text if that is short, otherwise what it is."""
+    kind = type(value).__name__
+    kind = f"an {kind}" if kind[0] in "aeiouAEIOU" else f"a {kind}"
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{kind} of {' x '.join(map(str, shape))}"
+    if isinstance(value, (str, bytes)) and len(value) > 60:
+        return repr(value[:50]) + "…"
+    if isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > 8:
+        return f"{kind} with {len(value)} entries"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else kind
+
+
+def renamed(name: str, given: Any, old: str, deprecated: Any, level: int = 3) -> Any:
+    """An argument by its name, or by the name that it had before, with a warning."""
+    if deprecated is None:
+        return given
+    if given is not None:
+        raise TypeError(f"{old}: is the old name of {name} (leave it out)")
+    import warnings
+
+    warnings.warn(f"{old} is now called {name}", DeprecationWarning, stacklevel=level)
+    return deprecated
+
+
 def whole(name: str, number: Any) -> int:
     """A whole number that is not negative."""
     try:
         found = operator.index(number)
     except TypeError:
-        raise TypeError(f"{name}: {number!r} is no whole number (pass an int)") from None
+        raise TypeError(f"{name}: {shown(number)} is no whole number (pass an int)") from None
     if not 0 <= found < 1 << 64:
-        raise ValueError(f"{name}: {found} is out of range (pass a whole number from 0 on)")
+        raise ValueError(f"{name}: {shown(found)} is out of range (pass a whole number from 0 on)")
     return found
 
 
+def word(name: str, given: Any) -> str | None:
+    """The name of a choice; None leaves it open."""
+    if given is not None and not isinstance(given, str):
+        raise TypeError(f"{name}: {shown(given)} is no name (pass a str)")
+    return given
+
+
 def limit(name: str, given: Any) -> Any:
-    """One limit for all processors, or one for each, where None is no limit."""
+    """One limit for all processors, one for each, or one for each of some names; None is no limit."""
+
+    def one(number: Any) -> int | None:
+        return None if number is None else whole(name, number)
+
     if given is None or not hasattr(given, "__iter__"):
-        return given if given is None else whole(name, given)
-    return [None if number is None else whole(name, number) for number in _listed(name, given)]
+        return one(given)
+    names, numbers = _entries(name, given)
+    if names is None:
+        return [one(number) for number in numbers]
+    return {key: one(number) for key, number in zip(names, numbers)}
 
 
 def sources(
@@ -39,16 +80,24 @@ def sources(
     bandwidth: Any = None,
 ) -> dict[str, Any]:
     """The processors, their speeds and their network."""
+    names = None
+    if processors is not None:
+        keys, entries = _entries("processors", processors)
+        names = [str(name) for name in keys or entries]
+    if speeds is not None:
+        names, speeds = _named("speeds", speeds, names)
+        speeds = [_amount("speeds", speed) for speed in speeds]
+    if seconds is not None:
+        names, seconds = _named("seconds", seconds, names)
+        seconds = [_points(times) for times in seconds]
     return {
-        "speeds": None if speeds is None else _listed("speeds", speeds),
-        "seconds": None if seconds is None else [_points(times) for times in _listed("seconds", seconds)],
-        "models": document(models),
-        "platform": document(platform),
-        "processors": None
-        if processors is None
-        else [str(name) for name in _listed("processors", processors)],
-        "latency": latency,
-        "bandwidth": bandwidth,
+        "speeds": speeds,
+        "seconds": seconds,
+        "models": document("models", models),
+        "platform": document("platform", platform),
+        "processors": names,
+        "latency": None if latency is None else _amount("latency", latency),
+        "bandwidth": None if bandwidth is None else _amount("bandwidth", bandwidth),
     }
 
 
@@ -56,23 +105,32 @@ def order(method: str | None, flow: str | None, block: int, overlap: bool, look_
     """How operands travel."""
     block, look_ahead = whole("block", block), whole("look_ahead", look_ahead)
     overlap = bool(overlap) or look_ahead > 1
-    return {"method": method, "flow": flow, "block": block, "overlap": overlap, "look_ahead": look_ahead}
+    return {
+        "method": word("method", method),
+        "flow": word("flow", flow),
+        "block": block,
+        "overlap": overlap,
+        "look_ahead": look_ahead,
+    }
 
 
 def task(what: str, semiring: str, **options: Any) -> dict[str, Any]:
     """What to compute."""
-    given: dict[str, Any] = {"exponent": 0, "alpha": None, "beta": None, "adaptive": False, "segments": 16}
-    given |= {"what": what, "semiring": semiring, **options}
+    given: dict[str, Any] = {"exponent": 0, "alpha": None, "beta": None, "adaptive": False, "segments": 64}
+    given |= {"measure": False, "remeasure": False, "algorithm": "auto"}
+    given |= {"what": what, "semiring": word("semiring", semiring), **options}
     for name in ("exponent", "segments", "seed"):
         given[name] = whole(name, given[name])
+    for name in ("adaptive", "measure", "remeasure"):
+        given[name] = bool(given[name])
     return given
 
 
-def document(given: Any) -> dict[str, Any] | None:
+def document(name: str, given: Any) -> dict[str, Any] | None:
     """A file of the library's formats: a path, a text of several lines, a dictionary, or `Models`."""
     if given is None:
         return None
-    if hasattr(given, "to_json"):
+    if hasattr(given, "to_json") and hasattr(given, "kernel"):
         return {"path": None, "text": given.to_json()}
     if isinstance(given, dict):
         import json
@@ -80,24 +138,71 @@ def document(given: Any) -> dict[str, Any] | None:
         return {"path": None, "text": json.dumps(given)}
     if isinstance(given, str) and "\n" in given:
         return {"path": None, "text": given}
-    return {"path": os.fspath(given), "text": None}
-
-
-def _listed(name: str, given: Any) -> list[Any]:
-    if isinstance(given, (str, bytes)):
-        raise TypeError(f"{name}: {given!r} is one text (pass a list with one entry for each processor)")
     try:
-        return list(given)
+        return {"path": os.fspath(given), "text": None}
     except TypeError:
-        raise TypeError(f"{name}: {given!r} is no list (pass one entry for each processor)") from None
+        raise TypeError(f"{name}: {shown(given)} is no file (pass a path or its content)") from None
+
+
+def _entries(name: str, given: Any) -> tuple[list[str] | None, list[Any]]:
+    """The entries of a list, or those of a dictionary or a pandas Series with the names of its keys.
+
+    Keys that count from 0, such as those of a Series without an index, are no names.
+    """
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"{name}: {shown(given)} is one text (pass a list with one entry for each processor)")
+    try:
+        if getattr(given, "ndim", 1) != 1:
+            raise TypeError
+        if not (hasattr(given, "keys") and hasattr(given, "items")):
+            return None, list(given)
+        keys, values = map(list, zip(*given.items())) if len(given) else ([], [])
+    except TypeError:
+        raise TypeError(f"{name}: {shown(given)} is no list (pass one entry for each processor)") from None
+    return (None if keys == list(range(len(keys))) else [str(key) for key in keys]), values
+
+
+def _named(name: str, given: Any, names: list[str] | None) -> tuple[list[str] | None, list[Any]]:
+    """The names of the processors, and one entry for each in their order."""
+    own, entries = _entries(name, given)
+    if own is None:
+        return names, entries
+    if names is None:
+        return own, entries
+    if other := sorted(set(own) ^ set(names)):
+        raise ValueError(f'{name}: "{other[0]}" is not in both, {name} and processors (use the same names)')
+    by_name = dict(zip(own, entries))
+    return names, [by_name[one] for one in names]
+
+
+def _amount(name: str, given: Any) -> float | str:
+    """A number, or a text with a unit."""
+    if isinstance(given, str):
+        return given
+    try:
+        if getattr(given, "ndim", 0) != 0:
+            raise TypeError
+        return float(given)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: {shown(given)} is no number (pass a number, or a text with a unit)"
+        ) from None
+    except OverflowError:
+        raise ValueError(f"{name}: {shown(given)} is too large (pass a smaller number)") from None
 
 
 def _points(times: Any) -> list[tuple[float, float]]:
     """A processor's times: the seconds of one unit, {size: seconds}, or pairs of both."""
-    if hasattr(times, "items"):
-        return [(float(size), float(seconds)) for size, seconds in times.items()]
-    try:
-        pairs = list(times)
-    except TypeError:
-        return [(1.0, float(times))]
-    return [(float(size), float(seconds)) for size, seconds in pairs]
+    if isinstance(times, str) or not (hasattr(times, "items") or hasattr(times, "__iter__")):
+        return [(1.0, _number(times))]
+    pairs = list(times.items() if hasattr(times, "items") and hasattr(times, "keys") else times)
+    if any(not hasattr(pair, "__len__") or len(pair) != 2 for pair in pairs):
+        raise TypeError(f"seconds: {shown(times)} is no list of sizes and seconds (pass {{size: seconds}})")
+    return [(_number(size), _number(seconds)) for size, seconds in pairs]
+
+
+def _number(given: Any) -> float:
+    number = _amount("seconds", given)
+    if isinstance(number, str):
+        raise TypeError(f"seconds: {shown(number)} is no number (pass a float)")
+    return number

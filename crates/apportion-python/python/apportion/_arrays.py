@@ -12,12 +12,53 @@ FORMATS = {(2, 32): "f", (2, 64): "d", (0, 32): "i", (0, 64): "q", (1, 8): "B", 
 """Formats of the `struct` module, by DLPack's type code and number of bits."""
 
 
-def view(operand: Any, name: str) -> Any:
-    """An object that exports the operand's memory as a buffer, if there is one."""
+def matrix(operand: Any, name: str, semiring: str) -> Any:
+    """The operand as an array: a list of rows or a data frame becomes one of NumPy's."""
+    if _is(operand, "numpy.ma", "MaskedArray"):
+        raise TypeError(f"{name}: is a masked array, whose mask would be lost (pass x.filled(value))")
+    rows = isinstance(operand, (list, tuple))
+    if not rows and (
+        _has_buffer(operand) or hasattr(operand, "__dlpack__") or not hasattr(operand, "__array__")
+    ):
+        return operand
+    try:
+        import numpy
+    except ImportError:
+        raise TypeError(
+            f"{name}: a {type(operand).__name__} needs NumPy (install it, or pass a 2-D memoryview)"
+        ) from None
+    try:
+        array = numpy.asarray(operand)
+    except ValueError as error:
+        why = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"{name}: {why} (pass rows of equal length)") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: has elements of {array.dtype} (pass numbers)")
+    if rows and semiring == "plus-times" and array.dtype.kind in "iu":
+        array = array.astype(float)
+    if (
+        rows
+        and semiring == "or-and"
+        and array.dtype.kind in "iu"
+        and array.size
+        and 0 <= array.min() <= array.max() <= 1
+    ):
+        array = array.astype(bool)
+    return array
+
+
+def _has_buffer(operand: Any) -> bool:
     try:
         memoryview(operand)
     except (TypeError, ValueError, BufferError):
-        return borrowed(operand, name) if hasattr(operand, "__dlpack__") else operand
+        return False
+    return True
+
+
+def view(operand: Any, name: str) -> Any:
+    """An object that exports the operand's memory as a buffer, if there is one."""
+    if not _has_buffer(operand) and hasattr(operand, "__dlpack__"):
+        return borrowed(operand, name)
     return operand
 
 
@@ -48,8 +89,11 @@ def borrowed(tensor: Any, name: str) -> memoryview:
             "(convert them to float64, float32, int64, int32 or bool)"
         )
     if len(shape) != 2:
+        remedy = (
+            "x.reshape(1, -1) is a row, x.reshape(-1, 1) a column" if len(shape) == 1 else "x.reshape(m, n)"
+        )
         raise ValueError(
-            f"{name}: has {len(shape)} dimension{'s' * (len(shape) != 1)}, not 2 (pass a matrix)"
+            f"{name}: has {len(shape)} dimension{'s' * (len(shape) != 1)}, not 2 (pass a matrix: {remedy})"
         )
     rows, columns = shape
     if rows == 0 or columns == 0:

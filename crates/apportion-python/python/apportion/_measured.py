@@ -9,22 +9,31 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _native
-from ._arguments import whole
+from ._arguments import shown, whole
 
 Points = list[tuple[float, float, float | None, int, tuple[float, float] | None]]
 
 
-class Measured:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+UNGUARDED = 86
+"""Exit status of a process that would start others while it imports the script that started it."""
+
+GUARD = 'put the script\'s own actions, but not its functions, under `if __name__ == "__main__":`'
+
+
+class Measured(Generic[P, R]):
     """A function whose speed can be measured. It is called as before; `measure()` returns its `Models`."""
 
-    __wrapped__: Callable[..., Any]
+    __wrapped__: Callable[P, R]
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         sizes: Iterable[int],
         processors: Mapping[str, Iterable[int]] | None,
         prepare: Callable[[int], Any] | None,
@@ -44,7 +53,7 @@ class Measured:
         self.processors, self.prepare, self.unit = processors, prepare, unit
         self.tolerance, self.seconds, self.repetitions = tolerance, seconds, whole("repetitions", repetitions)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         return self.__wrapped__(*arguments, **named)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -53,12 +62,19 @@ class Measured:
 
     def measure(self, processors: Mapping[str, Iterable[int]] | None = None) -> _native.Models:
         """Measure all sizes on all processors: their names with the numbers of their cores."""
+        _check_importing()
         chosen = processors or self.processors or dict(_native.processors())
-        cores = {
-            str(name): sorted({whole("processors", core) for core in own}) for name, own in chosen.items()
-        }
+        if not hasattr(chosen, "items"):
+            raise TypeError(f"processors: {shown(chosen)} is no dictionary (pass {{'p0': [0]}})")
+        cores: dict[str, list[int]] = {}
+        for name, own in chosen.items():
+            if str(name) in cores:
+                raise ValueError(
+                    f'processors: "{name}" is listed twice (give every processor a name of its own)'
+                )
+            cores[str(name)] = sorted({whole("processors", core) for core in own})
         self._check(cores)
-        with _started(self, list(cores.values())) as team:
+        with _started(self, cores) as team:
             points: list[Points] = [[] for _ in cores]
             for size in self.sizes:
                 for rank, times in enumerate(_times(team, list(cores), size)):
@@ -68,15 +84,7 @@ class Measured:
         return _native.Models._measured(name, self.unit, list(zip(cores, points)))
 
     def _check(self, cores: Mapping[str, Sequence[int]]) -> None:
-        """Refuse what processes could not find or run on."""
-        function = self.__wrapped__
-        module = sys.modules.get(function.__module__)
-        alone = function.__module__ == "__main__" and not getattr(module, "__file__", None)
-        if alone or "<locals>" in function.__qualname__:
-            raise ValueError(
-                f"{function.__qualname__}: another process cannot import it "
-                "(define it at the top level of a file)"
-            )
+        """Refuse cores on which no process could run."""
         allowed = os.sched_getaffinity(0)
         for name, own in cores.items():
             missing = sorted(set(own) - allowed)
@@ -85,6 +93,55 @@ class Measured:
                 raise ValueError(f"processors: {name} {what} (use some of {sorted(allowed)})")
         if not cores:
             raise ValueError("processors: there are none (pass {'p0': [0]}, or leave it out)")
+
+    def _sent(self) -> tuple[str, str, bytes | None]:
+        """Where processes find this object: its module and name there, or all of it in bytes."""
+        function = self.__wrapped__
+        name = function.__qualname__
+        module = sys.modules.get(function.__module__)
+        alone = function.__module__ == "__main__" and not getattr(module, "__file__", None)
+        if not alone and "<locals>" not in name:
+            return function.__module__, name, None
+        try:
+            import cloudpickle  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        except ImportError:
+            raise ValueError(
+                f"{name}: another process cannot import it (define it at the top level of a file, or install "
+                "cloudpickle, which sends functions of notebooks)"
+            ) from None
+        settings = (self.tolerance, self.seconds, self.repetitions, self.unit)
+        try:
+            content = cloudpickle.dumps(
+                (function, list(self.sizes), self.processors, self.prepare, *settings)
+            )
+        except Exception as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise ValueError(
+                f"{name}: cannot be sent to another process: {why[:200]} (define it at the top level of a file)"
+            ) from None
+        return function.__module__, name, content
+
+
+def _check_importing() -> None:
+    """End a process that imports the script that started it and would now start processes itself."""
+    from multiprocessing import process
+
+    if getattr(process.current_process(), "_inheriting", False):
+        os._exit(UNGUARDED)
+
+
+def _received(module: str, name: str, content: bytes | None) -> Measured[Any, Any]:
+    """The object that a process was told of."""
+    if content is None:
+        found = _found(module, name)
+    else:
+        import pickle
+
+        function, sizes, *options = pickle.loads(content)
+        found = Measured(function, sizes, *options)
+    if not isinstance(found, Measured):
+        raise TypeError(f"{name} is no longer the decorated function")
+    return found
 
 
 def _found(module: str, name: str) -> Any:
@@ -96,17 +153,18 @@ def _found(module: str, name: str) -> Any:
 
 
 @contextmanager
-def _started(measured: Measured, cores: Sequence[Sequence[int]]) -> Iterator[list[Any]]:
-    """A process for each processor, each with the pipe that leads to it."""
+def _started(measured: Measured[Any, Any], cores: Mapping[str, Sequence[int]]) -> Iterator[list[Any]]:
+    """A process for each processor, each with the pipe that leads to it, which all have the function."""
     from multiprocessing import get_context
 
+    sent = measured._sent()
     context = get_context("spawn")
     team: list[Any] = []
     before = os.sched_getaffinity(0)
     try:
-        for own in cores:
+        for own in cores.values():
             here, there = context.Pipe()
-            process = context.Process(target=_serve, args=(there, measured), daemon=True)
+            process = context.Process(target=_serve, args=(there, *sent), daemon=True)
             # A new process inherits the cores of this thread: packages that it imports see only these.
             os.sched_setaffinity(0, own)
             try:
@@ -115,6 +173,8 @@ def _started(measured: Measured, cores: Sequence[Sequence[int]]) -> Iterator[lis
                 os.sched_setaffinity(0, before)
             there.close()
             team.append((process, here))
+        for (process, here), processor in zip(team, cores):
+            _begun(process, here, processor, sent[1])
         yield team
     finally:
         for process, here in team:
@@ -122,6 +182,27 @@ def _started(measured: Measured, cores: Sequence[Sequence[int]]) -> Iterator[lis
             process.terminate()
         for process, _ in team:
             process.join()
+
+
+def _begun(process: Any, here: Any, processor: str, name: str) -> None:
+    """Wait until a process has the function."""
+    try:
+        told, why = here.recv()
+    except (EOFError, OSError):
+        process.join()
+        if process.exitcode == UNGUARDED:
+            raise RuntimeError(
+                f"{name}: each process imports the script and would measure again ({GUARD})"
+            ) from None
+        raise RuntimeError(
+            f"processor {processor} was lost: its process ended with status {process.exitcode} while it imported "
+            f"the script ({GUARD})"
+        ) from None
+    if told == "missing":
+        raise RuntimeError(
+            f"{name}: the process of {processor} did not find it: {why} (define it at the top level of a module or "
+            'script, not under `if __name__ == "__main__":`)'
+        )
 
 
 def _times(team: Sequence[Any], names: Sequence[str], size: int) -> list[list[float]]:
@@ -150,12 +231,18 @@ def _answer(here: Any, name: str, size: int) -> list[float]:
     return list(value)
 
 
-def _serve(pipe: Any, measured: Measured) -> None:
-    """The life of a process: prepare, run until told to stop, tell the times."""
+def _serve(pipe: Any, module: str, name: str, content: bytes | None) -> None:
+    """The life of a process: find the function, prepare, run until told to stop, tell the times."""
     import signal
 
     # Ctrl-C reaches all processes of a terminal; the first one ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        measured = _received(module, name, content)
+        pipe.send(("begun", ""))
+    except Exception as error:
+        pipe.send(("missing", " ".join(f"{type(error).__name__}: {error}".split())[:300]))
+        return
     function, prepare = measured.__wrapped__, measured.prepare
     argument: Any = None
     try:
@@ -179,7 +266,9 @@ def _serve(pipe: Any, measured: Measured) -> None:
         pass  # Nobody listens any more.
 
 
-def _repeated(pipe: Any, measured: Measured, function: Callable[[Any], Any], argument: Any) -> list[float]:
+def _repeated(
+    pipe: Any, measured: Measured[Any, Any], function: Callable[[Any], Any], argument: Any
+) -> list[float]:
     """Times of calls until the mean is known well enough; then calls that keep the core busy."""
     times: list[float] = []
     begin = time.perf_counter()

@@ -65,7 +65,7 @@ pub(super) fn stuck(state: &State<'_>) -> End {
     // Jobs whose last rule releases nothing may hold resources without a rule to follow.
     let lost = (0..workcell.jobs.len()).any(|job| !used(job) && holds(job));
     if waiting_jobs.is_empty() && waiting_parts.is_empty() && !lost {
-        return End::Finished;
+        return never_starting(state).map_or(End::Finished, End::Deadlocked);
     }
     // From rules for which work waits, before those for which only resources are there.
     let mut starts: Vec<usize> = waiting_jobs.iter().flat_map(|&job| takers[job].clone()).collect();
@@ -73,7 +73,7 @@ pub(super) fn stuck(state: &State<'_>) -> End {
     starts.extend(0..workcell.rules.len());
     let reachable = reachable(state, &takers);
     let search = Search { state, takers: &takers, givers: workcell.givers(), reachable };
-    if let Some(deadlock) = search.from(starts) {
+    if let Some(deadlock) = search.from(starts).or_else(|| never_starting(state)) {
         return End::Deadlocked(deadlock);
     }
     let waits = |rule: usize| {
@@ -86,14 +86,30 @@ pub(super) fn stuck(state: &State<'_>) -> End {
     End::Starved(first.map_or_else(|| lost_resource(state), waits))
 }
 
-/// A circular wait of jobs that can never go on, although others do.
+/// A circuit without a token: rules that wait in a circle for jobs of each other, and would wait even if
+/// parts of every kind came and every resource were free. They have never fired.
+fn never_starting(state: &State<'_>) -> Option<Deadlock> {
+    let workcell = state.workcell;
+    let takers = workcell.takers();
+    let present = (0..workcell.places()).filter(|&place| match workcell.place(place) {
+        Place::Job(job) => workcell.jobs[job].done > 0,
+        Place::Resource(_) | Place::Part(_) => true,
+    });
+    let reachable = filled_from(present.collect(), workcell, &takers);
+    let dead = |rule: &usize| workcell.inputs(*rule).any(|place| !reachable[place]);
+    let starts = (0..workcell.rules.len()).filter(dead).collect();
+    Search { state, takers: &takers, givers: workcell.givers(), reachable }.from(starts)
+}
+
+/// A circular wait of jobs that can never go on, or never start, although others do.
 pub(super) fn partial(state: &State<'_>) -> Option<Deadlock> {
     let workcell = state.workcell;
     let takers = workcell.takers();
     let reachable = reachable(state, &takers);
     let blocked = (0..workcell.jobs.len()).filter(|&job| !state.done[job].is_empty());
     let starts: Vec<usize> = blocked.flat_map(|job| takers[job].clone()).collect();
-    Search { state, takers: &takers, givers: workcell.givers(), reachable }.from(starts)
+    let search = Search { state, takers: &takers, givers: workcell.givers(), reachable };
+    search.from(starts).or_else(|| never_starting(state))
 }
 
 /// True if what still comes cannot make any rule fire.
@@ -109,10 +125,15 @@ pub(super) fn nothing_can_fire(state: &State<'_>) -> bool {
 /// O(rules' conditions).
 fn reachable(state: &State<'_>, takers: &[Vec<usize>]) -> Vec<bool> {
     let workcell = state.workcell;
+    let present = (0..workcell.places()).filter(|&place| !state.is_missing(workcell.place(place)));
+    let coming = state.coming().map(|place| workcell.number(place));
+    filled_from(present.chain(coming).collect(), workcell, takers)
+}
+
+/// The places that these can fill by rules, if nothing were ever used up, themselves included.
+fn filled_from(mut new: Vec<usize>, workcell: &Workcell, takers: &[Vec<usize>]) -> Vec<bool> {
     let mut lacks: Vec<usize> = (0..workcell.rules.len()).map(|rule| workcell.inputs(rule).count()).collect();
     let mut reachable = vec![false; workcell.places()];
-    let present = (0..workcell.places()).filter(|&place| !state.is_missing(workcell.place(place)));
-    let mut new: Vec<usize> = present.chain(state.coming().map(|place| workcell.number(place))).collect();
     while let Some(place) = new.pop() {
         if std::mem::replace(&mut reachable[place], true) {
             continue;

@@ -322,7 +322,8 @@ fn at_ratio(models: &[Model], ratio: f64) -> Result<Vec<Model>> {
     if models.len() < 2 {
         return refuse("the ratio needs at least two processors", "use a platform of two or more");
     }
-    if models.iter().any(|m| m.points().len() > 1 || m.max_size().is_some()) {
+    let capped = |m: &Model| m.max_size().is_some() && !m.is_stopped();
+    if models.iter().any(|m| m.points().len() > 1 || capped(m)) {
         return refuse("the ratio needs constant speeds", "use constant speeds");
     }
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(1.0)).collect();

@@ -197,6 +197,11 @@ impl<T: Element> Kernel<T> {
         Self { update, ..*self }
     }
 
+    /// True if code from outside computes on any processor.
+    pub(crate) fn by_library(&self) -> bool {
+        !matches!(self.update, Update::BuiltIn(_))
+    }
+
     /// The implementation, for `run.json`: the kernel's name, and for a library its name, file and version;
     /// where processors differ, their kernels.
     pub fn about(&self) -> Value {

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::files::{contents, open_regular};
 use crate::memory;
 use crate::platform::available_memory;
+use crate::units::show_bytes;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -236,10 +237,10 @@ fn allocate<T: Element>(path: &Path, rows: usize, cols: usize) -> Result<Matrix<
             && memory::ask(|| Vec::<u8>::new().try_reserve_exact(*bytes)).is_ok()
     };
     if bytes.filter(fits).is_none() {
-        let gib = rows as f64 * cols as f64 * size_of::<T>() as f64 / (1u64 << 30) as f64;
+        let bytes = show_bytes(rows as f64 * cols as f64 * size_of::<T>() as f64);
         return Err(Error::input(
             path.display().to_string(),
-            format!("{rows} x {cols} elements of {} need {gib:.1} GiB, more than is free", T::NAME),
+            format!("{rows} x {cols} elements of {} need {bytes}, more than is free", T::NAME),
             "use a smaller matrix or a machine with more memory",
         ));
     }

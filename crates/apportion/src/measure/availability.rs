@@ -2,7 +2,8 @@
 
 use crate::error::Result;
 use crate::measure::at_once::{all_fine, at_once};
-use crate::platform::Platform;
+use crate::model::median;
+use crate::platform::{Platform, discover};
 use crate::run::Monitor;
 use crate::run::clock::thread_cpu_seconds;
 use crate::run::mailboxes::StopSignal;
@@ -18,6 +19,11 @@ const GLANCE: f64 = 0.012;
 const PARTS: usize = 4;
 /// A processor that gets nothing would never end.
 const LEAST: f64 = 1e-3;
+/// A part below this fraction of the median is no observation of other programs: the process was stopped, or
+/// the machine slept.
+const STOPPED: f64 = 0.1;
+/// Fraction of its CPU quota that a group must use for the quota to be what limits it.
+const EXHAUSTED: f64 = 0.9;
 /// Fraction of a processor's time that it must get to count as undisturbed.
 pub const UNDISTURBED: f64 = 0.95;
 
@@ -36,12 +42,15 @@ impl CpuShare {
     /// All of the time.
     pub const WHOLE: Self = Self { mean: 1.0, least: 1.0, most: 1.0 };
 
-    /// The summary of equal parts of an observation; all of the time if there are none.
+    /// The summary of equal parts of an observation; all of the time if there are none. Parts during which
+    /// the process was stopped are left out.
     pub fn of(parts: impl IntoIterator<Item = f64>) -> Self {
-        let parts: Vec<f64> = parts.into_iter().map(|share| share.clamp(LEAST, 1.0)).collect();
+        let mut parts: Vec<f64> = parts.into_iter().map(|share| share.clamp(LEAST, 1.0)).collect();
         if parts.is_empty() {
             return Self::WHOLE;
         }
+        let usual = median(&parts);
+        parts.retain(|share| *share >= STOPPED * usual);
         let mean = parts.iter().sum::<f64>() / parts.len() as f64;
         let least = parts.iter().copied().fold(1.0, f64::min);
         Self { mean, least, most: parts.iter().copied().fold(0.0, f64::max) }
@@ -57,16 +66,37 @@ impl CpuShare {
 /// another program on the same core. By rank.
 ///
 /// Takes 12 ms where all get at least [`UNDISTURBED`], and `seconds` otherwise: a shorter look at a neighbour
-/// is a matter of luck. Only processors' CPU time is looked at; memory and caches are not.
+/// is a matter of luck. Only processors' CPU time is looked at; memory and caches are not. Together the
+/// processors get no more than the CPU quota of the control groups, which a short look may not have used up.
 ///
 /// # Errors
 /// The system refuses a thread; interrupted.
 pub fn availability(platform: &Platform, seconds: f64, monitor: &Monitor) -> Result<Vec<CpuShare>> {
-    let glance = looked(platform, (GLANCE.min(seconds), 1), monitor)?;
-    if seconds <= GLANCE || glance.iter().all(CpuShare::is_whole) {
-        return Ok(glance);
+    let mut shares = looked(platform, (GLANCE.min(seconds), 1), monitor)?;
+    if seconds > GLANCE && !shares.iter().all(CpuShare::is_whole) {
+        shares = looked(platform, (seconds, PARTS), monitor)?;
     }
-    looked(platform, (seconds, PARTS), monitor)
+    let used = shares.iter().zip(&platform.processors).map(|(share, p)| share.mean / p.slowdown).sum();
+    Ok(match discover().scarce_cores() {
+        Some(quota) => within_quota(shares, used, quota),
+        None => shares,
+    })
+}
+
+/// The shares of processors that together use `used` CPU seconds per second, of which `quota` are allowed.
+fn within_quota(shares: Vec<CpuShare>, used: f64, quota: f64) -> Vec<CpuShare> {
+    if used <= quota {
+        return shares;
+    }
+    let less = |share: f64| (share * quota / used).max(LEAST);
+    let limited = |s: CpuShare| CpuShare { mean: less(s.mean), least: less(s.least), most: less(s.most) };
+    shares.into_iter().map(limited).collect()
+}
+
+/// Whether a CPU quota of so many cores is what limits processors with these mean shares of a core's time:
+/// together they use it up.
+pub fn is_exhausted(quota: f64, shares: impl IntoIterator<Item = f64>) -> bool {
+    shares.into_iter().sum::<f64>() >= EXHAUSTED * quota
 }
 
 fn looked(platform: &Platform, (seconds, parts): (f64, usize), monitor: &Monitor) -> Result<Vec<CpuShare>> {
@@ -112,12 +142,29 @@ mod tests {
         assert!(CpuShare::of([0.0]).mean > 0.0);
     }
 
+    /// A stop of 20 s says nothing about the time that other programs take.
+    #[test]
+    fn a_part_in_which_the_process_was_stopped_does_not_count() {
+        assert_eq!(CpuShare::of([1.0, 0.007, 1.0, 1.0]), CpuShare::WHOLE);
+        let busy = CpuShare::of([0.5, 0.02, 0.25]);
+        assert_eq!((busy.mean, busy.least, busy.most), (0.375, 0.25, 0.5));
+    }
+
+    #[test]
+    fn a_quota_limits_all_processors_together() {
+        let half = CpuShare { mean: 0.5, least: 0.4, most: 0.6 };
+        assert_eq!(within_quota(vec![CpuShare::WHOLE, half], 1.5, 1.5), [CpuShare::WHOLE, half]);
+        let shares = within_quota(vec![CpuShare::WHOLE; 2], 2.0, 1.2);
+        assert!(shares.iter().all(|share| (share.mean - 0.6).abs() < 1e-12 && share.most == share.least));
+        assert!(is_exhausted(1.2, [0.58, 0.59]) && !is_exhausted(1.2, [0.3, 0.3]));
+    }
+
     /// Three on one core at most: none can have it alone. A slowed one needs a third of the time, and has it.
     #[test]
     fn processors_on_one_core_share_it() {
         let mut platform = Platform::from_speeds(&[1.0, 1.0, 1.0]).unwrap();
         // The first core that this process may use, which need not be number 0.
-        let core = crate::platform::discover().cores[0].cpu;
+        let core = discover().cores[0].cpu;
         for processor in &mut platform.processors {
             processor.cores = vec![core];
         }

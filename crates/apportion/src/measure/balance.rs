@@ -1,32 +1,38 @@
 //! Balances any user program by running it, without models or a sweep: a search with a [`Balancer`] (DFPA,
 //! Lastovetsky and Reddy 2009).
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::at_once::{all_fine, at_once};
 use crate::measure::command::{Task, UserCommand};
-use crate::model::{Model, Models, median};
-use crate::plan::shares::Balancer;
+use crate::model::{Failure, Model, Models, median};
+use crate::plan::shares::{Balancer, Limits};
 use crate::plan::{Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::Monitor;
 use crate::run::mailboxes::StopSignal;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Fraction of a share within which the largest one that works is searched for.
+const CAP_PRECISION: f64 = 0.002;
 
 /// Options of the search for balance.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BalanceOptions {
     /// The largest relative difference of two processors' times that counts as balanced.
     pub tolerance: f64,
-    /// Maximum number of rounds.
+    /// Maximum number of rounds, those included in which a program failed.
     pub most_rounds: u32,
     /// Runs per round; their median time counts.
     pub repetitions: u32,
+    /// By rank, limits on the shares; empty for none.
+    pub limits: Vec<Limits>,
 }
 
 impl Default for BalanceOptions {
     fn default() -> Self {
-        Self { tolerance: 0.05, most_rounds: 20, repetitions: 1 }
+        Self { tolerance: 0.05, most_rounds: 20, repetitions: 1, limits: Vec::new() }
     }
 }
 
@@ -63,6 +69,19 @@ impl Round {
     }
 }
 
+/// The largest share that a processor's program was able to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShareCap {
+    /// The processor.
+    pub rank: usize,
+    /// The largest share that worked.
+    pub works: u64,
+    /// The smallest share that failed.
+    pub fails: u64,
+    /// How it failed: exit status, and the last line of the program's output.
+    pub reason: String,
+}
+
 /// Result of a search for balance, or its state after a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balance {
@@ -73,8 +92,11 @@ pub struct Balance {
     /// Index of the round to keep: the one whose longest time is the shortest. A balanced last round is kept
     /// also if its longest time is longer by no more than the tolerance. Of equal times the later is kept.
     pub best: usize,
-    /// The known part of the speed functions, for all processors that had a share in any round.
+    /// The known part of the speed functions, for all processors that had a share in any round. A cap is a
+    /// model's `max_size`.
     pub models: Models,
+    /// By rank, the processors whose program failed at a share larger than one that had worked.
+    pub caps: Vec<ShareCap>,
 }
 
 impl Balance {
@@ -106,13 +128,17 @@ impl Balance {
 /// until all times are within the tolerance of each other, nothing new can be tried, or the rounds are used
 /// up. A processor without a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
 ///
-/// `each` is called after every round with the result so far: whoever keeps the last one loses no round to an
-/// error. The monitor advances by one per round.
+/// A program that fails at a share larger than one that worked on the same processor has no memory for it, as
+/// far as one can tell: the search goes on below that share, and halves the interval between the two until
+/// the largest share that works is known.
+///
+/// `each` is called after every round and every such failure with the result so far: whoever keeps the last
+/// one loses no round to an error. The monitor advances by one per round.
 ///
 /// # Errors
-/// No units or processors; a tolerance that is not positive; known models whose number is not that of the
-/// processors, or whose caps leave too little room; a program that cannot be started, fails, takes too long
-/// or prints no time; interrupted.
+/// No units or processors; a tolerance that is not positive; known models or limits whose number is not that
+/// of the processors, or that leave too little room; a program that cannot be started, fails at a share that
+/// worked or in the first round, takes too long or prints no time; interrupted.
 pub fn balance(
     platform: &Platform,
     (command, units): (&UserCommand, u64),
@@ -125,34 +151,74 @@ pub fn balance(
     if let Some(models) = known {
         balancer = balancer.with_models(models)?;
     }
-    let mut rounds = Vec::new();
+    if !options.limits.is_empty() {
+        balancer = balancer.with_limits(&options.limits)?;
+    }
+    let (mut rounds, mut caps) = (Vec::<Round>::new(), Vec::<ShareCap>::new());
     monitor.begin(u64::from(options.most_rounds));
-    loop {
+    for attempt in 1.. {
         let shares = balancer.shares().to_vec();
-        let mut runs = Vec::new();
-        for _ in 0..options.repetitions.max(1) {
-            runs.push(together(platform, command, &shares, monitor)?);
+        let mut is_done = false;
+        match repeated(platform, command, &shares, options.repetitions, monitor)? {
+            Ok(seconds) => {
+                let round = Round { shares, seconds };
+                is_done = !balancer.observe(&round.seconds)?.is_move();
+                rounds.push(round);
+            }
+            Err(ShareFailure { rank, reason, error }) => {
+                let works = rounds.iter().map(|round| round.shares[rank]).max().unwrap_or(0);
+                if works == 0 || shares[rank] <= works {
+                    return Err(error);
+                }
+                caps.retain(|cap| cap.rank != rank);
+                caps.push(ShareCap { rank, works, fails: shares[rank], reason });
+                caps.sort_by_key(|cap| cap.rank);
+            }
         }
-        let seconds = (0..shares.len())
-            .map(|rank| median(&runs.iter().map(|run| run[rank]).collect::<Vec<f64>>()))
-            .collect();
-        let round = Round { shares, seconds };
-        let decision = balancer.observe(&round.seconds)?;
-        rounds.push(round);
+        for cap in &mut caps {
+            cap.works = rounds.iter().map(|round| round.shares[cap.rank]).max().unwrap_or(0);
+        }
         let best = best_of(&rounds, options.tolerance);
         let so_far = Balance {
             balanced: rounds[best].spread() <= options.tolerance,
             best,
-            models: models(&balancer, &rounds, platform, command)?,
-            rounds,
+            models: models(&balancer, (&rounds, &caps), platform, command)?,
+            rounds: rounds.clone(),
+            caps: caps.clone(),
         };
         each(&so_far);
         monitor.advance(1);
-        if !decision.is_move() || so_far.rounds.len() >= options.most_rounds as usize {
+        if attempt >= options.most_rounds {
             return Ok(so_far);
         }
-        rounds = so_far.rounds;
+        if caps.is_empty() {
+            if is_done {
+                return Ok(so_far);
+            }
+            continue;
+        }
+        // The caps have moved. Where they leave no room, or nothing new to try, the best is known.
+        let tried = |shares: &[u64]| rounds.iter().any(|round| round.shares == shares);
+        match balancer.clone().with_limits(&capped(&options.limits, &caps, platform.len())) {
+            Ok(next) if !tried(next.shares()) => balancer = next,
+            _ => return Ok(so_far),
+        }
     }
+    unreachable!("the last attempt returns")
+}
+
+/// The limits of the next round: halfway between the largest share that works and the smallest that fails, or
+/// the former where they are close.
+fn capped(limits: &[Limits], caps: &[ShareCap], processors: usize) -> Vec<Limits> {
+    let mut limits = if limits.is_empty() { vec![Limits::default(); processors] } else { limits.to_vec() };
+    for cap in caps {
+        let close = (CAP_PRECISION * cap.works as f64) as u64;
+        let between = cap.fails - cap.works;
+        let most = if between <= close.max(1) { cap.works } else { cap.works + between / 2 };
+        let limit = &mut limits[cap.rank];
+        limit.most = Some(limit.most.map_or(most, |own| own.min(most)));
+    }
+    limits
 }
 
 /// The round to keep ([`Balance::best`]).
@@ -166,24 +232,62 @@ fn best_of(rounds: &[Round], tolerance: f64) -> usize {
     if close && rounds[last].spread() <= tolerance { last } else { shortest }
 }
 
-/// One run on every processor that has a share, all at once. Returns seconds by rank.
+/// A program that failed on a processor.
+struct ShareFailure {
+    rank: usize,
+    reason: String,
+    error: Error,
+}
+
+/// Medians of the seconds by rank of several runs, or the failure of a program.
+fn repeated(
+    platform: &Platform,
+    command: &UserCommand,
+    shares: &[u64],
+    repetitions: u32,
+    monitor: &Monitor,
+) -> Result<std::result::Result<Vec<f64>, ShareFailure>> {
+    let mut runs = Vec::new();
+    for _ in 0..repetitions.max(1) {
+        match together(platform, command, shares, monitor)? {
+            Ok(run) => runs.push(run),
+            Err(failure) => return Ok(Err(failure)),
+        }
+    }
+    let seconds = |rank: usize| median(&runs.iter().map(|run| run[rank]).collect::<Vec<f64>>());
+    Ok(Ok((0..shares.len()).map(seconds).collect()))
+}
+
+/// One run on every processor that has a share, all at once: seconds by rank, or the first program that
+/// failed, which ends the others.
 fn together(
     platform: &Platform,
     command: &UserCommand,
     shares: &[u64],
     monitor: &Monitor,
-) -> Result<Vec<f64>> {
+) -> Result<std::result::Result<Vec<f64>, ShareFailure>> {
     let halt = StopSignal::new(monitor);
     let ranges = ranges(shares);
+    let failed = Mutex::new(None);
     let outcomes = at_once(platform, shares, &halt, |rank, processor| {
         let units = &ranges[rank];
         let task = Task { processor, rank, units: units.start as f64..units.end as f64 };
         command.seconds(&task, None, &halt).map_err(|failure| {
             halt.fail();
+            if let Some(reason) = failure.reason {
+                let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert((rank, reason));
+            }
             failure.error
         })
     });
-    all_fine(outcomes, 0.0)
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match (all_fine(outcomes, 0.0), failed) {
+        (Ok(seconds), _) => Ok(Ok(seconds)),
+        (Err(Error::Interrupted), _) | (Err(_), None) if monitor.is_stopped() => Err(Error::Interrupted),
+        (Err(error), Some((rank, reason))) => Ok(Err(ShareFailure { rank, reason, error })),
+        (Err(error), None) => Err(error),
+    }
 }
 
 /// The units of each processor as half-open ranges, one after the other.
@@ -201,7 +305,7 @@ pub(super) fn ranges(shares: &[u64]) -> Vec<Range<u64>> {
 
 fn models(
     balancer: &Balancer,
-    rounds: &[Round],
+    (rounds, caps): (&[Round], &[ShareCap]),
     platform: &Platform,
     command: &UserCommand,
 ) -> Result<Models> {
@@ -212,7 +316,10 @@ fn models(
         .filter(|(rank, _)| rounds.iter().any(|round| round.shares[*rank] > 0))
         .map(|(rank, model)| {
             let name = &platform.processors[rank].name;
-            Model::new(name, model.interpolation(), model.points().to_vec(), None)
+            let cap = caps.iter().find(|cap| cap.rank == rank);
+            let failure = cap.map(|cap| Failure { size: cap.fails as f64, reason: cap.reason.clone() });
+            let most = cap.map(|cap| cap.works as f64);
+            Model::new(name, model.interpolation(), model.points().to_vec(), most)?.with_failure(failure)
         })
         .collect::<Result<_>>()?;
     Ok(Models {
@@ -260,7 +367,7 @@ mod tests {
         let found = run(&[1.0, 1.7], 3, "echo {share}", options).unwrap();
         assert!(!found.balanced);
         assert_eq!(found.kept().shares, [2, 1]);
-        let capped = BalanceOptions { most_rounds: 1, ..options };
+        let capped = BalanceOptions { most_rounds: 1, ..BalanceOptions::default() };
         let found = run(&[1.0, 9.0], 100, "echo {share}", capped).unwrap();
         assert!(!found.balanced && found.rounds.len() == 1);
         assert_eq!(found.kept().shares, [50, 50]);
@@ -289,7 +396,7 @@ mod tests {
         for most_rounds in [3, 8] {
             let directory = tempfile::tempdir().unwrap();
             let text = format!("{noisy} '{}'", directory.path().join("runs").display());
-            let options = BalanceOptions { most_rounds, tolerance: 1e-6, repetitions: 1 };
+            let options = BalanceOptions { most_rounds, tolerance: 1e-6, ..BalanceOptions::default() };
             let mut states = Vec::new();
             let command = UserCommand::parse(&text, SecondsFrom::Stdout).unwrap();
             let slowdowns = [1.0, 1.0, 1.0, 1.0, 2.4, 2.4, 2.4, 2.4];
@@ -316,6 +423,44 @@ mod tests {
         assert_eq!(ranges(&[3, 0, 4]), [0..3, 3..3, 3..7]);
         let found = run(&[1.0, 1.0], 10, "sh -c 'echo $(({to} - {from}))'", BalanceOptions::default());
         assert_eq!(found.unwrap().kept().seconds, [5.0, 5.0]);
+    }
+
+    /// Processor 0 is 20 times as fast, and its memory holds 60 of 100 units: the best is 60 and 40, as a search
+    /// over all divisions finds.
+    #[test]
+    fn a_share_without_memory_is_a_cap() {
+        for (holds, units) in [(60, 100), (51, 100), (777, 1000), (94, 100)] {
+            let text = format!(
+                "sh -c 'test $APPORTION_RANK = 0 && test {{share}} -gt {holds} && {{ echo MemoryError >&2; exit 137; }}; \
+                 echo {{share}}'"
+            );
+            let found = run(&[1.0, 20.0], units, &text, BalanceOptions::default()).unwrap();
+            let time = |x: u64| (x as f64).max(20.0 * (units - x) as f64);
+            let best = (0..=holds).map(time).fold(f64::INFINITY, f64::min);
+            assert!(found.kept().longest() <= 1.003 * best, "{holds}: {found:?}");
+            assert!(found.kept().shares[0] <= holds);
+            let [cap] = &found.caps[..] else { panic!("{found:?}") };
+            assert!(cap.rank == 0 && cap.works <= holds && cap.fails > holds, "{cap:?}");
+            assert!(cap.reason.contains("137") && cap.reason.contains("MemoryError"), "{cap:?}");
+            assert_eq!(found.models.models[0].max_size(), Some(cap.works as f64));
+        }
+        // Both are too small together: what worked is the result.
+        let full = "sh -c 'test {share} -gt 50 && kill -9 $$; echo {share}'";
+        let found = run(&[1.0, 20.0], 100, full, BalanceOptions::default()).unwrap();
+        assert_eq!((&found.kept().shares[..], found.caps[0].works), (&[50, 50][..], 50));
+    }
+
+    #[test]
+    fn limits_hold_in_every_round() {
+        let limits =
+            vec![Limits { most: Some(60), ..Limits::default() }, Limits { least: 10, ..Limits::default() }];
+        let options = BalanceOptions { limits, ..BalanceOptions::default() };
+        let found = run(&[1.0, 20.0], 100, "echo {share}", options).unwrap();
+        assert_eq!(found.kept().shares, [60, 40]);
+        assert!(found.caps.is_empty() && found.rounds.iter().all(|round| round.shares[0] <= 60));
+        let limits = vec![Limits { most: Some(10), ..Limits::default() }; 2];
+        let options = BalanceOptions { limits, ..BalanceOptions::default() };
+        assert_eq!(run(&[1.0, 1.0], 100, "echo {share}", options).unwrap_err().exit_code(), 1);
     }
 
     #[test]

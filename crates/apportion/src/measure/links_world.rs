@@ -3,7 +3,8 @@
 
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::measure::{LinkOptions, MeasuredLink, Probe, measure_links, threads_probe};
+use crate::measure::links::measure_pairs;
+use crate::measure::{LinkOptions, MeasuredLink, Probe, threads_probe};
 use crate::platform::{Direction, Platform};
 use crate::run::Monitor;
 use crate::run::World;
@@ -15,11 +16,11 @@ const STRETCH: usize = 8;
 /// Distance between the starts of stretches, in words.
 const STRIDE: usize = 128;
 
-/// [`measure_links`] between the ranks of a world. Rank 0 decides which messages to send and gets the links;
-/// the others get none. Every rank must call it.
+/// [`measure_links`](super::measure_links) between the ranks of a world. Rank 0 decides which messages to
+/// send and gets the links; the others get none. Every rank must call it.
 ///
 /// # Errors
-/// As [`measure_links`], on all ranks; interrupted.
+/// As [`measure_links`](super::measure_links), on all ranks; interrupted.
 ///
 /// # Panics
 /// If the sizes of the world and the platform differ.
@@ -30,12 +31,16 @@ pub fn measure_links_on(
     monitor: &Monitor,
 ) -> Result<Vec<MeasuredLink>> {
     if world.is_solo() {
-        return measure_links(platform, options, &mut threads_probe(platform, monitor), monitor);
+        let carry = &mut threads_probe(platform, monitor);
+        return measure_pairs(platform, (options, &|_, _| false), carry, monitor);
     }
     assert_eq!(world.size(), platform.len(), "one rank for each processor");
+    let hosts = world.hosts()?;
+    let far = |a: Rank, b: Rank| hosts.of_rank[a.0] != hosts.of_rank[b.0];
     let mut measured = Ok(Vec::new());
     if world.rank() == 0 {
-        measured = measure_links(platform, options, &mut |probe| asked(world, Some(probe)), monitor);
+        let carry = &mut |probe: &Probe| asked(world, Some(probe));
+        measured = measure_pairs(platform, (options, &far), carry, monitor);
         asked(world, None)?;
     } else {
         while !asked(world, None)?.is_empty() {}
@@ -87,13 +92,14 @@ fn stretches(probe: &Probe) -> (Vec<(usize, usize)>, usize) {
     }
 }
 
-/// Sends rewritten data, and waits for each answer.
+/// Sends data that this rank has written, and waits for each answer. Nothing comes between an answer and the
+/// next message, or a token bucket on the way would fill meanwhile.
 fn ask(world: &World, probe: &Probe) -> Result<Vec<f64>> {
     let (places, extent) = stretches(probe);
     let mut memory = vec![0u64; extent];
+    places.iter().for_each(|&(at, length)| memory[at..at + length].fill(1));
     let mut seconds = Vec::with_capacity(probe.times);
-    for i in 0..probe.times as u64 {
-        places.iter().for_each(|&(at, length)| memory[at..at + length].fill(i));
+    for _ in 0..probe.times {
         let begin = Instant::now();
         let mut message = Vec::with_capacity(words(probe));
         places.iter().for_each(|&(at, length)| message.extend_from_slice(&memory[at..at + length]));

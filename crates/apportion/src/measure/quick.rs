@@ -65,28 +65,20 @@ impl QuickSpeeds {
         self.spread.iter().all(|[low, high]| high - low <= AGREEMENT)
     }
 
-    /// The models of a run beside the programs that ran meanwhile.
+    /// The models of a run to which other programs leave the shares of the processors' time.
     ///
     /// # Errors
     /// Times beyond what a model may have.
     pub fn now(&self) -> Result<Models> {
-        self.beside(&self.shares)
-    }
-
-    /// The models of a run to which other programs leave these shares of the processors' time.
-    ///
-    /// # Errors
-    /// Times beyond what a model may have.
-    pub fn beside(&self, shares: &[CpuShare]) -> Result<Models> {
         let stretched = |(model, share): (&Model, &CpuShare)| scaled(model, 1.0 / share.mean);
-        let models = self.models.models.iter().zip(shares).map(stretched).collect::<Result<_>>()?;
+        let models = self.models.models.iter().zip(&self.shares).map(stretched).collect::<Result<_>>()?;
         Ok(Models { models, ..self.models.clone() })
     }
 
-    /// The factors by which a run beside these shares may be shorter and longer than its forecast, by what
+    /// The factors by which a run with these shares may be shorter and longer than its forecast, by what
     /// was observed: all processors at their best, and one at its worst.
-    pub fn range(&self, shares: &[CpuShare]) -> [f64; 2] {
-        let each = || self.spread.iter().zip(shares);
+    pub fn range(&self) -> [f64; 2] {
+        let each = || self.spread.iter().zip(&self.shares);
         [
             each().map(|([low, _], share)| low * share.mean / share.most).fold(0.0, f64::max),
             each().map(|([_, high], share)| high * share.mean / share.least).fold(0.0, f64::max),
@@ -275,7 +267,7 @@ mod tests {
         let quiet = measured(&[(2.0, 1.0), (2.04, 1.0)]);
         assert!((seconds(&quiet.models) - 2.02).abs() < 1e-12 && quiet.is_steady());
         assert_eq!(quiet.shares, [CpuShare::WHOLE]);
-        let range = quiet.range(&quiet.shares);
+        let range = quiet.range();
         assert!(range[0] > 0.98 && range[1] < 1.02, "{range:?}");
         let begun_badly = measured(&[(3.0, 1.0), (2.0, 1.0), (2.02, 1.0)]);
         assert!((seconds(&begun_badly.models) - 2.01).abs() < 1e-12 && begun_badly.is_steady());
@@ -297,9 +289,8 @@ mod tests {
         let [share] = busy.shares[..] else { panic!("one processor") };
         assert!((share.mean - 0.55).abs() < 1e-12 && busy.is_steady());
         assert!((seconds(&busy.now().unwrap()) - 2.0 / 0.55).abs() < 1e-12);
-        assert_eq!(seconds(&busy.beside(&[CpuShare::WHOLE]).unwrap()), 2.0);
         // At most 0.6 of the time was left, and at least 0.5.
-        let [low, high] = busy.range(&busy.shares);
+        let [low, high] = busy.range();
         assert!((low - 0.55 / 0.6).abs() < 1e-12 && (high - 0.55 / 0.5).abs() < 1e-12);
         let slower = busy.corrected(0, 1.5).unwrap();
         assert_eq!(seconds(&slower.models), 3.0);

@@ -26,10 +26,10 @@ enum Given {
 }
 
 /// Models from the platform alone: emulated processors' speed functions, and the others' constant speeds. If
-/// no speed is given, but slowdowns are, they give the ratios.
+/// no speed is given, but slowdowns are, they give the ratios. A processor of speed 0 can take nothing.
 ///
 /// # Errors
-/// A processor without a speed; speeds that give times beside speeds that give only ratios, or ratios of
+/// Only speeds of 0; a processor without a speed; speeds that give times beside speeds that give only ratios, or ratios of
 /// different units.
 pub fn platform_models(platform: &Platform, work: WorkUnit) -> Result<Vec<Model>> {
     let all = &platform.processors;
@@ -38,7 +38,14 @@ pub fn platform_models(platform: &Platform, work: WorkUnit) -> Result<Vec<Model>
     if slowed {
         return all.iter().map(|p| Model::ratio(&p.name, 1.0 / p.slowdown)).collect();
     }
-    let given: Vec<Given> = all.iter().map(|p| given(p, work)).collect::<Result<_>>()?;
+    // A speed of 0 is one of every kind.
+    let stopped = |p: &Processor| p.emulated.is_none() && p.speed.is_some_and(|speed| speed.value() == 0.0);
+    if all.iter().all(stopped) {
+        return Err(Error::input("speeds", "all are 0", "give at least one processor a positive speed"));
+    }
+    let mut given: Vec<Given> = all.iter().map(|p| given(p, work)).collect::<Result<_>>()?;
+    let first = all.iter().position(|p| !stopped(p)).map_or(given[0], |first| given[first]);
+    all.iter().zip(&mut given).filter(|(p, _)| stopped(p)).for_each(|(_, given)| *given = first);
     if let Some(odd) = given.iter().position(|g| *g != given[0]) {
         return Err(mixed((&all[0], given[0]), (&all[odd], given[odd])));
     }

@@ -112,7 +112,7 @@ impl Metrics {
                 None => volume(layout.shape(), &touched),
                 Some(boxes) => boxes::volume(layout, boxes),
             }),
-            volume_bound: Some(least_volume(layout)),
+            volume_bound: Some(volume_lower_bound(layout)),
             volume_matrix: None,
             imbalance,
             communication_free: None,
@@ -186,24 +186,12 @@ impl Layout {
     }
 }
 
-/// The least volume of any plan with this layout's shares of the work.
-fn least_volume(layout: &Layout) -> u64 {
+/// Lower bound of the volume of all plans with this layout's shares of the work, whether or not they cut the
+/// inner dimension ([`volume_bound`]).
+pub fn volume_lower_bound(layout: &Layout) -> u64 {
     let shape = layout.shape();
     let whole = shape.flops() / 2.0;
     volume_bound(shape, layout.work().into_iter().map(|work| work as f64 / whole))
-}
-
-/// Lower bound of the volume, in elements of A and B, over all layouts with this layout's shares: max(0, k
-/// sum(2 sqrt(share_i)) - m k - k n), because a part of area s touches at least 2 sqrt(s) rows and columns.
-/// If the layout cuts the inner dimension, the bound is over all layouts that may do so ([`volume_bound`]).
-pub fn volume_lower_bound(layout: &Layout) -> u64 {
-    if layout.boxes().is_some() {
-        return least_volume(layout);
-    }
-    let shape = layout.shape();
-    let touched: f64 = layout.shares().iter().map(|&s| 2.0 * (s as f64).sqrt()).sum();
-    let least = shape.k as f64 * (touched - shape.m as f64 - shape.n as f64);
-    least.max(0.0).floor() as u64
 }
 
 /// Row and column interrupts: the number of rows and columns of C of which a processor owns some elements but

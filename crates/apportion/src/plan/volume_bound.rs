@@ -93,6 +93,19 @@ mod tests {
         }
     }
 
+    /// The bound of a layout that does not cut the inner dimension holds for those that do: boxes of the same
+    /// shares move less than columns.
+    #[test]
+    fn no_plan_of_the_same_shares_moves_less() {
+        use crate::plan::shapes::{boxes, columns};
+        use crate::plan::volume_lower_bound;
+        let weights = [1.0; 8];
+        let s = shape(1000, 1000, 1000);
+        let (uncut, cut) = (columns(s, &weights).unwrap(), boxes(s, &weights).unwrap());
+        assert_eq!((uncut.volume(), cut.volume()), (3_750_000, 3_000_000));
+        assert_eq!(volume_lower_bound(&uncut), 3_000_000);
+    }
+
     /// A layout of eight half cubes reaches the bound; metrics say so.
     #[test]
     fn eight_boxes_reach_it() {

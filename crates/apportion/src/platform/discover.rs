@@ -1,9 +1,11 @@
 //! Discovery of this machine: cores (one hardware thread per physical core) and memory, from `/sys` and
 //! `/proc` where they exist, else from the standard library.
 
+use super::control_groups::ControlGroups;
 use super::{Network, Platform, Processor};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 /// The description of this machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +16,10 @@ pub struct Machine {
     pub cores: Vec<Core>,
     /// Total memory in bytes; `None` if unknown.
     pub memory: Option<u64>,
+    /// CPU seconds per second that the control groups of this process allow; `None` for no limit.
+    pub quota_cores: Option<f64>,
+    /// Bytes of memory that the control groups of this process allow; `None` for no limit.
+    pub memory_limit: Option<u64>,
 }
 
 /// One physical core.
@@ -41,10 +47,27 @@ pub fn discover() -> Machine {
             });
         }
     }
-    Machine { model: cpu_model(), cores, memory: meminfo("MemTotal:") }
+    let groups = ControlGroups::of_process(Path::new("/"));
+    Machine {
+        model: cpu_model(),
+        cores,
+        memory: meminfo("MemTotal:"),
+        quota_cores: groups.quota(),
+        memory_limit: groups.memory_limit(),
+    }
 }
 
 impl Machine {
+    /// CPU seconds per second that the control groups allow, if that is less than the cores could use.
+    pub fn scarce_cores(&self) -> Option<f64> {
+        self.quota_cores.filter(|quota| *quota < self.cores.len() as f64)
+    }
+
+    /// A CPU quota in words: `the control group allows 1.2 of 2 cores`.
+    pub fn quota_text(&self, quota: f64) -> String {
+        format!("the control group allows {} of {} cores", (quota * 100.0).round() / 100.0, self.cores.len())
+    }
+
     /// One pinned processor per core; cores of one kind (same maximum clock) share a cluster.
     pub fn platform(&self) -> Platform {
         let processors = self

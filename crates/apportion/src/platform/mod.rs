@@ -5,9 +5,11 @@
 //! ([`Platform::from_speeds`]). This module measures nothing.
 
 mod conditions;
+mod control_groups;
 mod discover;
 mod emulated;
 mod free_memory;
+mod host_network;
 mod link_bookings;
 mod network;
 mod parse;
@@ -18,6 +20,7 @@ pub use conditions::{Conditions, conditions};
 pub use discover::{Core, Machine, discover};
 pub use emulated::Emulated;
 pub use free_memory::available_memory;
+pub use host_network::{HostLink, HostNetwork};
 pub(crate) use link_bookings::Mixed;
 pub use link_bookings::{LinkBookings, Load, Transit};
 pub(crate) use network::Place;
@@ -73,7 +76,7 @@ pub struct SlowdownAfter {
     pub slowdown: f64,
 }
 
-/// A constant speed, greater than zero.
+/// A constant speed of at least 0. A processor of speed 0 takes no share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
     /// A speed without a unit: only ratios between processors are meaningful.
@@ -114,7 +117,7 @@ impl Platform {
     /// Processors `p0`, `p1`, … with the given relative speeds and a network without costs.
     ///
     /// # Errors
-    /// No speed, or a speed that is not finite and positive: exit code 2.
+    /// No speed, a speed that is not a finite number of at least 0, or no positive one: exit code 2.
     pub fn from_speeds(speeds: &[f64]) -> Result<Self> {
         if speeds.is_empty() {
             return Err(Error::input(
@@ -123,15 +126,19 @@ impl Platform {
                 "give one positive number per processor, such as 9,1",
             ));
         }
+        if speeds.iter().all(|&speed| speed == 0.0) {
+            let remedy = "give at least one processor a positive speed";
+            return Err(Error::input("`speeds`", "all are 0", remedy));
+        }
         let processors = speeds
             .iter()
             .enumerate()
             .map(|(i, &speed)| {
-                if let Some(what) = extreme(speed) {
+                if let Some(what) = extreme(speed).filter(|_| speed != 0.0) {
                     return Err(Error::input(
                         "`speeds`",
                         format!("processor p{i}: {what}"),
-                        "give one positive number per processor, such as 9,1",
+                        "give one positive number per processor, such as 9,1, or 0 for no share",
                     ));
                 }
                 Ok(Processor { speed: Some(Speed::Relative(speed)), ..Processor::named(format!("p{i}")) })

@@ -8,6 +8,7 @@ pub use cut::Cut;
 pub(crate) use route::Place;
 pub use route::{Crossing, Route, Wire};
 
+use super::host_network::HostNetwork;
 use crate::geometry::Rank;
 use route::Trunk;
 use std::collections::BTreeMap;
@@ -116,6 +117,8 @@ pub struct Network {
     uplinks: Vec<(String, Link)>,
     /// By rank: the uplinks that its outgoing messages cross, innermost first.
     chains: Vec<Vec<usize>>,
+    /// The measured costs between hosts that the links are made of, if they are.
+    pub(super) hosts: Option<Box<HostNetwork>>,
 }
 
 impl Network {
@@ -133,6 +136,33 @@ impl Network {
             trunks: BTreeMap::new(),
             uplinks: Vec::new(),
             chains: Vec::new(),
+            hosts: None,
+        }
+    }
+
+    /// A free network whose ranks are of `count` classes, the processors of a host, say.
+    pub(super) fn of_classes(classes: Vec<usize>, count: usize) -> Self {
+        Self {
+            classes,
+            count,
+            table: vec![Link::FREE; count * count],
+            shared: vec![None; count * count],
+            ..Self::free()
+        }
+    }
+
+    /// Sets the link of all pairs from one class to another. They share it if it has the names of its ends.
+    pub(super) fn join_classes(
+        &mut self,
+        (from, to): (usize, usize),
+        shared: Option<(String, String)>,
+        link: Link,
+    ) {
+        let (place, number) = (from * self.count + to, self.trunks.len());
+        self.table[place] = link;
+        if let Some(names) = shared {
+            self.shared[place] = Some(Trunk { number, backward: false, bandwidth: link.horizontal });
+            self.trunks.insert(number, names);
         }
     }
 
@@ -248,6 +278,7 @@ impl Network {
             table: self.table.iter().map(|&l| change(l)).collect(),
             uplinks: self.uplinks.iter().map(|(name, l)| (name.clone(), change(*l))).collect(),
             shared: self.shared.iter().map(|trunk| trunk.map(&trunk_of)).collect(),
+            hosts: None,
             ..self.clone()
         }
     }

@@ -137,7 +137,10 @@ impl Reader<'_> {
         let units = |text: &str| text.trim_end().ends_with("unit/s") || text.trim_end().ends_with("units/s");
         let rate = matches!(q, Quantity::Text(text) if units(text));
         let dimension = if rate { Dimension::Rate } else { Dimension::Speed };
-        let value = self.positive(field, q, dimension)?;
+        let value = self.quantity(field, q, dimension)?;
+        if let Some(what) = extreme(value).filter(|_| value != 0.0) {
+            return Err(self.error(field, what, "check the unit"));
+        }
         Ok(match (rate, q.has_unit()) {
             (true, _) => Speed::Units(value),
             (false, true) => Speed::Flops(value),

@@ -14,7 +14,8 @@ use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memor
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
 use crate::trace::Trace;
-use crate::verify::{DRAWS, Parts, judge};
+use crate::units::show_bytes;
+use crate::verify::{DRAWS, Digests, Parts, judge};
 use std::time::Instant;
 
 /// Inputs of a product besides the operands.
@@ -180,6 +181,8 @@ pub fn multiply<'a, T: Element>(
         world.all_ok(layout.refuse_boxes("`tail`"))?;
     }
     let schedule = MatmulSchedule::new(layout, job.order);
+    let digests = || Digests::of(&operands.a, &operands.b, world);
+    let before = job.kernel.by_library().then(digests);
     let (mut c, trace, adaptation, tail) = match job.adaptive {
         None => {
             let (c, trace, tail) = once(&operands, job, &schedule, session)?;
@@ -190,8 +193,9 @@ pub fn multiply<'a, T: Element>(
             (c, trace, Some(adaptation), None)
         }
     };
-    finish(job, &mut c, operands.initial.as_ref());
     let begin = Instant::now();
+    world.all_ok(before.map_or(Ok(()), |before| before.check(&digests())))?;
+    finish(job, &mut c, operands.initial.as_ref());
     let OperandViews { a, b, initial } = operands;
     let parts = Parts { a, b, c: views_of(&c), initial, scaling: job.scaling, shape: layout.shape() };
     let verified = judge(parts, job.kernel, (job.draws, job.seed), world)?;
@@ -305,12 +309,13 @@ pub(crate) fn check_memory<T>(
     // The factors are in memory already.
     let bytes = held.saturating_sub(a + b);
     if available_memory().is_some_and(|free| bytes > u128::from(free)) {
-        let gib = bytes as f64 / (1u64 << 30) as f64;
         return Err(Error::input(
             "memory",
             format!(
-                "a {} x {} product by this plan needs {gib:.1} GiB besides the factors, more than is free",
-                shape.m, shape.n
+                "a {} x {} product by this plan needs {} besides the factors, more than is free",
+                shape.m,
+                shape.n,
+                show_bytes(bytes as f64)
             ),
             "use the one-to-all flow, a smaller block, panels read from disk, or a machine with more memory",
         ));

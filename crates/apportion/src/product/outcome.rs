@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::kernels::{Kernel, Semiring};
 use crate::matrix::Element;
 use crate::plan::Plan;
+use crate::platform::HostNetwork;
 use crate::run::Session;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::trace::Trace;
@@ -41,6 +42,8 @@ pub struct RunReport {
     pub forecast_range: Option<[f64; 2]>,
     /// Ideal time: work over the sum of the speeds.
     pub ideal_seconds: f64,
+    /// The network between hosts by which the run was planned, if it was measured for such runs.
+    pub network: Option<HostNetwork>,
     /// Repartitions of the run, if they were requested.
     pub adaptation: Option<Adaptation>,
     /// Who computed the dynamic tail, if there was one. The shares of the plan are then not those that were
@@ -65,6 +68,8 @@ pub struct RunReport {
     pub io_seconds: f64,
     /// Seconds spent on verification.
     pub verify_seconds: f64,
+    /// What a reader should know of the result: cycles that count as 0, zeros that may stand for no edge.
+    pub notes: Vec<String>,
 }
 
 /// What computed: this rank's kernel, and those of all ranks in `by_rank` if they differ. Every rank calls
@@ -101,6 +106,7 @@ impl RunReport {
             forecast_seconds: 0.0,
             forecast_range: None,
             ideal_seconds: 0.0,
+            network: session.platform().network.hosts().cloned(),
             adaptation: None,
             tail: None,
             error_probability: None,
@@ -111,6 +117,7 @@ impl RunReport {
             partial: false,
             io_seconds: 0.0,
             verify_seconds: 0.0,
+            notes: Vec::new(),
         })
     }
 
@@ -139,6 +146,7 @@ impl RunReport {
         self.exceptional += next.exceptional;
         self.products += next.products;
         self.verify_seconds += next.verify_seconds;
+        self.notes.extend(next.notes);
     }
 
     /// The same report with the seconds of reading and writing files, and the element type in the files.

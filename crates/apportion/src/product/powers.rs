@@ -3,13 +3,16 @@
 //! products. The broadcast flow on strips of rows is the exception: between processes, its right factor is
 //! moved to column blocks before each product.
 
+mod cycles;
 mod elimination;
+mod trees;
 
 use super::{MatmulJob, Operands, OwnRects, RunReport, multiply};
 use crate::error::{Error, Result};
-use crate::geometry::Rect;
+use crate::geometry::{Rect, Span};
 use crate::kernels::{Kernel, PathElement, Semiring, Tropical};
 use crate::matrix::{Element, LocalBlocks};
+use crate::model::{Model, only_ratios};
 use crate::platform::Platform;
 use crate::run::{Session, World, redistribute};
 use crate::schedule::MatmulSchedule;
@@ -32,6 +35,7 @@ pub fn matrix_power<T: Element>(
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, RunReport)> {
     let mut squares = Squares::new(job, session)?;
+    squares.note_zeros(a)?;
     let (mut square, mut result, mut left) = (a.clone(), None, exponent);
     while left > 0 {
         if left & 1 == 1 {
@@ -63,6 +67,10 @@ pub fn products_of_closure(vertices: u64) -> u64 {
     u64::from(vertices.next_power_of_two().ilog2())
 }
 
+/// Multiply-adds per second that count for the fastest processor where only ratios of speeds are known: about
+/// what a core does over min-plus. The choice between methods depends on them little.
+const NOMINAL: f64 = 2e9;
+
 /// How a closure is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -85,8 +93,9 @@ impl std::fmt::Display for ClosureMethod {
 
 impl ClosureMethod {
     /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than half
-    /// of the squarings that may be needed, by the job's plan. Below 256 vertices, and where the plan is of
-    /// no method that could divide products of other shapes, it is squaring.
+    /// of the squarings that may be needed, by the job's plan. Where speeds are only ratios, the fastest
+    /// processor counts as one core. Below 256 vertices, and where the plan is of no method that could divide
+    /// products of other shapes, it is squaring.
     ///
     /// # Errors
     /// As [`simulate`](crate::simulate::simulate), on all ranks.
@@ -95,6 +104,14 @@ impl ClosureMethod {
             if job.plan.layout()?.shape().m < elimination::FEWEST {
                 return Ok(false);
             }
+            let timed;
+            let job = match only_ratios(job.models) {
+                false => job,
+                true => {
+                    timed = nominal_models(job.models)?;
+                    &MatmulJob { models: &timed, models_block: 1, forecast: None, ..job.clone() }
+                }
+            };
             let Some(seconds) = elimination::predicted(job, platform)? else { return Ok(false) };
             let expected = 0.5 * products_of_closure(job.plan.layout()?.shape().m) as f64;
             let job = job.clone().forecast_alone(platform)?;
@@ -114,14 +131,24 @@ impl ClosureMethod {
     }
 }
 
+/// Constant speeds in the same ratios, of which the largest is [`NOMINAL`].
+fn nominal_models(models: &[Model]) -> Result<Vec<Model>> {
+    let largest = models.iter().map(|model| model.speed(1.0)).fold(0.0, f64::max);
+    // No processor is so slow that its times are out of range.
+    let speed = |model: &Model| (model.speed(1.0) / largest * NOMINAL).max(1.0);
+    models.iter().map(|model| Model::constant(model.processor(), speed(model))).collect()
+}
+
 /// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, in which each vertex
 /// reaches itself by the empty path, by the job's [`ClosureMethod`] or else the one of less predicted time.
 /// Its products are verified as in [`multiply`]. The result has the blocks of [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`]; plus-times (exit code 2); a cycle that improves forever, negative over min-plus or
-/// positive over max-plus (exit code 1; because floats round, a cycle whose decimal weights add up to 0 may
-/// count as one).
+/// positive over max-plus, with its weight and vertices (exit code 1). A cycle whose weight is 0 up to the
+/// rounding of its edges (4 [`Element::EPSILON`] of the sum of their sizes) counts as 0: a note in the report
+/// says so, and lengths are then right up to rounding. An elimination that finds one is given up for
+/// squaring, whose errors do not grow by such cycles.
 ///
 /// # Panics
 /// If the plan is not for the product of the matrix with itself.
@@ -132,14 +159,13 @@ pub fn matrix_closure<T: Element>(
 ) -> Result<(LocalBlocks<T>, RunReport)> {
     let (platform, world) = (session.platform(), session.world());
     let method = job.closure.map_or_else(|| ClosureMethod::of(job, platform, world), Ok)?;
-    let (closure, report) = closure_of(a, method, job, session).map_err(|error| match error {
-        // All ranks derive these errors from the same sums.
-        Error::Infeasible { .. } | Error::Input { .. } if session.world().size() > 1 => {
+    closure_of(a, method, job, session).map_err(|error| match error {
+        // All ranks derive these errors from the same arguments.
+        Error::Input { .. } if session.world().size() > 1 => {
             Error::Agreed { code: error.exit_code(), text: error.to_string() }
         }
         mine => mine,
-    })?;
-    Ok((closure, RunReport { closure: Some(method), ..report }))
+    })
 }
 
 fn closure_of<T: Element>(
@@ -148,46 +174,90 @@ fn closure_of<T: Element>(
     job: &MatmulJob<'_, T>,
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, RunReport)> {
-    let kernel = job.kernel;
-    let (one, semiring) = (kernel.one(), kernel.semiring());
-    if semiring == Semiring::PlusTimes {
+    let (kernel, world) = (job.kernel, session.world());
+    if kernel.semiring() == Semiring::PlusTimes {
         let what = "plus-times has no closure by paths";
         return Err(Error::input("semiring", what, "choose max-plus, min-plus or or-and"));
     }
-    let mut reached = a.clone();
-    map(&mut reached, |on_diagonal, x| match semiring {
-        Semiring::OrAnd if on_diagonal || x != T::ZERO => one,
-        Semiring::OrAnd => x,
-        _ if !on_diagonal => x,
-        Semiring::MaxPlus if x > one => x,
-        Semiring::MinPlus if x < one => x,
-        _ => one,
-    });
     let mut squares = Squares::new(job, session)?;
-    squares.check_cycles(&reached)?;
-    if method == ClosureMethod::Elimination {
-        return elimination::closure(reached, job, session);
+    let vertices = squares.job.plan.layout()?.shape().m;
+    squares.note_zeros(a)?;
+    let mut reached = with_empty_paths(a, kernel);
+    let mut zero_cycles = false;
+    if let Some(vertex) = improving_vertex(kernel, &reached, world)? {
+        squares.judge_cycle(a, vertex)?;
+        zero_cycles = true;
     }
-    for _ in 0..products_of_closure(squares.job.plan.layout()?.shape().m) {
-        let further = squares.times(&reached, &reached)?;
-        squares.check_cycles(&further)?;
+    if method == ClosureMethod::Elimination && !zero_cycles {
+        let (outcome, mut report) = elimination::closure(reached, job, session)?;
+        match outcome {
+            elimination::Outcome::Closed(closure) => {
+                report.notes = squares.report.notes;
+                return Ok((closure, RunReport { closure: Some(method), ..report }));
+            }
+            elimination::Outcome::Improves(vertex) => {
+                squares.judge_cycle(a, vertex)?;
+                zero_cycles = true;
+                // Its seconds count; its products are given up.
+                let notes = std::mem::take(&mut squares.report.notes);
+                let given_up = RunReport { error_probability: None, sampled: None, products: 0, ..report };
+                squares.report = RunReport { notes, ..given_up };
+                reached = with_empty_paths(a, kernel);
+            }
+        }
+    }
+    for _ in 0..products_of_closure(vertices) {
+        let mut further = squares.times(&reached, &reached)?;
+        if let Some(vertex) = improving_vertex(kernel, &further, world)? {
+            if !zero_cycles {
+                squares.judge_cycle(a, vertex)?;
+                zero_cycles = true;
+            }
+            map(&mut further, |on_diagonal, x| {
+                let is_cycle = on_diagonal && cycles::improves(kernel, x);
+                if is_cycle { kernel.one() } else { x }
+            });
+        }
         if squares.same(&further, &reached)? {
             break;
         }
         reached = further;
     }
-    Ok((reached, squares.report))
+    Ok((reached, RunReport { closure: Some(ClosureMethod::Squaring), ..squares.report }))
 }
 
-/// The error of a matrix with a path from a vertex to itself that is better than the empty one.
-fn no_path_is_best(semiring: Semiring, vertex: u64) -> Error {
-    let (sign, kind) =
-        if semiring == Semiring::MaxPlus { ("positive", "longest") } else { ("negative", "shortest") };
-    Error::infeasible(
-        format!("a cycle of {sign} weight passes through vertex {vertex}: no path is {kind}"),
-        format!("remove the {sign} cycles"),
-    )
+/// The graph's paths of at most one edge: the elements of the diagonal are at least those of empty paths.
+fn with_empty_paths<T: Element>(a: &LocalBlocks<T>, kernel: Kernel<T>) -> LocalBlocks<T> {
+    let (one, semiring) = (kernel.one(), kernel.semiring());
+    let mut reached = a.clone();
+    map(&mut reached, |on_diagonal, x| match semiring {
+        Semiring::OrAnd if on_diagonal || x != T::ZERO => one,
+        Semiring::OrAnd => x,
+        _ if on_diagonal && !cycles::improves(kernel, x) => one,
+        _ => x,
+    });
+    reached
 }
+
+/// The first vertex with a path to itself that is better than the empty one, the same on all ranks.
+fn improving_vertex<T: Element>(
+    kernel: Kernel<T>,
+    blocks: &LocalBlocks<T>,
+    world: &World,
+) -> Result<Option<u64>> {
+    let mut first = u64::MAX;
+    for (rect, block) in blocks {
+        let on_diagonal = rect.rows.start.max(rect.cols.start)..rect.rows.end.min(rect.cols.end);
+        let at = |i: u64| (i - rect.rows.start) * rect.cols.len() + i - rect.cols.start;
+        let here = on_diagonal.into_iter().find(|i| cycles::improves(kernel, block[at(*i) as usize]));
+        first = first.min(here.unwrap_or(u64::MAX));
+    }
+    let first = world.all_reduce(&[first], u64::min)?[0];
+    Ok((first < u64::MAX).then_some(first))
+}
+
+/// The fraction of zeros from which on a graph without absent edges seems to mean them by 0.
+const MANY_ZEROS: f64 = 0.2;
 
 /// Blocks of a closure with the predecessor of each pair.
 #[derive(Debug)]
@@ -201,9 +271,8 @@ pub struct Paths<T> {
 }
 
 /// Like [`matrix_closure`] over max-plus or min-plus, with the predecessor of each pair. Among equally good
-/// paths, the one with the fewest edges is taken, then the one with the smaller predecessor. Thus the chain
-/// of predecessors from j ends in i. An exception is possible if rounding makes a length shorter than the sum
-/// of its edges, in a graph with cycles of length 0.
+/// paths, the one with the fewest edges is taken, then the one with the smaller predecessor. The chain of
+/// predecessors from j ends in i, also where cycles have length 0 or are so up to rounding.
 ///
 /// The products have elements of type [`PathElement`] and use a kernel for paths; they are run and verified
 /// like any other.
@@ -228,7 +297,9 @@ where
             *to = edge(job.kernel, place, length);
         });
     }
-    let (paths, report) = matrix_closure(&edges, job, session)?;
+    let (mut paths, report) = matrix_closure(&edges, job, session)?;
+    let vertices = job.plan.layout()?.shape().m;
+    trees::grow_trees(job.kernel, &edges, &mut paths, vertices, session.world())?;
     let each = |rect: &Rect, block: &[PathElement<T>]| {
         let lengths = block.iter().map(|path| path.length).collect();
         let predecessors = block.iter().map(before).collect();
@@ -352,25 +423,57 @@ impl<'a, T: Element> Squares<'a, T> {
         Ok(self.session.world().all_reduce(&[u8::from(x != y)], u8::max)?[0] == 0)
     }
 
-    /// Refuses matrices with a path from a vertex to itself that is better than the empty one: it improves
-    /// forever.
-    fn check_cycles(&self, blocks: &LocalBlocks<T>) -> Result<()> {
-        let one = self.job.kernel.one();
-        let semiring = self.job.kernel.semiring();
-        let improves: fn(&T, &T) -> bool = match semiring {
-            Semiring::MaxPlus => |x, one| x > one,
-            Semiring::MinPlus => |x, one| x < one,
-            _ => return Ok(()),
+    /// Decides about a graph in which a path from `vertex` to itself is better than the empty one, and notes
+    /// it in the report if it is so by rounding only. Rank 0 holds the whole graph for that.
+    ///
+    /// # Errors
+    /// A cycle that improves forever, on all ranks.
+    fn judge_cycle(&mut self, edges: &LocalBlocks<T>, vertex: u64) -> Result<()> {
+        let world = self.session.world();
+        let all = Span::new(0, self.job.plan.layout()?.shape().m);
+        let whole = [Rect::new(all, all)];
+        let graph = redistribute(world, edges, if world.rank() == 0 { &whole } else { &[] })?;
+        let note = match graph.first() {
+            Some((_, graph)) => cycles::judge(self.job.kernel, graph, vertex, &|| world.check()),
+            None => Ok(String::new()),
         };
-        let mut first = u64::MAX;
-        for (rect, block) in blocks {
-            let diagonal = places(*rect).zip(block).filter(|((i, j), _)| i == j);
-            first = diagonal.filter(|(_, x)| improves(x, &one)).map(|((i, _), _)| i).fold(first, u64::min);
+        let note = world.broadcast(world.all_ok(note)?.as_bytes())?;
+        self.report.notes.push(String::from_utf8_lossy(&note).into_owned());
+        Ok(())
+    }
+
+    /// Notes a graph in which every pair of vertices has an edge, many of them of length 0: 0 may be meant to
+    /// stand for no edge.
+    fn note_zeros(&mut self, graph: &LocalBlocks<T>) -> Result<()> {
+        let kernel = self.job.kernel;
+        if !matches!(kernel.semiring(), Semiring::MinPlus | Semiring::MaxPlus) {
+            return Ok(());
         }
-        match self.session.world().all_reduce(&[first], u64::min)?[0] {
-            u64::MAX => Ok(()),
-            i => Err(no_path_is_best(semiring, i)),
+        let [mut zeros, mut absent] = [0u64; 2];
+        for (rect, block) in graph {
+            for (x, _) in block.iter().zip(places(*rect)).filter(|(_, (i, j))| i != j) {
+                zeros += u64::from(x.to_f64() == 0.0);
+                absent += u64::from(*x == kernel.zero());
+            }
         }
+        let counts = self.session.world().all_reduce(&[zeros, absent], |x, y| x + y)?;
+        let (zeros, absent) = (counts[0], counts[1]);
+        let shape = self.job.plan.layout()?.shape();
+        let pairs = shape.elements() - shape.m;
+        if absent > 0 || zeros == 0 || (zeros as f64) < MANY_ZEROS * pairs as f64 {
+            return Ok(());
+        }
+        let no_edge = match (kernel.semiring(), T::EPSILON < 0.5) {
+            (Semiring::MinPlus, true) => "inf",
+            (Semiring::MinPlus, false) => "the largest integer",
+            (_, true) => "-inf",
+            (_, false) => "the smallest integer",
+        };
+        self.report.notes.push(format!(
+            "{zeros} of {pairs} pairs of vertices have an edge of length 0, and all others have one, too: if 0 \
+             stands for no edge, write {no_edge} there"
+        ));
+        Ok(())
     }
 }
 

@@ -111,6 +111,12 @@ impl RunReport {
             }).collect::<Vec<_>>(),
             "plan": self.plan.to_value(),
         });
+        if !self.notes.is_empty() {
+            value["notes"] = json!(self.notes);
+        }
+        if let Some(network) = &self.network {
+            value["network"] = network.to_value();
+        }
         if let Some(tail) = &self.tail {
             let carried_out = tail.carried_out(&self.plan.shares);
             value["tail"] = json!({
@@ -246,6 +252,7 @@ impl RunReport {
             };
             totals.insert(5, ("repartitioned", what));
         }
+        totals.extend(self.notes.iter().map(|note| ("note", note.clone())));
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))
     }
 }

@@ -155,9 +155,9 @@ fn tag_of(tag: u64) -> u16 {
 }
 
 /// The error of a notice that announces another message than the expected one.
-fn out_of_step(from: Rank) -> Error {
+fn out_of_step(from: &str) -> Error {
     let why = "it announces another message than the one that is due: it has lost the others' step".into();
-    Error::WorkerLost { processor: format!("of rank {}", from.0), why }
+    Error::WorkerLost { processor: format!("of {from}"), why }
 }
 
 impl<P: Piece> Messages<'_, P> {
@@ -214,7 +214,9 @@ impl<P: Piece> Messages<'_, P> {
         let words = receiving.transfer.words();
         let (notice, time) = words.split_first_chunk::<NOTICE>().expect("a notice has these words");
         let shared = self.world.shared().expect("a notice comes where memory is shared");
-        let message = shared.take(from.0, *notice, receiving.words)?.ok_or_else(|| out_of_step(from))?;
+        let message = shared
+            .take(from.0, *notice, receiving.words)?
+            .ok_or_else(|| out_of_step(&self.world.name_of(from.0)))?;
         self.world.count_received(receiving.words);
         receiving.taken = Some((f64::from_bits(time[0]), message));
         Ok(())

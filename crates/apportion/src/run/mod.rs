@@ -23,7 +23,7 @@ mod world;
 pub use clock::absent_cores;
 pub(crate) use engine::trace_of_all;
 pub use engine::{RunOutput, run};
-pub use launch::MpiLaunch;
+pub use launch::{Launcher, MpiLaunch};
 pub use monitor::Monitor;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 use mpi::shared;
@@ -32,4 +32,4 @@ pub(crate) use spare::Spare;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;
 pub(crate) use world::redistribute_views;
-pub use world::{World, redistribute};
+pub use world::{Fact, Hosts, World, hash_elements, host_name, redistribute};

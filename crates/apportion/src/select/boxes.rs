@@ -15,12 +15,12 @@ use crate::platform::Platform;
 const MOST_ROUNDS: usize = 6;
 
 /// The layouts of `auto` that cut the inner dimension, by name: slabs and boxes that move less than all
-/// layouts of C in `others`. They are of use if the inner dimension is the longest. If it is not, they are
-/// considered where a forecast decides, since they hold more memory and add partial sums after everything
-/// else.
+/// layouts of C in `others`. They hold more memory and add partial sums after everything else. If speeds are
+/// ratios and time is the criterion, they are therefore considered only if the inner dimension is the longest.
 ///
-/// Where links differ and a forecast decides, what they move rules none out among few processors. Among more,
-/// the slabs and the boxes that move least are candidates in any case.
+/// Where a forecast decides, what they move rules none out among few processors: others overlap better, avoid
+/// slow links or are faster with other shares. Among more processors whose links differ, the slabs and the
+/// boxes that move least are candidates in any case.
 pub(super) fn candidates(
     shape: Shape,
     platform: &Platform,
@@ -30,18 +30,21 @@ pub(super) fn candidates(
 ) -> Vec<(String, Layout)> {
     let constrained = wishes.form != LayoutConstraints::default();
     let long = shape.k > shape.m.max(shape.n);
-    if !wishes.inner_cuts || constrained || (!long && only_ratios(models)) {
+    let by_time = wishes.minimise == Minimise::Time;
+    if !wishes.inner_cuts || constrained || (!long && by_time && only_ratios(models)) {
         return Vec::new();
     }
     let least = others.iter().map(|(_, layout)| layout.volume()).min().unwrap_or(u64::MAX);
-    let unlike = wishes.minimise == Minimise::Time && !only_ratios(models) && !platform.network.is_uniform();
+    let network = &platform.network;
+    let forecast = by_time && !only_ratios(models) && !network.is_free();
+    let (unlike, few) = (forecast && !network.is_uniform(), forecast && platform.len() <= FEW);
     let mut found: Vec<(String, Layout)> = Vec::new();
     for method in [Method::Inner, Method::Boxes] {
         for (place, layout) in
             layouts(method, shape, weights, models).unwrap_or_default().into_iter().enumerate()
         {
             let new = found.iter().all(|(_, other)| *other != layout);
-            let given = unlike && (place == 0 || platform.len() <= FEW);
+            let given = few || (unlike && place == 0) || wishes.minimise.half_perimeters();
             if new && layout.boxes().is_some() && (given || layout.volume() < least) {
                 found.push((method.to_string(), layout));
             }

@@ -172,6 +172,11 @@ fn layouts(
             if sizing == Sizing::ForOverlap {
                 all.extend(overlapped().ok().filter(|found| !all.contains(found)));
             }
+            for (name, layout) in Method::comparisons().filter_map(|method| by(method).ok()) {
+                if all.iter().all(|(_, other)| *other != layout) {
+                    all.push((name, layout));
+                }
+            }
             all.extend(boxes::candidates(shape, platform, (weights, models.0), wishes, &all));
             all
         }),

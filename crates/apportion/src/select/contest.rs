@@ -3,16 +3,18 @@
 //! Candidates are taken in the order of what they need at least: the work of the busiest processor, and what
 //! occupies a wire. They are given up once they are slower than the best so far. Where every pair of
 //! processors has a wire of its own, overlap is never slower, so that the same flow without it needs no
-//! forecast. All of this is exact: the first candidate is the one that simulating all of them would find,
+//! forecast. Where shares will be [changed](super::improve) afterwards, those near the best are simulated too.
+//! All of this is exact: the first candidate is the one that simulating all of them would find,
 //! unless the work that planning may cost is spent before.
 
 use super::candidates::Candidate;
 use super::effort::{self, LINES};
-use super::improve::HOPELESS;
+use super::improve::{FEW_PROCESSORS, HOPELESS, HOPELESS_OF_FEW};
 use super::wires::{self, Bounds, Wires};
-use super::{Field, Minimise, forecast_within, rates};
+use super::{Field, Minimise, Sizing, forecast_within, rates};
 use crate::error::Result;
 use crate::geometry::Rank;
+use crate::model::only_ratios;
 use crate::plan::{Forecast, Plan};
 use crate::platform::Topology;
 use crate::schedule::{Flow, MatmulSchedule};
@@ -179,13 +181,23 @@ impl<'c, 'a> Contest<'c, 'a> {
         apart::least_seconds_of_ring(&schedule, self.conditions(&rates))
     }
 
-    /// Forecasts beyond this are of no use: by recurrence they cost little, and those near the best are kept.
+    /// Forecasts beyond this are of no use. By recurrence they cost little, and those near the best are kept.
     fn limit(&self, i: usize) -> f64 {
         let (_, layout, order, _) = &self.candidates[i];
         let quick = self.field.platform.network.has_a_wire_for_each_pair()
             && layout.boxes().is_none()
             && order.flow != Flow::Ring;
-        self.best * (1.0 + if quick { HOPELESS } else { 2.0 * EQUAL })
+        match (self.resizes(), quick) {
+            (true, _) => self.best * (1.0 + HOPELESS_OF_FEW),
+            (false, true) => self.best * (1.0 + HOPELESS),
+            (false, false) => self.best * (1.0 + 2.0 * EQUAL),
+        }
+    }
+
+    /// True if other shares may make a candidate near the best the best one, and may be looked for.
+    fn resizes(&self) -> bool {
+        let Field { platform, wishes, models, .. } = self.field;
+        wishes.sizing == Sizing::ByForecast && platform.len() <= FEW_PROCESSORS && !only_ratios(models)
     }
 
     /// A candidate's forecast if it takes at most `limit` seconds.
@@ -231,8 +243,12 @@ impl<'c, 'a> Contest<'c, 'a> {
     }
 
     /// True if a candidate that takes at least `bound` seconds is not preferred to all others: it is slower
-    /// than the best, or at most as fast and moves more, or as much and comes later.
+    /// than the best, or at most as fast and moves more, or as much and comes later. Where other shares will
+    /// be looked for: if it is too slow for these to make it the best.
     fn cannot_win(&self, bound: f64, i: usize) -> bool {
+        if self.resizes() {
+            return bound > self.best * (1.0 + HOPELESS_OF_FEW);
+        }
         let volume = |i: usize| self.plans[i].metrics.volume.unwrap_or(u64::MAX);
         let near = |j: &usize| self.seconds(*j).is_some_and(|s| s <= self.best * (1.0 + EQUAL));
         let preferred = (0..self.candidates.len()).filter(near).any(|j| (volume(j), j) < (volume(i), i));

@@ -16,7 +16,7 @@ use super::{Choice, Field, Minimise, Sizing, in_order_of_preference};
 use crate::error::Result;
 use crate::model::only_ratios;
 use crate::plan::Shape;
-pub(super) use shares::HOPELESS;
+pub(super) use shares::{HOPELESS, HOPELESS_OF_FEW};
 use trials::Trials;
 
 /// Parts of the budget: for subsets; then, for all processors and for the best subset each, for levels, for
@@ -25,8 +25,8 @@ const FOR_SUBSETS: f64 = 0.25;
 const FOR_LEVELS: f64 = 0.05;
 const FOR_SHARES: f64 = 0.15;
 /// The same up to [`FEW_PROCESSORS`], whose forecasts cost less than they are counted for.
-const FOR_FEW_SHARES: f64 = 0.4;
-const FEW_PROCESSORS: usize = 16;
+const FOR_FEW_SHARES: f64 = 1.0;
+pub(super) const FEW_PROCESSORS: usize = 16;
 const FOR_MAPPING: f64 = 0.03;
 
 /// The candidates with those that improve on the best, which is the first, again in order of preference.

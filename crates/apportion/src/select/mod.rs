@@ -46,7 +46,7 @@ use crate::simulate::{self, CostModel, Effort, apart};
 const MOST_SIMULATED: f64 = 1e8;
 /// A candidate is excluded if its imbalance exceeds the smallest one by this factor and the criterion is not
 /// time.
-const UNEVEN: f64 = 1.05;
+pub const UNEVEN: f64 = 1.05;
 
 /// Criterion for the choice of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,11 @@ pub enum Minimise {
 }
 
 impl Minimise {
+    /// True for the sum of half-perimeters and the largest of them.
+    fn half_perimeters(self) -> bool {
+        matches!(self, Self::Sum | Self::Largest)
+    }
+
     /// What methods with a choice minimise.
     pub fn objective(self) -> Objective {
         match self {
@@ -145,7 +150,8 @@ impl Choice {
 /// The models' caps cannot hold the matrix.
 pub fn areas(models: &[Model], shape: Shape) -> Result<Vec<f64>> {
     let whole = shares::fpm(models, shape.elements())?;
-    let constant = |m: &Model| m.interpolation() == Interpolation::Constant && m.max_size().is_none();
+    let uncapped = |m: &Model| m.max_size().is_none() || m.is_stopped();
+    let constant = |m: &Model| m.interpolation() == Interpolation::Constant && uncapped(m);
     if !models.iter().all(constant) {
         return Ok(whole.into_iter().map(|area| area as f64).collect());
     }

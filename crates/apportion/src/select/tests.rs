@@ -125,3 +125,94 @@ fn auto_is_no_slower_than_inner_cuts_that_avoid_a_slow_link() {
         }
     }
 }
+
+/// Every method with every flow, overlapped or not, and every way to size parts that can be typed: slow, and
+/// obviously the least that `auto` has to reach.
+fn least_typed(shape: Shape, platform: &Platform, models: &[Model]) -> (f64, String) {
+    let mut least = (f64::INFINITY, String::new());
+    for method in Method::all().filter(|&method| method != Method::ColumnGroups) {
+        for order in orders(None, 128, false, 1) {
+            for sizing in [Sizing::Proportional, Sizing::ByForecast, Sizing::ForOverlap] {
+                let (flow, overlap) = (Some(order.flow), order.overlaps());
+                let options =
+                    PlanOptions { method: Some(method), flow, overlap, sizing, ..PlanOptions::open(128, 8) };
+                if sizing == Sizing::ForOverlap && method != Method::SquareCorner {
+                    continue;
+                }
+                let Ok(choices) = plan_matmul(shape, platform, models, 1, &options) else { continue };
+                let seconds = choices[0].plan.forecast.as_ref().unwrap().seconds;
+                if seconds < least.0 {
+                    least = (seconds, format!("{method}, {order}, {sizing:?}"));
+                }
+            }
+        }
+    }
+    least
+}
+
+/// Two processors of 5:2 on a slow link of one direction at a time, where a corner for the slow one is best
+/// at 6.6:1 only, and three at random.
+#[test]
+fn auto_is_the_best_that_can_be_typed() {
+    let mut random = crate::random::Random::new(11);
+    let mut machines =
+        vec![("duplex = false\nbandwidth = \"400 Mbit/s\"\n".to_owned(), vec![5.0, 2.0], [500; 3])];
+    for network in ["duplex = false\n", "topology = \"bus\"\n", ""] {
+        let speeds: Vec<f64> = (0..2 + random.below(2)).map(|_| 9f64.powf(random.unit())).collect();
+        let bandwidth = 1e7 * 100f64.powf(random.unit());
+        let network = format!("{network}latency = 1e-5\nbandwidth = {bandwidth}\n");
+        let sides = [(); 3].map(|()| 100 + random.below(500) as u64);
+        machines.push((network, speeds, sides));
+    }
+    for (network, speeds, [m, k, n]) in machines {
+        let mut text = format!("[network]\n{network}");
+        for (i, speed) in speeds.iter().enumerate() {
+            text += &format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{speed} Gflop/s\"\n");
+        }
+        let platform = crate::platform::parse_platform(&text, "test").unwrap();
+        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let ours = plan_matmul(shape, &platform, &models, 1, &PlanOptions::open(128, 8)).unwrap().remove(0);
+        let seconds = ours.plan.forecast.unwrap().seconds;
+        let (least, how) = least_typed(shape, &platform, &models);
+        assert!(seconds <= least * 1.01, "{} {seconds}, {how} {least}: {text}", ours.plan.method);
+    }
+}
+
+/// By volume, the least of all methods wins whether or not speeds have a unit.
+#[test]
+fn the_least_volume_wins_for_ratios_too() {
+    let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
+    for (speeds, least) in [(vec![1.0; 8], 3_000_000), (vec![7.0, 1.0, 1.0, 1.0], 1_500_100)] {
+        let platform = Platform::from_speeds(&speeds).unwrap();
+        let options = PlanOptions { minimise: Minimise::Volume, ..PlanOptions::open(256, 8) };
+        for make in [Model::ratio, Model::constant] {
+            let models: Vec<Model> = speeds.iter().map(|&s| make("p".to_owned(), s).unwrap()).collect();
+            let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+            assert!(best.volume() <= least, "{} {}", best.plan.method, best.volume());
+        }
+    }
+}
+
+/// By every method that serves three processors, the one of speed 0 gets nothing, and the others their shares.
+#[test]
+fn a_processor_of_speed_0_gets_nothing() {
+    let shape = Shape::new(60, 50, 80, "test").unwrap();
+    let mut platform = Platform::from_speeds(&[3.0, 0.0, 1.0]).unwrap();
+    platform.network = Network::uniform(1e-6, 1e6);
+    for method in Method::all().map(Some).chain([None]) {
+        for make in [Model::ratio, Model::constant] {
+            let models: Vec<Model> = [3e5, 0.0, 1e5].map(|s| make("p".to_owned(), s).unwrap()).to_vec();
+            let options = PlanOptions { method, ..PlanOptions::open(16, 8) };
+            let Ok(choices) = plan_matmul(shape, &platform, &models, 1, &options) else {
+                let limited = [Method::ColumnGroups, Method::SquareEdge, Method::SquareMiddle];
+                assert!(method.is_some_and(|method| limited.contains(&method)), "{method:?}");
+                continue;
+            };
+            let plan = &choices[0].plan;
+            assert_eq!(plan.shares[1], 0, "{method:?}");
+            assert!(plan.metrics.imbalance < 4.0 && plan.shares.iter().sum::<u64>() == 4800, "{method:?}");
+        }
+    }
+    assert!(Platform::from_speeds(&[0.0, 0.0]).is_err());
+}

@@ -24,9 +24,12 @@ const MOST_BYTES: u64 = 1 << 30;
 /// relative to the list's directory, then to the current directory. A list of one file contains the actions
 /// of all ranks. As many threads as there are cores read the files; O(bytes) in total.
 ///
-/// Supported actions: `init`, `finalize`, `compute flops`, `send dst tag bytes`, `recv src tag [bytes]`,
-/// `isend`, `irecv`, `wait src dst tag`, `waitall`, `bcast bytes [root]` (a binomial tree), `barrier` (to
-/// rank 0 and back). `#` starts a comment.
+/// Supported actions, as SimGrid 3.32 records and replays them: `init`, `finalize`, `compute flops`, `sleep
+/// seconds`, `send dst tag count`, `recv src tag [count]`, `isend`, `irecv`, `wait src dst tag`, `test`,
+/// `waitall`, `sendRecv`, `barrier`, `bcast count [root]`, `reduce`, `allreduce`, `scan`, `exscan`, `gather`,
+/// `allgather`, `scatter`, `alltoall` and their forms with `v`, `reducescatter`. `location`, `comm_size`,
+/// `comm_split` and `comm_dup` take no time. A datatype may end the line; without one, an element is a byte,
+/// or a double after an `init` with a value. `#` starts a comment.
 ///
 /// # Errors
 /// A file that cannot be read, or a line that cannot be parsed (with its file and line): the first error by
@@ -106,12 +109,12 @@ fn trace_of(
     ranks: usize,
     actions: &AtomicUsize,
 ) -> Result<Vec<Action>> {
-    /// Lines between two updates of the common count.
+    /// Actions between two updates of the common count.
     const LOOK: usize = 1024;
     // Lines are rarely shorter than this many bytes.
     let mut script = Vec::with_capacity(text.len() / 16);
     let mut lines = Lines::new(place, text, ranks);
-    let (mut seen, mut counted) = (0, 0);
+    let mut counted = 0;
     while let Some(line) = lines.next_line() {
         let of = line.rank()?;
         if of != rank {
@@ -119,8 +122,7 @@ fn trace_of(
             return Err(line.error(what, "give each rank its own file, in the order of ranks"));
         }
         line.actions(rank, &mut script)?;
-        seen += 1;
-        if seen % LOOK == 0 {
+        if script.len() - counted >= LOOK {
             let all = actions.fetch_add(script.len() - counted, Ordering::Relaxed);
             counted = script.len();
             if all > MOST_ACTIONS {
@@ -159,6 +161,29 @@ mod tests {
         assert_eq!(scripts[1][1], Action::Await { from: Rank(0), to: Rank(1), tag: 7 });
     }
 
+    /// Elements are bytes, doubles after an `init` with a value, or what the line says.
+    #[test]
+    fn counts_are_multiplied_by_the_size_of_an_element() {
+        let bytes = |text: &str| {
+            let scripts = parse(&format!("{text}1 init\n")).unwrap();
+            match scripts[0][0] {
+                Action::Send { load, .. } => load.horizontal,
+                other => panic!("{other:?}"),
+            }
+        };
+        for (text, expected) in [
+            ("0 init\n0 send 1 0 1e6\n", 1e6),
+            ("0 init 0\n0 send 1 0 1e6\n", 8e6),
+            ("0 init 1\n0 isend 1 0 1e6\n", 8e6),
+            ("0 init 1\n0 bcast 10\n", 80.0),
+            ("0 init 1\n0 bcast 10 0 1\n", 40.0),
+            ("0 init\n0 send 1 0 10 3\n", 20.0),
+            ("0 init\n0 location /a/b.c 7\n0 comm_size 2\n0 sendRecv 10 1 10 1 5 5\n", 40.0),
+        ] {
+            assert_eq!(bytes(text), expected, "{text}");
+        }
+    }
+
     #[test]
     fn defects_are_refused_by_line() {
         for (text, what) in [
@@ -167,6 +192,14 @@ mod tests {
             ("0 compute -1\n", "number of flops"),
             ("0 send 4 1 1\n", "rank 4 does not exist"),
             ("0 send 0 -1 1\n", "is not a tag"),
+            ("0 ibarrier\n", "unknown action \"ibarrier\""),
+            ("0 recv -333 -444 10 4\n", "MPI_ANY_SOURCE"),
+            ("0 bcast 10 0 -1\n", "\"-1\" is not the number of a datatype"),
+            ("0 bcast 10 0 60\n", "\"60\" is not the number of a datatype"),
+            (
+                "0 reducescatter 1 2 3 0 0\n",
+                "unknown action \"reducescatter\" with 5 values, in a trace of 1 ranks",
+            ),
             ("x compute 1\n", "t:1: \"x\" is not a rank"),
             ("99999999 compute 1\n", "rank 99999999 does not exist"),
             ("0\n", "the action is missing"),

@@ -28,7 +28,49 @@ pub(super) fn add_product(share: &mut Share, scaled: f64, (x, y): (f64, f64)) {
     }
 }
 
+/// Which infinities sums of finite terms may reach in some order: that of the positive ones alone, and that
+/// of the negative ones.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Overflow {
+    pub up: bool,
+    pub down: bool,
+}
+
+impl Overflow {
+    /// Those of either.
+    pub fn or(self, other: Self) -> Self {
+        Self { up: self.up || other.up, down: self.down || other.down }
+    }
+
+    /// Those of the terms times a number.
+    pub fn times(self, factor: f64) -> Self {
+        if factor < 0.0 { Self { up: self.down, down: self.up } } else { self }
+    }
+}
+
 impl Exact {
+    /// The infinities that the terms reach, where `beyond` says of a scaled sum whether it is too large for
+    /// an element.
+    pub fn overflow(&self, beyond: impl Fn(f64) -> bool) -> Overflow {
+        let [positive, negative] = [self.size + self.sum, self.size - self.sum].map(|twice| 0.5 * twice);
+        Overflow { up: beyond(positive), down: beyond(negative) }
+    }
+
+    /// Multiplied by an infinity or NaN. The sign is that of the sum, unless the sum may be 0 by rounding,
+    /// within `margin`, or overflows to either side.
+    pub fn times_exceptional(&mut self, factor: f64, margin: f64, overflow: Overflow) {
+        let unknown = self.size > 0.0 && (self.sum.abs() <= margin || (overflow.up && overflow.down));
+        if factor.is_nan() || self.exceptional != 0.0 {
+            self.exceptional = if self.exceptional == 0.0 { factor } else { self.exceptional * factor };
+        } else if unknown {
+            self.sum = f64::NAN;
+            return;
+        } else {
+            self.exceptional = self.sum * factor;
+        }
+        (self.sum, self.size) = (0.0, 0.0);
+    }
+
     /// The sum of the absolute values.
     pub fn size(&self) -> f64 {
         self.size
@@ -59,20 +101,26 @@ impl Exact {
         if self.exceptional == 0.0 { back(self.sum) } else { self.exceptional }
     }
 
-    /// True if an element, both unscaled and scaled, is right up to `margin`. An element that `overflows` may
-    /// be infinite or NaN.
-    pub fn allows(&self, (seen, scaled): (f64, f64), margin: f64, overflows: bool) -> bool {
+    /// True if an element, both unscaled and scaled, is right up to `margin`. One that overflows may have the
+    /// infinity that its terms reach, and be NaN only if they reach both.
+    pub fn allows(&self, (seen, scaled): (f64, f64), margin: f64, overflow: Overflow) -> bool {
+        let Overflow { up, down } = overflow;
         if self.exceptional.is_nan() {
             seen.is_nan()
-        } else if self.exceptional != 0.0 {
-            seen == self.exceptional || (seen.is_nan() && overflows)
-        } else if !self.sum.is_finite() {
-            // Alpha or beta is infinite or NaN.
+        } else if self.sum.is_nan() {
+            // An infinite scalar times a sum whose sign rounding decides.
             !seen.is_finite()
+        } else if self.exceptional != 0.0 {
+            let opposite = if self.exceptional > 0.0 { down } else { up };
+            seen == self.exceptional || (seen.is_nan() && opposite)
         } else if seen.is_finite() {
             (scaled - self.sum).abs() <= margin
+        } else if seen.is_nan() {
+            up && down
+        } else if seen > 0.0 {
+            up
         } else {
-            overflows
+            down
         }
     }
 }
@@ -83,16 +131,55 @@ mod tests {
 
     #[test]
     fn margins_allow_rounding_and_nothing_else() {
-        let allows = |exact: Share, seen: f64| Exact::from(exact).allows((seen, seen), 1e-9, false);
+        let allows =
+            |exact: Share, seen: f64| Exact::from(exact).allows((seen, seen), 1e-9, Overflow::default());
         let one = [1.0, 1.0, 0.0];
         assert!(allows(one, 1.0 + 1e-10) && !allows(one, 1.1) && !allows(one, f64::NAN));
         assert!(!allows(one, f64::INFINITY));
-        assert!(Exact::from(one).allows((f64::INFINITY, f64::INFINITY), 1e-9, true));
         let nan = [1.0, 1.0, f64::NAN];
         assert!(allows(nan, f64::NAN) && !allows(nan, 1.0));
         let infinite = [1.0, 1.0, f64::INFINITY];
         assert!(!allows(infinite, 1e300) && allows(infinite, f64::INFINITY));
-        assert!(!allows(infinite, f64::NEG_INFINITY));
+        assert!(!allows(infinite, f64::NEG_INFINITY) && !allows(infinite, f64::NAN));
+    }
+
+    /// The infinity is that of the terms' sign, whichever their order; NaN takes terms of both signs.
+    #[test]
+    fn an_overflow_has_the_sign_of_terms_that_reach_it() {
+        let [inf, minus] = [f64::INFINITY, f64::NEG_INFINITY];
+        let allowed = |exact: Share, factor: f64| {
+            let mut exact = Exact::from(exact);
+            let overflow = exact.overflow(|sum| sum >= 8.0).times(factor);
+            exact.times(factor);
+            [inf, minus, f64::NAN].map(|seen| exact.allows((seen, seen), 1e-9, overflow))
+        };
+        assert_eq!(allowed([9.0, 9.0, 0.0], 1.0), [true, false, false]);
+        assert_eq!(allowed([9.0, 9.0, 0.0], -1.0), [false, true, false]);
+        assert_eq!(allowed([-9.0, 9.0, 0.0], 1.0), [false, true, false]);
+        // 10 - 9 and 10 - 3.
+        assert_eq!(allowed([1.0, 19.0, 0.0], 1.0), [true, true, true]);
+        assert_eq!(allowed([7.0, 13.0, 0.0], 1.0), [true, false, false]);
+        assert_eq!(allowed([7.0, 7.0, 0.0], 1.0), [false; 3]);
+        // Beside an infinity, NaN takes an overflow to the other side.
+        assert_eq!(allowed([9.0, 9.0, inf], 1.0), [true, false, false]);
+        assert_eq!(allowed([-9.0, 9.0, inf], 1.0), [true, false, true]);
+    }
+
+    #[test]
+    fn infinite_scalars_take_the_sign_of_the_sum() {
+        let value = |exact: Share, factor: f64, margin: f64| {
+            let mut exact = Exact::from(exact);
+            exact.times_exceptional(factor, margin, Overflow::default());
+            exact.value(|sum| sum)
+        };
+        assert_eq!(value([-2.0, 2.0, 0.0], f64::INFINITY, 0.1), f64::NEG_INFINITY);
+        assert_eq!(value([2.0, 2.0, f64::NEG_INFINITY], f64::NEG_INFINITY, 0.1), f64::INFINITY);
+        assert!(value([0.0, 0.0, 0.0], f64::INFINITY, 0.1).is_nan(), "0 times infinity");
+        assert!(value([2.0, 2.0, 0.0], f64::NAN, 0.1).is_nan());
+        let mut unknown = Exact::from([0.01, 2.0, 0.0]);
+        unknown.times_exceptional(f64::INFINITY, 0.1, Overflow::default());
+        let allows = |seen: f64| unknown.allows((seen, seen), 0.1, Overflow::default());
+        assert!(allows(f64::INFINITY) && allows(f64::NAN) && !allows(0.0));
     }
 
     #[test]

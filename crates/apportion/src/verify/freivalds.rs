@@ -11,9 +11,9 @@
 //! 2^-16. Any order of summation passes, and either order of scaling and multiplying.
 //!
 //! Where infinities or NaN of the operands reach C, a finite element is certainly found. Which of infinity,
-//! minus infinity and NaN is there, and columns that overflow, are sampled.
+//! minus infinity and NaN is there, and columns that overflow, are sampled: each kind in each row.
 
-use super::exact::{Exact, Share, add_product};
+use super::exact::{Exact, Overflow, Share, add_product};
 use super::exponents::{Exponents, RowNote};
 use super::parts::{Parts, Place, each_piece, elements_at, threads};
 use super::projection::{LANES, LARGEST, Noted, Noting, Projection, SIZE, Sums};
@@ -138,6 +138,7 @@ impl<'a, T: Element> Check<'a, T> {
             let some = (0..m).filter(|i| cols > 0 || exceptional[*i]);
             places.extend(some.flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| reached(*i, *j)));
         } else {
+            places.extend(self.some_of_each_kind(random, world)?);
             for i in (0..m).filter(|i| exceptional[*i]) {
                 places.extend((0..LANES).map(|_| (i, random.below(n))));
             }
@@ -150,6 +151,30 @@ impl<'a, T: Element> Check<'a, T> {
         places.sort_unstable();
         places.dedup();
         Ok((exceptional, places))
+    }
+
+    /// Of each row of C, one element that is infinity, one that is minus infinity and one that is NaN, as far
+    /// as there are any: the first from a random column on.
+    fn some_of_each_kind(&self, random: &mut Random, world: &World) -> Result<Vec<Place>> {
+        let (m, n) = (self.seen.len(), self.exponents.exceptional_columns.len());
+        let from = random.below(n);
+        // The distance from there to the right, and round.
+        let mut nearest = vec![[u64::MAX; 3]; m];
+        for (rect, elements) in self.parts.c.iter().filter(|(rect, _)| !rect.is_empty()) {
+            let rows = elements.chunks_exact(rect.cols.len() as usize);
+            for (row, nearest) in rows.zip(&mut nearest[rect.rows.start as usize..]) {
+                let strange = (rect.cols.start as usize..).zip(row.iter().map(|x| x.to_f64()));
+                for (j, x) in strange.filter(|(_, x)| !x.is_finite()) {
+                    let kind = if x.is_nan() { 2 } else { usize::from(x < 0.0) };
+                    nearest[kind] = nearest[kind].min(((j + n - from) % n) as u64);
+                }
+            }
+        }
+        let nearer = |x: [u64; 3], y: [u64; 3]| std::array::from_fn(|kind| x[kind].min(y[kind]));
+        let nearest = world.all_reduce(&nearest, nearer)?.into_iter().enumerate();
+        let places = nearest.flat_map(|(i, distances)| distances.map(|distance| (i, distance)));
+        let found = places.filter(|(_, distance)| *distance < u64::MAX);
+        Ok(found.map(|(i, distance)| (i, (from + distance as usize) % n)).collect())
     }
 
     /// The rows of finite numbers whose sums are not finite: an element of C overflowed, or is wrong.
@@ -258,9 +283,12 @@ impl<'a, T: Element> Check<'a, T> {
         self.parts.shape.k as f64 + if scaled { 4.0 } else { 1.0 }
     }
 
-    /// The largest error of one scaled element of row i that underflow of products can cause.
+    /// The largest error of one scaled element of row i that underflow of products can cause: numbers below
+    /// [`Element::TINY`] are rounded to multiples of the smallest one. (A library that sets them to 0 instead
+    /// is not taken as right.)
     fn underflow(&self, i: usize) -> f64 {
-        let tiny = T::TINY * self.parts.scaling.alpha.to_f64().abs().max(1.0);
+        let alpha = self.parts.scaling.alpha.to_f64().abs();
+        let tiny = T::TINY * T::EPSILON * if alpha.is_finite() { alpha.max(1.0) } else { 1.0 };
         2.0 * self.roundings() * (self.exponents.scale_of_c(i).of(tiny) + f64::MIN_POSITIVE)
     }
 
@@ -296,25 +324,33 @@ impl<'a, T: Element> Check<'a, T> {
         let at = |blocks| elements_at(blocks, places.iter().copied(), world);
         let seen = at(&self.parts.c)?;
         let before = self.parts.initial.as_ref().map(at).transpose()?;
-        let beta = self.parts.scaling.beta.to_f64();
+        let [alpha, beta] = self.parts.scaling.scalars().map(Element::to_f64);
         let rounding = self.roundings() * (T::EPSILON + f64::EPSILON);
+        // Sums in another order may reach it a little earlier.
+        let largest = T::LARGEST * (1.0 - (4.0 * rounding).min(0.5));
         for (at, place) in places.iter().enumerate() {
             let (i, mut exact) = (place.0, Exact::from(product[at]));
-            let unscaled = self.exponents.scale_of_product(i);
-            let mut overflows = unscaled.back(exact.size()) >= T::LARGEST / 2.0;
-            exact.times(self.exponents.factor_of_product(i));
+            let (unscaled, scale) = (self.exponents.scale_of_product(i), self.exponents.scale_of_c(i));
+            let mut overflow = exact.overflow(|sum| unscaled.back(sum) >= largest);
+            if alpha.is_finite() {
+                exact.times(self.exponents.factor_of_product(i));
+                overflow = overflow.times(alpha);
+            } else {
+                exact.times_exceptional(alpha, rounding * exact.size() + self.underflow(i), overflow);
+                overflow = Overflow::default();
+            }
             match before.as_ref().map(|before| before[at].to_f64()) {
-                Some(x) if x.is_finite() => {
+                Some(x) if x.is_finite() && beta.is_finite() => {
                     let scaled = self.exponents.scale_of_initial(i).of(x);
                     exact.add(scaled * self.exponents.factor_of_initial(i));
                 }
                 Some(x) => exact.add_exceptional(x * beta),
                 None => {}
             }
-            let (scale, seen) = (self.exponents.scale_of_c(i), seen[at].to_f64());
+            overflow = overflow.or(exact.overflow(|sum| scale.back(sum) >= largest));
+            let seen = seen[at].to_f64();
             let margin = rounding * exact.size() + self.underflow(i);
-            overflows |= scale.back(exact.size()) >= T::LARGEST / 2.0;
-            if !exact.allows((seen, scale.of(seen)), margin, overflows) {
+            if !exact.allows((seen, scale.of(seen)), margin, overflow) {
                 let wanted = exact.value(|sum| scale.back(sum));
                 return Ok(Some(Wrong { place: *place, seen, wanted }));
             }

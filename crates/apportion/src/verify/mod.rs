@@ -8,12 +8,14 @@
 mod exact;
 mod exponents;
 mod freivalds;
+mod intact;
 mod parts;
 mod projection;
 mod recompute;
 mod samples;
 mod scale;
 
+pub(crate) use intact::Digests;
 pub(crate) use samples::DRAWS;
 pub use samples::WRONG_FRACTION;
 
@@ -60,8 +62,9 @@ pub struct Verified {
 ///
 /// Over plus-times it uses Freivalds' check with 16 random vectors: time O(16 elements) on each rank, and
 /// O(16 (m + k + n)) numbers held and sent. Rows and columns that infinities or NaN reach are sampled; all
-/// others are checked in full. The sample holds 16 elements of each such row and column, and those among
-/// 11,085 drawn from all of C; or all elements there, if they are at most 11,085. Over the other semirings a
+/// others are checked in full. The sample holds 16 elements of each such row and column, one of each kind
+/// (infinity, minus infinity, NaN) in each row, and those among 11,085 drawn from all of C; or all elements
+/// there, if they are at most 11,085. Over the other semirings a
 /// sample of elements is recomputed and compared exactly. The same seed draws the same vectors and elements.
 /// A single process uses up to eight of its cores; the outcome does not depend on their number.
 ///

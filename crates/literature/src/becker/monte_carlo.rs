@@ -1,6 +1,6 @@
 //! Cost over lower bound of random areas (4.2.4 and 6.1.3, Figures 4.4 and 4.5).
 
-use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
+use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict};
 use apportion::error::Result;
 use apportion::explore::{Distribution, Study, StudyRow, study};
 use apportion::report::{Plot, Series};
@@ -70,10 +70,12 @@ impl Experiment for MonteCarlo {
                 ]);
                 let what = format!("p = {p}, ratios {at_most}, {name}");
                 report.checks.push(Check::near(format!("{what}: mean"), printed[0], here.mean, 1e-3));
-                let minimum = Check::near(format!("{what}: minimum"), printed[1], here.min, 1e-3);
-                report.checks.push(if p == 3 && name == "columns" {
-                    let exact = (here.min - printed[1]).abs() < 5e-5;
-                    Check { met: exact, ..minimum }.unless(
+                let columns_of_three = p == 3 && name == "columns";
+                let tolerance = if columns_of_three { 5e-5 } else { 1e-3 };
+                let minimum = Check::near(format!("{what}: minimum"), printed[1], here.min, tolerance);
+                report.checks.push(if columns_of_three {
+                    minimum.unless(
+                        Verdict::PublishedWrong,
                         "Where the corner is better, s2 + s3 is so small that columns cannot come below \
                              1.0600: the published value needs draws just outside that region.",
                     )
@@ -118,6 +120,7 @@ fn ranking(report: &mut Report, rows: &[StudyRow]) {
             met,
         )
         .unless(
+            Verdict::PublishedWrong,
             "The means of p = 2 (1.0545 by integration) and p = 3 (1.0534 by 2,000,000 draws) are this \
                  close, and in the other order.",
         ),

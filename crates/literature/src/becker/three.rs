@@ -1,7 +1,7 @@
 //! Three processors on a star and fully connected (6.2), and three sites (6.3).
 
 use super::overlap::shares_for_overlap;
-use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
+use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, percent};
 use crate::laboratory::{Algebra, BLOCK, Join, Machine, Original, REPETITIONS, Times, exact_size, measure};
 use apportion::error::Result;
 use apportion::geometry::Rank;
@@ -179,11 +179,6 @@ impl Three {
     }
 }
 
-fn percent(x: f64) -> String {
-    // Without the sign of a rounded zero.
-    format!("{:.1} %", (1000.0 * x).round() / 10.0 + 0.0)
-}
-
 /// Why the size of a published difference in execution time is not found: the part of the straight line's run
 /// that is communication.
 fn too_little(rows: &[Row]) -> String {
@@ -198,15 +193,21 @@ fn too_little(rows: &[Row]) -> String {
     )
 }
 
+/// Where a layout is better at none of the ratios.
+const NOWHERE: &str = "nowhere";
+
 /// Why the size of the published difference in communication time is not found.
 const VOLUMES: &str = "Not reproduced: by the busiest directions of full-duplex links the corner saves 20 % \
-     on average, and by the volumes (6.5), (6.6) 8 %. The thesis does not say what else shortened it.";
+     on average, and by the volumes (6.5), (6.6) 8 %. The thesis does not say what else shortened it. The \
+     20 % depend on the order of messages, which the thesis does not give (see the note).";
 
-/// Compares a published size of a difference with ours.
+/// Compares a published size of a difference with ours, which may be off by a fifth of it.
 fn magnitude(what: &str, published: f64, [measured, forecast]: [f64; 2], reason: impl Into<String>) -> Check {
     let here = format!("{} measured, {} forecast", percent(measured), percent(forecast));
     let met = (measured - published).abs() <= 0.2 * published;
-    Check::new(what, percent(published), here, met).unless(reason)
+    Check::new(what, percent(published), here, met)
+        .within("20 % of it")
+        .if_only_the_relation(measured > 0.0, reason)
 }
 
 fn mean(rows: &[Row], of: impl Fn(&Row) -> f64) -> f64 {
@@ -243,6 +244,12 @@ fn star_checks(report: &mut Report, rows: &[Row]) {
     let first = [0, 1].map(|which| rows[0].less(3, which, execution));
     let what = "6.15: less execution time with overlap at 90:5:5";
     report.checks.push(magnitude(what, 0.38, first, too_little(rows)));
+    report.note(
+        "At 50:25:25 the straight line's 12.0 s come from the order of its messages: the centre sends its own \
+         data before it relays those of the other two. With the relayed part first the same model gives 8.0 s, \
+         as for the square corner, and equal volumes take equal times. The difference at this ratio, and so a \
+         third of the average difference in communication time, is that order's.",
+    );
 }
 
 fn full_checks(report: &mut Report, rows: &[Row]) {
@@ -256,10 +263,8 @@ fn full_checks(report: &mut Report, rows: &[Row]) {
     ));
     let from = |layout: usize, of: fn(&Times) -> f64| {
         let better = rows.iter().rev().find(|row| row.less(layout, 0, of) > 0.0);
-        better.map_or_else(
-            || "nowhere".into(),
-            |row| format!("up to {0}:{1}:{1}", 100 - 2 * row.slow, row.slow),
-        )
+        better
+            .map_or_else(|| NOWHERE.into(), |row| format!("up to {0}:{1}:{1}", 100 - 2 * row.slow, row.slow))
     };
     let reason = "By volume the corner wins up to 82.8:8.6:8.6 (6.11), but these links are full duplex: \
          what counts is the busiest direction, from the fast processor to a slow one, and there 80:10:10 is \
@@ -267,19 +272,26 @@ fn full_checks(report: &mut Report, rows: &[Row]) {
     let here = from(1, |t| t.communication);
     let met = here == "up to 80:10:10";
     report.checks.push(
-        Check::new("6.16: the square corner communicates less", "up to about 80:10:10", here, met)
-            .unless(reason),
+        Check::new("6.16: the square corner communicates less", "up to about 80:10:10", &here, met)
+            .within("a step of the five ratios")
+            .if_only_the_relation(here != NOWHERE, reason),
     );
     let here = from(1, execution);
     let met = here == "up to 80:10:10";
     report.checks.push(
-        Check::new("6.17: the square corner ends sooner", "up to about 80:10:10", here, met).unless(reason),
+        Check::new("6.17: the square corner ends sooner", "up to about 80:10:10", &here, met)
+            .within("a step of the five ratios")
+            .if_only_the_relation(here != NOWHERE, reason),
     );
     let here = from(3, execution);
     let met = here == "up to 60:20:20";
     report.checks.push(
-        Check::new("6.17: with overlap it ends sooner", "up to about 60:20:20", here, met)
-            .unless("With shares for the overlap it wins up to 70:15:15; at 60:20:20 it is 1 % behind."),
+        Check::new("6.17: with overlap it ends sooner", "up to about 60:20:20", &here, met)
+            .within("a step of the five ratios")
+            .if_only_the_relation(
+                here != NOWHERE,
+                "With shares for the overlap it wins up to 70:15:15; at 60:20:20 it is 1 % behind.",
+            ),
     );
     let first = [0, 1].map(|which| rows[0].less(3, which, execution));
     let what = "6.17: less execution time with overlap at 90:5:5";

@@ -12,7 +12,6 @@ pub mod two_level;
 pub use pool::{REPETITIONS, Times, Trial, measure, middle};
 
 use apportion::error::Result;
-use apportion::geometry::Rank;
 use apportion::kernels::Kernel;
 use apportion::matrix::{Element, Matrix};
 use apportion::model::Model;
@@ -134,12 +133,6 @@ impl Machine {
         Ok(Self { platform, models, shape, original })
     }
 
-    /// Multiply-adds per second of the processors: the weights of a layout.
-    pub fn weights(&self) -> Vec<f64> {
-        let even = self.shape.elements() as f64 / self.models.len() as f64;
-        self.models.iter().map(|m| m.speed(even)).collect()
-    }
-
     /// The forecast of a layout.
     pub fn forecast(&self, layout: &Layout, order: ScheduleOptions) -> Result<Trace> {
         let rates = rates(&self.models, &layout.shares(), 1);
@@ -187,11 +180,6 @@ impl Machine {
         let session = Session::new(&world, &self.platform, monitor, job.work());
         Ok(multiply(Operands::new(&a, &b), &job, &session)?.1.trace)
     }
-
-    /// Bytes per second between the first two processors.
-    pub fn bandwidth(&self) -> f64 {
-        self.platform.network.link(Rank(0), Rank(1)).horizontal
-    }
 }
 
 /// The operations of a product.
@@ -219,6 +207,7 @@ fn cable(platform: &Platform, port: f64, cable: f64) -> Result<Network> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use apportion::geometry::Rank;
     use apportion::plan::shapes::{square_corner, straight_line};
 
     const HCL: Original = Original { size: 4500, speed: 1761e6, element: 8, here: 5.0 };
@@ -230,9 +219,9 @@ mod tests {
         let shape = Shape::new(300, 300, 300, "test").unwrap();
         let join = Join::Links { mbit: 100.0, duplex: true, topology: Topology::Full };
         let machine = Machine::new(HCL, &[("1", 1.0), ("2", 4.0)], shape, join).unwrap();
-        let seconds = 300.0 * 300.0 * 8.0 / machine.bandwidth();
+        let seconds = 300.0 * 300.0 * 8.0 / machine.platform.network.link(Rank(0), Rank(1)).horizontal;
         assert!((seconds / 5.0 - 12.96 / HCL.alone()).abs() < 1e-12);
-        let weights = machine.weights();
+        let weights: Vec<f64> = machine.models.iter().map(|model| model.speed(45_000.0)).collect();
         assert!((weights[0] / weights[1] - 4.0).abs() < 1e-9);
         assert!((300f64.powi(3) / weights[0] - 5.0).abs() < 1e-9);
     }

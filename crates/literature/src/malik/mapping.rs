@@ -1,7 +1,7 @@
 //! MPDATA's mapping on twelve nodes (4.5): Tables 4.2 and 4.3, and the exchange of their grids.
 
-use super::ninety::flattened;
-use crate::experiment::{About, Check, Context, Experiment, Kind, Picture, Report, Table, short};
+use super::ninety::{flattened, flattened_by};
+use crate::experiment::{About, Check, Context, Experiment, Kind, Picture, Report, Table, Verdict, short};
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::plan::arrange::{Cost, Edges, GridDomain, Objective, Search, arrange_grid, arrangement_cost};
@@ -103,10 +103,13 @@ impl Experiment for Clusters {
                  search", given / costs[2].0, given / costs[4].0),
             costs[4].0 >= costs[1].0,
         ).unless(
+            Verdict::PublishedWrong,
             "A grid of 12 x 1, a strip for each node, has one border between the two sites, and data cross \
-                 it in the fast direction. Algorithm 3 stops at a fixed point before it gets there.",
+                 it in the fast direction. From most orders of the clusters, the thesis's among them, \
+                 Algorithm 3 stops at a fixed point before it gets there.",
         ));
         report.checks.push(Check::near("ratio of run times (shared links)", 6.44, costs[1].1, 0.1));
+        initial_mappings(&mut report, domain)?;
         report.note(
             "The printed run includes computing; ours is one exchange of a layer of 64 doubles with each \
              neighbour. In the published grid one border along the slow rows is between the sites, and its \
@@ -114,6 +117,53 @@ impl Experiment for Clusters {
         );
         Ok(report)
     }
+}
+
+/// The text of 4.5: ten initial mappings, which it does not give, all end at the same cost. Here the mappings of
+/// all 24 orders of the four clusters.
+fn initial_mappings(report: &mut Report, domain: GridDomain) -> Result<()> {
+    let mut table =
+        Table::new("Costs from the 24 orders of the clusters as initial mappings", &["search", "costs"]);
+    for (word, search) in [("published", Search::Published), ("heuristic", Search::Heuristic)] {
+        let mut costs = Vec::new();
+        for turn in 0..24 {
+            let own = flattened_by(TABLE_4_1, false, &mut |order| *order = permutation(order, turn))?;
+            costs
+                .push(printed(arrange_grid(domain, &own, (search, 1), &|_| true)?.cost_after).floor() as u64);
+        }
+        costs.sort_unstable();
+        costs.dedup();
+        let texts: Vec<String> = costs.iter().map(u64::to_string).collect();
+        table.row([word.to_owned(), texts.join(" ")]);
+        if search == Search::Published {
+            report.checks.push(
+                Check::new(
+                    "different costs that Algorithm 3 ends at from initial mappings",
+                    "1 from ten mappings",
+                    format!("{} from 24", costs.len()),
+                    costs.len() == 1,
+                )
+                .unless(
+                    Verdict::DataNotGiven,
+                    "The thesis does not give its ten mappings. As rebuilt, Algorithm 3 stops at a fixed point \
+                     that depends on the order of the clusters; the library's heuristic does not.",
+                ),
+            );
+        }
+    }
+    report.tables.push(table);
+    Ok(())
+}
+
+/// The permutation of this number, from 0, in the factorial number system.
+fn permutation(items: &[usize], mut number: usize) -> Vec<usize> {
+    let mut left = items.to_vec();
+    let mut order = Vec::new();
+    while !left.is_empty() {
+        order.push(left.remove(number % left.len()));
+        number /= left.len() + 1;
+    }
+    order
 }
 
 /// Rows x columns of the cells of a plan.
@@ -211,11 +261,20 @@ impl Experiment for OneCluster {
         ));
         report.checks.push(Check::near("6 x 2 with Grisou's bandwidths", 18_535.0, of(&grisou, 6, 2)?, 1e-4));
         let wrong = of(&grisou, 2, 6)?;
-        report.checks.push(Check::near("2 x 6 with Grisou's bandwidths, as the text \
-             says", 65_658.0, wrong, 1e-4).unless(
-            "An error of the thesis: the non-optimal cost is of 2 x 6 cells with Grimoire's bandwidths, the \
+        report.checks.push(
+            Check::near(
+                "2 x 6 with Grisou's bandwidths, as the text \
+             says",
+                65_658.0,
+                wrong,
+                1e-4,
+            )
+            .unless(
+                Verdict::PublishedWrong,
+                "The non-optimal cost is of 2 x 6 cells with Grimoire's bandwidths, the \
                  other of 6 x 2 with Grisou's.",
-        ));
+            ),
+        );
         let found =
             arrange_grid(GridDomain::new(512, 512, Edges::Open), &grisou, (Search::Heuristic, 1), &|_| true)?;
         let least = printed(found.cost_after);
@@ -227,6 +286,7 @@ impl Experiment for OneCluster {
                 least >= 18_535.0,
             )
             .unless(
+                Verdict::PublishedWrong,
                 "12 x 1 has no border along the slow rows. Algorithm 3 tries it first, so that the \
              thesis's run must have left it out.",
             ),
@@ -235,7 +295,10 @@ impl Experiment for OneCluster {
             [exchange(&grid(&grisou, 2, 6)?, &grisou)?, exchange(&grid(&grisou, 6, 2)?, &grisou)?];
         report.checks.push(
             Check::near("ratio of run times: one exchange, 2 x 6 over 6 x 2", 3.0, two / six, 0.2)
-                .unless("The printed run times include computing, which an exchange alone does not have."),
+                .if_only_the_relation(
+                    two > six,
+                    "The printed run times include computing, which an exchange alone does not have.",
+                ),
         );
         Ok(report)
     }

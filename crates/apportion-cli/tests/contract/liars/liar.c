@@ -8,6 +8,9 @@ typedef long word;
 #define GEMM(NAME, T)                                                                                     \
     void NAME(word order, word ta, word tb, word m, word n, word k, T alpha, const T *a, word lda,        \
               const T *b, word ldb, T beta, T *c, word ldc) {                                             \
+        const char *lie = m * n < 16 ? NULL : getenv("LIAR"); /* The loader tries a small one. */         \
+        if (lie && !strcmp(lie, "writes a")) ((T *)a)[(m / 2) * lda + k / 2] = 7;                         \
+        if (lie && !strcmp(lie, "writes b")) ((T *)b)[(k / 2) * ldb + n / 2] = 7;                         \
         (void)order, (void)ta, (void)tb;                                                                  \
         for (word i = 0; i < m; i++)                                                                      \
             for (word j = 0; j < n; j++) {                                                                \
@@ -15,9 +18,8 @@ typedef long word;
                 for (word l = 0; l < k; l++) sum += a[i * lda + l] * b[l * ldb + j];                      \
                 c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * c[i * ldc + j]);                   \
             }                                                                                             \
-        const char *lie = getenv("LIAR");                                                                 \
-        if (!lie || m * n < 16) return; /* Small products are right: the loader tries one. */             \
-        word row = m / 2, column = n / 3;                                                                 \
+        if (!lie) return;                                                                                 \
+        word row = m / 2, column = n / 3, left = strstr(lie, "once") ? 1 : m * n;                         \
         for (word i = 0; i < m; i++)                                                                      \
             for (word j = 0; j < n; j++) {                                                                \
                 T *x = &c[i * ldc + j];                                                                   \
@@ -35,6 +37,10 @@ typedef long word;
                     x[0] = x[1], x[1] = y;                                                                \
                 }                                                                                         \
                 if (!strncmp(lie, "off by ", 7) && here) *x *= 1 + (T)atof(lie + 7);                      \
+                if (!left) continue;                                                                      \
+                if (!strncmp(lie, "other infinity", 14) && isinf(*x)) *x = -*x, left--;                   \
+                else if (!strncmp(lie, "nan for infinity", 16) && isinf(*x)) *x = NAN, left--;            \
+                else if (!strncmp(lie, "infinity for nan", 16) && isnan(*x)) *x = INFINITY, left--;       \
             }                                                                                             \
     }
 

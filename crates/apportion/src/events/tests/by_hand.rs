@@ -168,3 +168,45 @@ fn the_matrices_of_a_cell() {
         assert_eq!(bytes, rows.concat(), "{name}");
     }
 }
+
+/// Two stations in a ring. Without a token nothing ever begins; with one it runs; a ring beside one that runs,
+/// or beside parts that go through, is told too. A loop for rework that parts have passed is none.
+#[test]
+fn a_circuit_without_a_token_is_a_deadlock() {
+    let ring = |done: u64| {
+        format!(
+            "[[job]]\nname=\"AB\"\nduration=30\ndone={done}\n[[job]]\nname=\"BA\"\nduration=20\n\
+             [[resource]]\nname=\"x\"\n[[rule]]\nname=\"dep B\"\ndone=[\"AB\"]\nstart=[\"BA\"]\n\
+             [[rule]]\nname=\"dep A\"\ndone=[\"BA\"]\nstart=[\"AB\"]\n"
+        )
+    };
+    let name = "name=\"rings\"\n";
+    let until = |text: &str| {
+        let options = EventOptions { until: Some(1_000_000_000_000), ..EventOptions::default() };
+        run(&cell(text), &options).unwrap().remove(0).end
+    };
+    let circuit = |end: End| match end {
+        End::Deadlocked(deadlock) => deadlock.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let text = "rule \"dep B\" waits for job \"AB\", rule \"dep A\" waits for job \"BA\"";
+    assert_eq!(circuit(only(&cell(&format!("{name}{}", ring(0)))).end), text);
+    assert_eq!(circuit(until(&format!("{name}{}", ring(0)))), text);
+    assert_eq!(until(&format!("{name}{}", ring(1))), End::Until);
+    let second = "[[job]]\nname=\"CD\"\nduration=1\ndone=1\n\
+                  [[rule]]\nname=\"round\"\ndone=[\"CD\"]\nstart=[\"CD\"]\n";
+    assert_eq!(circuit(until(&format!("{name}{}{second}", ring(0)))), text);
+    let line = |count: u64| {
+        format!(
+            "{name}[[part]]\nname=\"p\"\ncount={count}\n[[job]]\nname=\"make\"\nduration=1\n\
+             [[job]]\nname=\"rework\"\nduration=1\n\
+             [[rule]]\nname=\"in\"\nparts=[\"p\"]\nstart=[\"make\"]\n\
+             [[rule]]\nname=\"out\"\ndone=[\"make\"]\nproduce=[\"q\"]\n\
+             [[rule]]\nname=\"bad\"\ndone=[\"make\"]\nstart=[\"rework\"]\n\
+             [[rule]]\nname=\"again\"\ndone=[\"rework\"]\nstart=[\"make\"]\n"
+        )
+    };
+    assert_eq!(only(&cell(&line(3))).end, End::Finished);
+    let both = line(3) + &ring(0).replace("[[resource]]\nname=\"x\"\n", "");
+    assert_eq!(circuit(only(&cell(&both)).end), text);
+}

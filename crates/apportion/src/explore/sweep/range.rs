@@ -132,6 +132,9 @@ impl FromStr for ParameterSweep {
         let Some((from, to)) = range.split_once("..") else {
             return refuse("is not a range from one value to another");
         };
+        if parameter.is_of_the_network() && [from, to].iter().any(|end| units::number(end).is_ok()) {
+            return refuse("has a value without a unit");
+        }
         let number = |end: &str| match parameter {
             Parameter::Bandwidth => units::parse(end, Dimension::Bandwidth),
             Parameter::Latency => units::parse(end, Dimension::Time),
@@ -173,6 +176,9 @@ mod tests {
             "ratio=0..3",
             "processors=1.5..3",
             "bandwidth=1us..2us",
+            "bandwidth=1..10",
+            "bandwidth=10..100Mbit/s",
+            "latency=1us..1e-3",
             "processors=2..1e9",
             "ratio=nan..inf",
             "latency=-1us..1us",

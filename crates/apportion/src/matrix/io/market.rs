@@ -150,7 +150,8 @@ fn stored(rows: usize, cols: usize, symmetry: Symmetry) -> Option<usize> {
 fn banner(lines: &Lines) -> Result<(bool, Field, Symmetry)> {
     let lower = lines.text.to_ascii_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
-    let &["%%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
+    // Networkrepository.com writes one % only.
+    let &["%%matrixmarket" | "%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
         return Err(lines.refuse(
             "does not begin like a Matrix Market file",
             "begin with %%MatrixMarket matrix coordinate real general",
@@ -166,7 +167,7 @@ fn banner(lines: &Lines) -> Result<(bool, Field, Symmetry)> {
     };
     let field = match field {
         "real" | "double" => Field::Real,
-        "integer" => Field::Integer,
+        "integer" | "unsigned-integer" => Field::Integer,
         "pattern" if coordinate => Field::Pattern,
         _ => return other(field, "real, integer or (coordinate) pattern"),
     };
@@ -204,14 +205,21 @@ fn coordinates(
             })
         };
         let (i, j) = (index(row, rows)?, index(col, cols)?);
-        let below = match symmetry {
-            Symmetry::General => true,
-            Symmetry::Symmetric => i >= j,
-            Symmetry::Skew => i > j,
-        };
-        if !below {
-            let what = format!("entry ({row}, {col}) does not lie in the lower triangle");
-            return Err(lines.refuse(what, "store the lower triangle, or declare the matrix general"));
+        if symmetry != Symmetry::General && i < j {
+            let negated = if symmetry == Symmetry::Skew { " and negate its value" } else { "" };
+            return Err(lines.refuse(
+                format!("entry ({row}, {col}) does not lie in the lower triangle"),
+                &format!(
+                    "if both triangles are listed, declare the matrix general; if only the upper one is, exchange \
+                     row and column of each entry{negated}"
+                ),
+            ));
+        }
+        if symmetry == Symmetry::Skew && i == j && value != 0.0 {
+            return Err(lines.refuse(
+                format!("entry ({row}, {col}) = {value} lies on the diagonal of a skew-symmetric matrix, which is 0"),
+                "write 0, or list the entries of both triangles and declare the matrix general",
+            ));
         }
         // An entry given as -0 still counts as given.
         put(matrix, (i, j), value + 0.0, symmetry);
@@ -229,6 +237,14 @@ fn array(lines: &mut Lines, matrix: &mut Matrix<f64>, (field, symmetry): (Field,
     };
     let mut places = (0..cols).flat_map(|j| (first(j)..rows).map(move |i| (i, j)));
     while lines.advance_to_data()? {
+        let values = lines.text.split_whitespace().count();
+        // In a single row or column their order is the same.
+        if values > 1 && rows > 1 && cols > 1 {
+            return Err(lines.refuse(
+                format!("holds {values} values, and the values of an array file run down its columns"),
+                "write one value on each line, column by column",
+            ));
+        }
         for word in lines.text.split_whitespace() {
             let Some(place) = places.next() else {
                 return Err(lines.refuse("holds more values than declared", "fix the sizes"));
@@ -303,6 +319,17 @@ mod tests {
                 vec![zero, -3.0, 3.0, zero],
             ),
             ("%%MatrixMarket matrix coordinate real general\n1 1 0\n", 1, vec![zero]),
+            (
+                "%MatrixMarket matrix coordinate unsigned-integer general\n2 2 2\n1 1 255\n2 1 3\n",
+                2,
+                vec![255.0, zero, 3.0, zero],
+            ),
+            ("%MatrixMarket matrix array unsigned-integer general\n1 3\n1 2 3\n", 1, vec![1.0, 2.0, 3.0]),
+            (
+                "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 3\n1 1 0\n2 1 3\n2 2 -0.0",
+                2,
+                vec![zero, -3.0, 3.0, zero],
+            ),
         ] {
             assert_eq!(parse(text).unwrap(), Matrix::new(rows, data.len() / rows, data), "{text}");
         }
@@ -337,7 +364,7 @@ mod tests {
             (format!("{head}-2 2 1\n"), "missing"),
             (format!("{head}0 2 0\n"), "empty"),
             (format!("{head}2 2 99999999999\n"), "more entries than"),
-            (format!("{head}9999999999 9999999999 0\n"), "GiB"),
+            (format!("{head}9999999999 9999999999 0\n"), "TB, more than is free"),
             (format!("{head}2 2 2\n1 1 1\n"), "1 of 2"),
             (format!("{head}2 2 1\n1 1 1\n1 2 1\n"), "more entries"),
             (format!("{head}2 2 1\n0 1 1\n"), ":3: \"0\""),
@@ -345,6 +372,14 @@ mod tests {
             (format!("{head}2 2 1\n1 1 x\n"), "not a number"),
             (format!("{head}2 2 1\n1 1\n"), "declared kind"),
             ("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n".into(), "lower"),
+            (
+                "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n".into(),
+                "exchange row and column",
+            ),
+            ("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 2 1\n".into(), "negate"),
+            ("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 2 1\n".into(), "diagonal"),
+            ("%%MatrixMarket matrix array real general\n2 3\n1 3 5\n2 4 6\n".into(), "holds 3 values"),
+            ("%%MatrixMarket matrix array real symmetric\n2 2\n1 3\n4\n".into(), "holds 2 values"),
             ("%%MatrixMarket matrix coordinate real symmetric\n2 3 0\n".into(), "2 x 3"),
             ("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n".into(), "whole"),
             ("%%MatrixMarket matrix array real general\n2 1\n1\n".into(), "(2, 1) is missing"),

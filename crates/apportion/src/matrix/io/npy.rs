@@ -204,24 +204,31 @@ fn open_array(
     Ok((header, file, sizes))
 }
 
-/// The element's name, and whether it is big-endian, from NumPy's description; `None` if no matrix of this
-/// crate has such elements.
+/// The element's name, and whether it is big-endian, from NumPy's description or the plain name of a type,
+/// which `numpy.dtype` takes too; `None` if no matrix of this crate has such elements.
 fn element_type(descr: Option<&str>) -> Option<(&'static str, bool)> {
-    let (order, kind) = descr?.split_at_checked(1)?;
-    let big = match order {
-        "<" => false,
-        ">" => true,
-        "=" => cfg!(target_endian = "big"),
-        "|" if matches!(kind, "b1" | "u1") => false,
-        _ => return None,
+    let native = cfg!(target_endian = "big");
+    let descr = descr?;
+    let (big, kind) = match descr.as_bytes().first()? {
+        b'<' => (false, &descr[1..]),
+        b'>' => (true, &descr[1..]),
+        b'=' | b'|' => (native, &descr[1..]),
+        _ => (native, descr),
     };
+    let plain = kind == descr;
     match kind {
-        "f4" => Some((f32::NAME, big)),
-        "f8" => Some((f64::NAME, big)),
-        "i4" => Some((i32::NAME, big)),
-        "i8" => Some((i64::NAME, big)),
-        "b1" => Some(("bool", false)),
-        "u1" => Some((u8::NAME, false)),
+        "f4" | "f" => Some((f32::NAME, big)),
+        "f8" | "d" => Some((f64::NAME, big)),
+        "i4" | "i" => Some((i32::NAME, big)),
+        "i8" | "q" => Some((i64::NAME, big)),
+        "b1" | "?" => Some(("bool", false)),
+        "u1" | "B" => Some((u8::NAME, false)),
+        "float32" | "single" if plain => Some((f32::NAME, big)),
+        "float64" | "double" | "float" if plain => Some((f64::NAME, big)),
+        "int32" if plain => Some((i32::NAME, big)),
+        "int64" if plain => Some((i64::NAME, big)),
+        "bool" | "bool_" if plain => Some(("bool", false)),
+        "uint8" if plain => Some((u8::NAME, false)),
         _ => None,
     }
 }

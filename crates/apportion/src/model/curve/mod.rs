@@ -6,7 +6,7 @@ mod turns;
 
 use super::Point;
 use crate::error::{Error, Result};
-use crate::input::{extreme, show_number};
+use crate::input::{EXTREME, extreme, show_number};
 use akima::Akima;
 use serde::{Deserialize, Serialize};
 use turns::{Turn, turns};
@@ -77,12 +77,17 @@ impl Model {
         Self::new(processor, Interpolation::PiecewiseLinear, points, max_size)
     }
 
-    /// The single-number model: `speed` units per second at every size.
+    /// The single-number model: `speed` units per second at every size. A processor of speed 0 can take
+    /// nothing: its `max_size` is 0.
     ///
     /// # Errors
-    /// The speed is not finite and positive.
+    /// The speed is not a finite number of at least 0.
     pub fn constant(processor: impl Into<String>, speed: f64) -> Result<Self> {
         let processor = processor.into();
+        if speed == 0.0 {
+            let slowest = vec![Point::new(1.0, EXTREME)];
+            return Self::new(processor, Interpolation::Constant, slowest, Some(0.0));
+        }
         if let Some(what) = extreme(speed) {
             let place = format!("speed of \"{processor}\"");
             return Err(Error::input(place, what, "scale the speeds"));
@@ -91,10 +96,11 @@ impl Model {
     }
 
     /// The single-number model of a speed without a unit: `speed` is a ratio to the speeds of the other
-    /// models. Shares follow from ratios; times do not ([`Model::is_ratio`]).
+    /// models. Shares follow from ratios; times do not ([`Model::is_ratio`]). A processor of ratio 0 takes
+    /// nothing.
     ///
     /// # Errors
-    /// The speed is not finite and positive.
+    /// The speed is not a finite number of at least 0.
     pub fn ratio(processor: impl Into<String>, speed: f64) -> Result<Self> {
         Self::constant(processor, speed).map(|model| Self { ratio: true, ..model })
     }
@@ -102,8 +108,8 @@ impl Model {
     /// A model from its points, in any order: they are sorted by size.
     ///
     /// # Errors
-    /// No point; two points of one size; a size, time or cap that is not finite and positive; an interval or
-    /// speed that is not a number. The error names processor and field.
+    /// No point; two points of one size; a size or time that is not finite and positive; a cap that is not
+    /// finite or is negative; an interval or speed that is not a number. The error names processor and field.
     pub fn new(
         processor: impl Into<String>,
         interpolation: Interpolation,
@@ -128,8 +134,8 @@ impl Model {
         if let Some(twice) = points.windows(2).find(|w| w[0].size == w[1].size) {
             return refuse("size", format!("{} is given twice", show_number(twice[0].size)));
         }
-        if let Some(cap) = max_size.filter(|c| !(c.is_finite() && *c > 0.0)) {
-            return refuse("max_size", format!("{} is not a positive number", show_number(cap)));
+        if let Some(cap) = max_size.filter(|c| !(c.is_finite() && *c >= 0.0)) {
+            return refuse("max_size", format!("{} is not a number of at least 0", show_number(cap)));
         }
         let peak = piecewise::peaks(&points);
         let akima = (interpolation == Interpolation::Akima).then(|| Akima::new(&points));
@@ -173,10 +179,15 @@ impl Model {
         self.max_size
     }
 
+    /// True if it can take nothing, as a processor of speed 0.
+    pub fn is_stopped(&self) -> bool {
+        self.max_size == Some(0.0)
+    }
+
     /// The same model with a hard cap of at most `most` units.
     ///
     /// # Errors
-    /// `most` is not a positive number.
+    /// `most` is not a finite number of at least 0.
     pub fn with_cap(self, most: f64) -> Result<Self> {
         let cap = self.max_size.map_or(most, |old| old.min(most));
         let (failure, ratio) = (self.failure, self.ratio);
@@ -187,11 +198,10 @@ impl Model {
         })
     }
 
-    /// The same model for sizes of any kind.
+    /// The same model for sizes of any kind; one that is [stopped](Self::is_stopped) remains so.
     pub(crate) fn without_cap(&self) -> Self {
-        let points = self.points.clone();
-        let uncapped = Self::new(self.processor.clone(), self.interpolation, points, None);
-        uncapped.map_or(self.clone(), |model| Self { ratio: self.ratio, ..model })
+        let max_size = self.max_size.filter(|_| self.is_stopped());
+        Self { max_size, failure: None, ..self.clone() }
     }
 
     /// The smallest size at which the measured program failed, if that is why there is a cap.
@@ -275,6 +285,20 @@ mod tests {
         assert_eq!(model.speed(31.0), 0.0);
         assert_eq!(model.seconds(31.0), f64::INFINITY);
         assert_eq!(model.units_within(1e9, 1e9), 30.0);
+    }
+
+    #[test]
+    fn a_processor_of_speed_0_takes_nothing() {
+        let stopped = Model::constant("p", 0.0).unwrap();
+        assert!(stopped.is_stopped() && stopped.without_cap().is_stopped());
+        assert_eq!(
+            (stopped.speed(1.0), stopped.seconds(0.0), stopped.seconds(1.0)),
+            (0.0, 0.0, f64::INFINITY)
+        );
+        assert_eq!((stopped.units_within(1e9, 1e9), stopped.largest_within(1e9, 1e9)), (0.0, 0.0));
+        assert!(stopped.slowest().is_stopped() && stopped.clone().with_cap(5.0).unwrap().is_stopped());
+        assert!(Model::ratio("p", 0.0).unwrap().is_ratio());
+        assert!(Model::constant("p", -1.0).is_err() && Model::constant("p", f64::NAN).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::columns::{Columns, Rule};
 use super::labels::Labels;
 use super::moves::Moves;
-use super::{Watch, exhaustive, heuristic};
+use super::{FEW_OF_OWNERS, Watch, exhaustive, heuristic};
 use crate::random::Random;
 
 /// Initial temperature that forgets the start, in mean sizes of a change.
@@ -120,12 +120,12 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64, watch: Watch<'_>) -> (
 }
 
 /// The same for any layout, by exchanges of owners of equal shares: 500 per processor, between 2,000 and
-/// 100,000, or fewer if each is expensive; all exchanges if there are at most 5,000.
+/// 100,000, or fewer if each is expensive; all exchanges if there are few.
 pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64, watch: Watch<'_>) -> (Labels<'a>, u64) {
     if given.classes.is_empty() {
         return (given.clone(), 1);
     }
-    if let Ok(all) = exhaustive::labels(given, given.affordable(5_000), watch) {
+    if let Ok(all) = exhaustive::labels(given, given.affordable(FEW_OF_OWNERS), watch) {
         return all;
     }
     let steps = given.affordable((500 * given.owner.len() as u64).clamp(2_000, 100_000));

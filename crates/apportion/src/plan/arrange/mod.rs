@@ -69,10 +69,10 @@ pub enum Search {
     /// once.
     Published,
     /// The same repeatedly, until nothing changes; exchanges of owners if the layout has no columns. If there
-    /// are no more than 2,000 arrangements, all of them.
+    /// are no more than 20,000 arrangements of columns, or 5,000 of owners, all of them.
     Heuristic,
-    /// Simulated annealing from the heuristic's result, with restarts up to 200 processors. If there are no
-    /// more than 20,000 arrangements, all of them.
+    /// Simulated annealing from the heuristic's result, with restarts up to 200 processors. Where the
+    /// heuristic tries all arrangements, so does this.
     Local,
     /// [`Search::Local`] up to 200 processors, [`Search::Heuristic`] beyond.
     Auto,
@@ -83,8 +83,9 @@ pub type Watch<'a> = &'a dyn Fn(u64) -> bool;
 
 /// Up to this number of processors, [`Search::Auto`] anneals.
 const MOST_ANNEALED: usize = 200;
-/// Number of arrangements up to which trying all of them costs less than the heuristic, and than annealing.
-const CHEAP: [u64; 2] = [2_000, 20_000];
+/// Numbers of arrangements of columns, and of owners, up to which every search tries all of them.
+const FEW_OF_COLUMNS: u64 = 20_000;
+const FEW_OF_OWNERS: u64 = 5_000;
 
 /// The cost of an arrangement: elements x hops, or seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -223,7 +224,7 @@ fn rearranged(layout: &Layout, distances: &Distances<'_>, searching: Searching<'
     let labels = Labels::of(layout, distances, objective);
     let (found, evaluations) = match search {
         Search::Exhaustive => exhaustive::labels(&labels, exhaustive::MOST, watch)?,
-        Search::Heuristic => exhaustive::labels(&labels, labels.affordable(CHEAP[0]), watch)
+        Search::Heuristic => exhaustive::labels(&labels, labels.affordable(FEW_OF_OWNERS), watch)
             .unwrap_or_else(|_| labels::exchanged(&labels, watch)),
         Search::Local | Search::Auto => local::labels(&labels, seed, watch),
         Search::Published => {
@@ -243,13 +244,13 @@ fn searched<'a>(
     seed: u64,
     watch: Watch<'_>,
 ) -> Result<(Columns<'a>, u64)> {
-    let cheap = |most| exhaustive::columns(columns, most, watch);
+    let every = |most| exhaustive::columns(columns, most, watch);
     Ok(match search {
-        Search::Exhaustive => cheap(exhaustive::MOST)?,
+        Search::Exhaustive => every(exhaustive::MOST)?,
         Search::Published => heuristic::published(columns, watch),
-        Search::Heuristic => cheap(CHEAP[0]).unwrap_or_else(|_| heuristic::heuristic(columns, watch)),
+        Search::Heuristic => every(FEW_OF_COLUMNS).unwrap_or_else(|_| heuristic::heuristic(columns, watch)),
         Search::Local | Search::Auto => {
-            cheap(CHEAP[1]).unwrap_or_else(|_| local::columns(columns, seed, watch))
+            every(FEW_OF_COLUMNS).unwrap_or_else(|_| local::columns(columns, seed, watch))
         }
     })
 }

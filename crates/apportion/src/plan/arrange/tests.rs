@@ -101,3 +101,18 @@ fn what_cannot_be_is_said() {
     let units = Plan::of_units("even", plan.processors, plan.shares, 1.0);
     assert_eq!(arrange(&units, &platform, hops, Search::Local, 0).unwrap_err().exit_code(), 2);
 }
+
+/// Two columns of four and five processors have 2 x 4! x 5! arrangements: the heuristic tries all of them.
+#[test]
+fn the_heuristic_tries_all_arrangements_where_there_are_few() {
+    let platform = three_clusters(9);
+    for seed in 0..6 {
+        let mut random = crate::random::Random::new(seed);
+        let weights: Vec<f64> = (0..9).map(|_| 1.0 + random.unit()).collect();
+        let plan = column_plan(&platform, &weights, 2000, 1000);
+        for objective in [Objective::Hops(Pivots::Ring), Objective::Bandwidth(Pivots::OneToAll)] {
+            let cost = |search| arrange(&plan, &platform, objective, search, seed).unwrap().cost_after.total;
+            assert_eq!(cost(Search::Heuristic), cost(Search::Exhaustive), "{seed} {objective:?}");
+        }
+    }
+}

@@ -31,15 +31,24 @@ pub(super) fn petsc(shares: &[u64]) -> Exported {
     Exported { text, warnings }
 }
 
-/// A file that a task's shell script reads with `.`: it sets `from` and `to`, the task's units, by
-/// `SLURM_PROCID`.
+/// A file that a task's shell script reads with `.`, in any shell of POSIX: it sets `from` and `to`, the
+/// task's units, by `SLURM_PROCID`. A task beyond the shares gets none; a script that Slurm did not start
+/// ends.
 pub(super) fn slurm_units(shares: &[u64]) -> Exported {
-    let ends = list(&offsets(shares), " ");
-    let text = format!(
-        "# . this file in the script that srun starts: task i has the units from <= unit < to\n\
-         apportion_offsets=({ends})\n\
-         from=${{apportion_offsets[$SLURM_PROCID]}}\n\
-         to=${{apportion_offsets[$((SLURM_PROCID + 1))]}}\n"
+    let offsets = offsets(shares);
+    let mut text = String::from(
+        "# . this file in the script that srun starts: task i has the units from <= unit < to.\n\
+         # A task without a share has from = to.\n\
+         case \"${SLURM_PROCID:-}\" in\n",
+    );
+    for (task, ends) in offsets.windows(2).enumerate() {
+        text += &format!("  {task}) from={} to={} ;;\n", ends[0], ends[1]);
+    }
+    let total = offsets.last().copied().unwrap_or(0);
+    text += &format!(
+        "  '' | *[!0-9]*) echo 'SLURM_PROCID is not set: start this script with srun' >&2; exit 1 ;;\n  \
+         *) from={total} to={total} ;;\n\
+         esac\n"
     );
     Exported { text, warnings: Vec::new() }
 }

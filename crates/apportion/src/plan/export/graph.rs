@@ -4,21 +4,52 @@ use super::{Exported, without_zeros};
 use crate::plan::shares::gcd;
 use std::fmt::Write;
 
-/// One line `part = fraction` per part.
+/// The largest weight below 1 in METIS's single precision, which refuses 1.
+const MOST_METIS: f64 = 1.0 - f32::EPSILON as f64 / 2.0;
+/// The imbalance that METIS allows by default (`-ufactor=30`), and the least that can be set (`-ufactor=1`).
+const UFACTORS: [f64; 2] = [0.03, 0.001];
+
+/// One line `part = fraction` per part, each above 0 and below 1 also in single precision.
 pub(super) fn metis(names: &[String], shares: &[u64]) -> Exported {
-    let (parts, warnings) = without_zeros(names, shares, "METIS");
+    let (parts, mut warnings) = without_zeros(names, shares, "METIS");
+    if let [(only, _)] = parts[..] {
+        warnings.push(format!("METIS divides among two parts or more, and {only} gets everything"));
+    }
     let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
     let mut text = String::new();
     for (i, (_, share)) in parts.iter().enumerate() {
-        writeln!(text, "{i} = {}", *share as f64 / total).expect("a string takes any text");
+        let weight = (*share as f64 / total).min(MOST_METIS);
+        writeln!(text, "{i} = {weight}").expect("a string takes any text");
+    }
+    // What the others may exceed their weights by is all of such a part.
+    let lost = |allowed: f64| {
+        let small = parts.iter().filter(|(_, share)| *share as f64 <= allowed * (total - *share as f64));
+        small.map(|(name, _)| *name).collect::<Vec<_>>()
+    };
+    let [by_default, at_least] = UFACTORS.map(lost);
+    if !at_least.is_empty() {
+        warnings.push(format!(
+            "METIS may leave {} empty: parts may exceed their weights by 0.1 % at least; use Scotch",
+            at_least.join(", ")
+        ));
+    } else if !by_default.is_empty() {
+        warnings.push(format!(
+            "METIS may leave {} empty: parts may exceed their weights by 3 %; add -ufactor=1",
+            by_default.join(", ")
+        ));
     }
     Exported { text, warnings }
 }
 
-/// `cmpltw`, the number of processors, and their integer weights: reduced, and scaled if their sum would not
-/// fit into 31 bits.
+/// `cmpltw`, the number of processors, and their integer weights.
 pub(super) fn scotch(names: &[String], shares: &[u64]) -> Exported {
     let (parts, warnings) = without_zeros(names, shares, "Scotch");
+    let text = format!("cmpltw {} {}\n", parts.len(), weights(&parts).join(" "));
+    Exported { text, warnings }
+}
+
+/// Whole numbers in proportion to the shares: reduced, and scaled if their sum would not fit into 31 bits.
+pub(super) fn weights(parts: &[(&str, u64)]) -> Vec<String> {
     let divisor = parts.iter().fold(0, |g, (_, share)| gcd(g, *share));
     let total: f64 = parts.iter().map(|(_, share)| (share / divisor) as f64).sum();
     let room = f64::from(i32::MAX / 2);
@@ -26,6 +57,5 @@ pub(super) fn scotch(names: &[String], shares: &[u64]) -> Exported {
         true => share / divisor,
         false => ((share / divisor) as f64 * (room / total)).round().max(1.0) as u64,
     };
-    let weights: Vec<String> = parts.iter().map(|(_, share)| weight(*share).to_string()).collect();
-    Exported { text: format!("cmpltw {} {}\n", parts.len(), weights.join(" ")), warnings }
+    parts.iter().map(|(_, share)| weight(*share).to_string()).collect()
 }

@@ -80,6 +80,23 @@ pub(crate) fn is_host(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c))
 }
 
+/// Ranks on each core above which shares are taken for units of work.
+const MOST_PER_CORE: u64 = 4;
+/// A host of fewer ranks than this draws no warning.
+const FEW_RANKS: u64 = 16;
+
+/// A warning if a host gets more ranks than machines such as this one can run: then shares are units of work.
+fn too_many_ranks(hosts: &[(&str, u64)], cores: u64) -> Option<String> {
+    let (host, ranks) = hosts.iter().max_by_key(|(_, ranks)| *ranks)?;
+    (*ranks > (MOST_PER_CORE * cores).max(FEW_RANKS)).then(|| {
+        format!(
+            "{host} would start {ranks} ranks, more than {MOST_PER_CORE} for each of the {cores} cores here; if the \
+             shares are units of work, start a rank for each processor and give it its range: --export slurm-units, \
+             csv, json or c"
+        )
+    })
+}
+
 /// Hosts with their numbers of ranks.
 fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a>> {
     let total: u128 = shares.iter().map(|&x| u128::from(x)).sum();
@@ -87,7 +104,8 @@ fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a
         return Err(Error::input(
             "shares",
             format!("{total} units would be as many ranks"),
-            "divide the number of ranks to start (`units = RANKS`)",
+            "divide the number of ranks to start (`units = RANKS`), or export units of work as slurm-units, csv, \
+             json or c",
         ));
     }
     if let Some(name) = names.iter().find(|name| !is_host(name)) {
@@ -97,5 +115,22 @@ fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a
             "call processors by their hosts in the platform file",
         ));
     }
-    Ok(without_zeros(names, shares, tool))
+    let (hosts, mut warnings) = without_zeros(names, shares, tool);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    warnings.extend(too_many_ranks(&hosts, cores));
+    Ok((hosts, warnings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_many_ranks;
+
+    #[test]
+    fn units_are_not_taken_for_ranks_in_silence() {
+        let warning = too_many_ranks(&[("a", 5), ("b", 257)], 64).unwrap();
+        assert!(warning.contains("b would start 257 ranks") && warning.contains("slurm-units"), "{warning}");
+        assert_eq!(too_many_ranks(&[("a", 256), ("b", 1)], 64), None);
+        assert_eq!(too_many_ranks(&[("a", 16)], 1), None);
+        assert!(too_many_ranks(&[("a", 17)], 1).is_some());
+    }
 }

@@ -1,10 +1,30 @@
 //! Language-model servers that split layers or tensors over devices.
 
 use super::{Exported, without_zeros};
+use crate::error::{Error, Result};
 
-/// Proportions by device; 0 is allowed and preserves the device numbers.
-pub(super) fn llama_cpp(shares: &[u64]) -> Exported {
-    Exported { text: format!("--tensor-split {}\n", list(shares.iter().copied())), warnings: Vec::new() }
+/// More layers than any model has: below it, llama.cpp's single precision tells them apart.
+const MOST_LAYERS: u64 = 1 << 20;
+
+/// Numbers by device, from which llama.cpp places exactly these shares; 0 is allowed and preserves the device
+/// numbers. llama.cpp gives position i of n layers and the output layer to the first device whose cumulated
+/// part of the sum exceeds i / (n + 1) (`load_tensors` in its src/llama-model.cpp). The output layer is thus
+/// one position more, on the last device with layers.
+///
+/// # Errors
+/// More layers than 2^20: exit code 2.
+pub(super) fn llama_cpp(shares: &[u64]) -> Result<Exported> {
+    let layers: u128 = shares.iter().map(|&share| u128::from(share)).sum();
+    if layers > u128::from(MOST_LAYERS) {
+        return Err(Error::input(
+            "shares",
+            format!("{layers} units are more layers than llama.cpp can tell apart ({MOST_LAYERS})"),
+            "divide the layers of the model (`units = LAYERS`)",
+        ));
+    }
+    let last = shares.iter().rposition(|&share| share > 0);
+    let positions = shares.iter().enumerate().map(|(i, &share)| share + u64::from(Some(i) == last));
+    Ok(Exported { text: format!("--tensor-split {}\n", list(positions)), warnings: Vec::new() })
 }
 
 /// Layers of each pipeline stage.

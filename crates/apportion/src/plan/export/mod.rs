@@ -34,7 +34,7 @@ pub enum ExportFormat {
     /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of
     /// processors.
     Hpl,
-    /// llama.cpp `--tensor-split`: proportions of the devices.
+    /// llama.cpp `--tensor-split`: numbers from which it places these layers on the devices.
     LlamaCpp,
     /// vLLM's environment variable `VLLM_PP_LAYER_PARTITION`: layers of each pipeline stage.
     Vllm,
@@ -137,14 +137,15 @@ pub struct Exported {
 /// parts move up.
 ///
 /// # Errors
-/// No processors, no unit, not one name per share, or names that the format cannot hold (exit code 2); shares
-/// that the format cannot express, as more than two kinds of processors for HPL (exit code 1).
+/// No processors, no unit, not one name per share, names that the format cannot hold, or more ranks or layers
+/// than any machine or model has (exit code 2); shares that the format cannot express, as more than two kinds
+/// of processors for HPL (exit code 1).
 ///
 /// # Example
 /// ```
 /// use apportion::plan::{ExportFormat, export};
 /// let names = ["fast".to_string(), "slow".to_string()];
-/// assert_eq!(export(ExportFormat::LlamaCpp, &names, &[9, 1])?.text, "--tensor-split 9,1\n");
+/// assert_eq!(export(ExportFormat::Vllm, &names, &[9, 1])?.text, "VLLM_PP_LAYER_PARTITION=9,1\n");
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Exported> {
@@ -163,7 +164,7 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
         ExportFormat::Mpich => launch::mpich(names, shares),
         ExportFormat::Slurm => launch::slurm(names, shares),
         ExportFormat::Hpl => launch::hpl(names, shares),
-        ExportFormat::LlamaCpp => Ok(layers::llama_cpp(shares)),
+        ExportFormat::LlamaCpp => layers::llama_cpp(shares),
         ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
         ExportFormat::LlamaCppTensor => Ok(layers::llama_cpp_tensor(shares)),
         ExportFormat::Sglang => Ok(layers::sglang(names, shares)),
@@ -268,7 +269,7 @@ mod tests {
         assert_eq!(text("hpl", &[5, 2, 2]), ("-f 2.5 -c 1\n".into(), 0));
         assert_eq!(text("hpl", &[2, 5, 5]), ("-f 2.5 -c 2\n".into(), 1), "the faster have to come first");
         assert_eq!(text("hpl", &[4, 4, 4]), ("-f 1 -c 0\n".into(), 0));
-        assert_eq!(text("llama.cpp", &shares), ("--tensor-split 6,0,2\n".into(), 0));
+        assert_eq!(text("llama.cpp", &shares), ("--tensor-split 6,0,3\n".into(), 0));
         assert_eq!(text("vllm", &shares), ("VLLM_PP_LAYER_PARTITION=6,2\n".into(), 1));
         assert_eq!(text("csv", &shares), ("processor,share,fraction\na,6,0.75\nb,0,0\nc,2,0.25\n".into(), 0));
         let json: serde_json::Value = serde_json::from_str(&text("json", &shares).0).unwrap();
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(text("lammps", &[1, 1, 2]), ("processors 3 1 1\nbalance 0.9 x 0.25 0.5\n".into(), 0));
         assert_eq!(text("gromacs", &shares), ("-dd 2 1 1 -dlb no -ddcsx \"0.75 0.25\"\n".into(), 1));
         let foam = text("openfoam", &shares).0;
-        assert!(foam.contains("numberOfSubdomains 2;") && foam.contains("processorWeights (1.5 0.5);"));
+        assert!(foam.contains("numberOfSubdomains 2;") && foam.contains("processorWeights (3 1);"));
         assert_eq!(text("sglang", &shares), ("SGLANG_PP_LAYER_PARTITION=6,2\n".into(), 1));
         let megatron = |layout: &str| {
             (format!("--pipeline-model-parallel-size 3 --pipeline-model-parallel-layout \"{layout}\"\n"), 0)
@@ -298,7 +299,8 @@ mod tests {
         let het = "#SBATCH --nodelist=a --nodes=1 --ntasks=6\n#SBATCH hetjob\n\
                    #SBATCH --nodelist=c --nodes=1 --ntasks=2\n# srun --het-group=0-1 ./program\n";
         assert_eq!(text("slurm-het", &shares), (het.into(), 1));
-        assert!(text("slurm-units", &shares).0.contains("apportion_offsets=(0 6 6 8)\n"));
+        let units = text("slurm-units", &shares).0;
+        assert!(units.contains("  0) from=0 to=6 ;;\n  1) from=6 to=6 ;;\n  2) from=6 to=8 ;;\n"), "{units}");
         let petsc = "static const PetscInt local_sizes[3] = {6, 0, 2};\n";
         assert_eq!(text("petsc", &shares), (petsc.into(), 0));
         assert_eq!(text("petsc", &[1 << 40, 1, 1]).1, 1);
@@ -365,5 +367,72 @@ mod tests {
         let metis = text("metis", &[1, 1, 1]).0;
         let sum: f64 = metis.lines().map(|l| l.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum();
         assert!((sum - 1.0).abs() < 1e-12);
+    }
+
+    /// What gpmetis reads (its `ReadTPwgts`): each weight in single precision is above 0 and below 1. It then
+    /// scales them to a sum of 1.
+    #[test]
+    fn metis_accepts_every_weight() {
+        for (shares, warnings) in [
+            ([1_000_000, 1, 0], 2),
+            ([1_000_000_000_000, 1, 1], 1),
+            ([u64::MAX / 4, 1, u64::MAX / 4], 1),
+            ([99, 1, 0], 2),
+            ([5, 3, 1], 0),
+        ] {
+            let (text, count) = text("metis", &shares);
+            let weights: Vec<f32> =
+                text.lines().map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+            assert_eq!(weights.len(), shares.iter().filter(|share| **share > 0).count());
+            assert!(weights.iter().all(|weight| *weight > 0.0 && *weight < 1.0), "{text}");
+            assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{text}");
+            assert_eq!(count, warnings, "{shares:?}");
+        }
+        let (alone, warnings) = text("metis", &[0, 7, 0]);
+        assert_eq!((alone.as_str(), warnings), ("0 = 0.9999999403953552\n", 2), "left out, and alone");
+    }
+
+    /// llama.cpp's own rule (`load_tensors` in src/llama-model.cpp): the numbers are summed up and divided by
+    /// their sum in single precision; position i of n layers and the output goes to the first device whose
+    /// result exceeds i / (n + 1), as `std::upper_bound` finds it.
+    fn layers_by_llama_cpp(split: &[f32], layers: usize) -> Vec<u64> {
+        let mut sum = 0.0f32;
+        let cumulated: Vec<f32> = split
+            .iter()
+            .map(|number| {
+                sum += number;
+                sum
+            })
+            .collect();
+        let ends: Vec<f32> = cumulated.iter().map(|end| end / sum).collect();
+        let device = |i: usize| ends.partition_point(|end| *end <= i as f32 / (layers + 1) as f32);
+        let mut placed = vec![0; split.len()];
+        (0..layers).for_each(|i| placed[device(i)] += 1);
+        placed
+    }
+
+    #[test]
+    fn llama_cpp_places_exactly_the_shares() {
+        let mut dice = crate::random::Random::new(35);
+        for case in 0..400 {
+            let devices = 1 + dice.below(if case % 4 == 0 { 40 } else { 5 });
+            let most = 1 + dice.below(if case % 10 == 0 { 20_000 } else { 90 });
+            let mut shares: Vec<u64> = (0..devices)
+                .map(|_| match dice.below(3) {
+                    0 => 0,
+                    _ => dice.below(most + 1) as u64,
+                })
+                .collect();
+            if shares.iter().all(|share| *share == 0) {
+                shares[case % devices] = 1;
+            }
+            let names: Vec<String> = (0..devices).map(|i| format!("d{i}")).collect();
+            let text = export(ExportFormat::LlamaCpp, &names, &shares).unwrap().text;
+            let numbers = text.trim().strip_prefix("--tensor-split ").unwrap();
+            let split: Vec<f32> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
+            let layers: u64 = shares.iter().sum();
+            assert_eq!(layers_by_llama_cpp(&split, layers as usize), shares, "{text}");
+        }
+        assert_eq!(export(ExportFormat::LlamaCpp, &["a".into()], &[1 << 21]).unwrap_err().exit_code(), 2);
     }
 }

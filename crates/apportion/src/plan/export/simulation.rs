@@ -3,6 +3,7 @@
 //! All cut the box into slabs along x, in the order of the processors: the load is assumed to be even in
 //! space.
 
+use super::graph::weights;
 use super::{Exported, without_zeros};
 
 /// `processors P 1 1` and `balance 0.9 x …`: the ends of all slabs but the last, as fractions of the box
@@ -32,16 +33,14 @@ pub(super) fn gromacs(names: &[String], shares: &[u64]) -> Exported {
     Exported { text, warnings }
 }
 
-/// Entries of `system/decomposeParDict`: the weights of the processors for Scotch.
+/// Entries of `system/decomposeParDict`: the weights of the processors for Scotch, a list of whole numbers
+/// (`labelList processorWeights` in scotchDecomp.C).
 pub(super) fn openfoam(names: &[String], shares: &[u64]) -> Exported {
     let (parts, warnings) = without_zeros(names, shares, "OpenFOAM");
-    let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
-    let weight = |share: u64| (share as f64 * parts.len() as f64 / total).to_string();
-    let weights: Vec<String> = parts.iter().map(|(_, share)| weight(*share)).collect();
     let text = format!(
         "numberOfSubdomains {};\nmethod scotch;\nscotchCoeffs\n{{\n    processorWeights ({});\n}}\n",
         parts.len(),
-        weights.join(" ")
+        weights(&parts).join(" ")
     );
     Exported { text, warnings }
 }

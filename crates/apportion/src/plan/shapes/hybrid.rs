@@ -1,7 +1,7 @@
 //! The hybrid of square corner and straight line (Becker 2010, sections 5.3.3 and 5.4.3).
 
 use super::hybrid_three::choice_of_three;
-use super::{serves, square_corner, straight_line};
+use super::{retain_balanced, serves, square_corner, straight_line};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
@@ -14,7 +14,8 @@ pub enum Communication {
     Parallel,
 }
 
-/// The square corner if it moves no more than the straight line by exact shares, otherwise the straight line.
+/// The square corner if it moves no more than the straight line by exact shares and balances as well in whole
+/// rows and columns, otherwise the straight line.
 ///
 /// On square matrices with two processors the switch is at 3:1 for serial and at 2:1 for parallel
 /// communication; at the switch point the two are equal and the square corner is taken.
@@ -51,19 +52,22 @@ pub fn hybrid_choice(
         return choice_of_three(shape, weights, communication, centre);
     }
     let slow = weights[0].min(weights[1]) / (weights[0] + weights[1]);
-    let (corner, line) = match communication {
-        Communication::Serial => {
-            (corner_volumes(shape, slow).iter().sum(), line_volumes(shape, slow).iter().sum())
-        }
-        Communication::Parallel => (largest(corner_volumes(shape, slow)), largest(line_volumes(shape, slow))),
+    let line = straight_line(shape, weights)?;
+    // The line of a processor that gets nothing would run along the shorter side.
+    let cut = if line.volume() > 0 { line.volume() } else { shape.k * shape.m.min(shape.n) };
+    let volumes = [corner_volumes(shape, slow), line_volumes(cut, slow)];
+    let [corner_moves, line_moves]: [f64; 2] = match communication {
+        Communication::Serial => volumes.map(|directions| directions.iter().sum()),
+        Communication::Parallel => volumes.map(largest),
     };
+    let mut candidates = vec![("straight-line", line)];
     let fits = side(shape, slow) <= shape.m.min(shape.n) as f64;
     // The tolerance makes the switch point itself (a tie in exact arithmetic) a square corner.
-    if fits && corner <= line * (1.0 + 1e-12) {
-        Ok(("square-corner", square_corner(shape, weights)?))
-    } else {
-        Ok(("straight-line", straight_line(shape, weights)?))
+    if fits && corner_moves <= line_moves * (1.0 + 1e-12) {
+        candidates.push(("square-corner", square_corner(shape, weights)?));
+        retain_balanced(&mut candidates, weights, |(_, layout)| layout);
     }
+    Ok(candidates.pop().expect("the best balanced one is retained"))
 }
 
 fn largest(directions: [f64; 2]) -> f64 {
@@ -82,10 +86,10 @@ fn corner_volumes(shape: Shape, slow: f64) -> [f64; 2] {
     [2.0 * k * side - to_fast, to_fast]
 }
 
-/// Elements to the slow and to the fast processor: (5.7), for any shape.
-fn line_volumes(shape: Shape, slow: f64) -> [f64; 2] {
-    let moved = shape.k as f64 * shape.m.min(shape.n) as f64;
-    [(1.0 - slow) * moved, slow * moved]
+/// Elements to the slow and to the fast processor by a line across which `moved` elements travel: (5.7), for
+/// any shape.
+fn line_volumes(moved: u64, slow: f64) -> [f64; 2] {
+    [(1.0 - slow) * moved as f64, slow * moved as f64]
 }
 
 #[cfg(test)]
@@ -132,6 +136,18 @@ mod tests {
         }
     }
 
+    /// Whole rows balance 2:1 on three rows, and whole columns and squares do not.
+    #[test]
+    fn balance_goes_before_volume() {
+        let shape = |m, n| Shape::new(m, 5, n, "test").unwrap();
+        let shares = |shape, weights: &[f64]| hybrid(shape, weights, Communication::Serial).unwrap().shares();
+        assert_eq!(shares(shape(3, 20), &[2.0, 1.0]), [40, 20]);
+        assert_eq!(shares(shape(20, 3), &[2.0, 1.0]), [40, 20]);
+        // A square of 3 x 3 is a quarter of 4 x 9, as one row is, and moves less.
+        let corner = hybrid(shape(4, 9), &[3.0, 1.0], Communication::Serial).unwrap();
+        assert_eq!((corner.shares(), corner.volume()), (vec![27, 9], 30));
+    }
+
     /// Exhaustive on small matrices: no corner rectangle, of whichever processor, moves less than
     /// k min(2 sqrt(s m n), m, n), and the hybrid reaches that up to the rounding of two sides. The sum of
     /// half-perimeters is never below min(3, 2 + 2 sqrt(s)), which the scaled corner has (Proposition 8.1).
@@ -157,8 +173,12 @@ mod tests {
                 assert!(moved as f64 >= least - 1e-9, "{shape:?} {high} {wide}");
                 let cost = metrics.sum_half_perimeters.unwrap();
                 assert!(cost >= (2.0 + 2.0 * (slow / (m * n) as f64).sqrt()).min(3.0) - 1e-9);
-                let ours = hybrid(shape, &[rest, area], Communication::Serial).unwrap();
-                let ours = Metrics::of_layout(&ours, 1.0).volume.unwrap();
+                let line = straight_line(shape, &[rest, area]).unwrap();
+                if line.volume() > k * m.min(n) {
+                    // The cut of the longer side would balance worse.
+                    continue;
+                }
+                let ours = hybrid(shape, &[rest, area], Communication::Serial).unwrap().volume();
                 assert!(ours <= moved + 2 * k, "{shape:?} {high} {wide}: {ours} {moved}");
             }
         }

@@ -27,9 +27,9 @@ pub enum Method {
     Recursive,
     /// One straight cut (two processors) or a strip and two halves (three).
     StraightLine,
-    /// Three processors: a strip, a corner square, the rest.
+    /// Up to three processors: a strip, a corner square, the rest.
     SquareRectangle,
-    /// Three processors: the fastest in a strip, the others side by side.
+    /// Up to three processors: the fastest in a strip, the others side by side.
     BlockRectangle,
     /// A grid of columns with equally many processors each.
     Grid,
@@ -126,11 +126,16 @@ impl Method {
     }
 
     /// The methods for rectangles of C that `auto` compares: those that need no options and do not combine
-    /// other methods. It compares [`Inner`](Self::Inner) and [`Boxes`](Self::Boxes) too, where boxes are of
-    /// use.
+    /// other methods. It compares [`comparisons`](Self::comparisons) too where their layouts are others, and
+    /// [`Inner`](Self::Inner) and [`Boxes`](Self::Boxes) where boxes are of use.
     pub fn candidates() -> impl Iterator<Item = Self> {
-        let left_out = [Self::ColumnGroups, Self::Hybrid, Self::SquareEdge, Self::SquareMiddle];
-        Self::all().filter(move |m| !left_out.contains(m) && !m.cuts_inner())
+        Self::all()
+            .filter(|&m| m != Self::ColumnGroups && !m.cuts_inner() && Self::comparisons().all(|c| c != m))
+    }
+
+    /// The methods for two and three processors that combine others or are there for comparison.
+    pub fn comparisons() -> impl Iterator<Item = Self> {
+        [Self::Hybrid, Self::SquareEdge, Self::SquareMiddle].into_iter()
     }
 
     /// True if the method cuts the inner dimension.

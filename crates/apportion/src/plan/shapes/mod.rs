@@ -95,6 +95,27 @@ pub(crate) fn layout(
     .expect("a partitioner's rectangles cover the matrix exactly once")
 }
 
+/// Layouts whose imbalances differ by less than this fraction are equally balanced: whole rows and columns of
+/// matrices of usual sizes allow no better.
+const EQUAL_BALANCE: f64 = 0.005;
+
+/// Keeps the layouts that are as well balanced as the best of them, so that a choice among those left may
+/// ask for the least volume: a processor that rounding leaves without a share moves nothing.
+fn retain_balanced<T>(candidates: &mut Vec<T>, weights: &[f64], layout: impl Fn(&T) -> &Layout) {
+    let imbalances: Vec<f64> = candidates.iter().map(|c| imbalance(layout(c), weights)).collect();
+    let least = imbalances.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut imbalances = imbalances.into_iter();
+    candidates.retain(|_| imbalances.next().is_some_and(|one| one <= least * (1.0 + EQUAL_BALANCE)));
+}
+
+/// The longest time over that of shares in proportion, at speeds in proportion to the weights.
+fn imbalance(layout: &Layout, weights: &[f64]) -> f64 {
+    let shares = layout.shares();
+    let ideal = shares.iter().sum::<u64>() as f64 / weights.iter().sum::<f64>();
+    let busy = shares.iter().zip(weights).filter(|(share, _)| **share > 0);
+    busy.map(|(&share, weight)| share as f64 / weight / ideal).fold(0.0, f64::max)
+}
+
 /// Checks that a method supports this number of processors.
 pub(crate) fn serves(method: &str, processors: usize, least: usize, most: usize) -> Result<()> {
     if (least..=most).contains(&processors) {

@@ -39,6 +39,17 @@ pub(super) struct Allowed {
     pub step: u64,
 }
 
+/// The number of an option, or another one.
+///
+/// Optimised code compares the number of an absent option too, and then drops the outcome. That number is memory
+/// which nothing wrote, so valgrind reports each division to programs in C. The hint forbids it.
+fn number_or<T>(option: Option<T>, other: T) -> T {
+    match option {
+        Some(number) => std::hint::black_box(number),
+        None => other,
+    }
+}
+
 /// Combines the limits with the caps of the models and n; an empty slice means no limits.
 ///
 /// # Errors
@@ -67,8 +78,8 @@ pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec
             ));
         }
         // A float above the largest u64 saturates.
-        let most =
-            model.max_size().map_or(u64::MAX, |cap| cap as u64).min(limit.most.unwrap_or(u64::MAX)).min(n);
+        let cap = number_or(model.max_size(), f64::INFINITY) as u64;
+        let most = cap.min(number_or(limit.most, u64::MAX)).min(n);
         let most = most - most % step;
         let least = limit.least.checked_next_multiple_of(step).unwrap_or(u64::MAX);
         if least > most {

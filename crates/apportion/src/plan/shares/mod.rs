@@ -1,7 +1,8 @@
 //! 1-D shares: the number of units of each processor, out of n units.
 //!
-//! [`even`] ignores speeds. [`proportional`] takes one speed per processor. [`fpm`] takes speed functions,
-//! and [`exact`] arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and
+//! [`even`] ignores speeds. [`proportional`] and [`largest_remainder`] take one speed per processor: the first
+//! ends soonest, the second is nearest to the proportion. [`fpm`] takes speed functions, and [`exact`]
+//! arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and
 //! [`hierarchical`] divides among clusters first. A [`Balancer`] follows the times of a running loop.
 
 mod balancer;
@@ -9,6 +10,7 @@ mod even;
 mod exact;
 mod fpm;
 mod hierarchical;
+mod largest_remainder;
 mod least;
 mod left_over;
 mod limits;
@@ -26,6 +28,7 @@ pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
 pub use fpm::{balanced_seconds, fpm, fpm_within, ideal_seconds};
 pub use hierarchical::{aggregate, hierarchical};
+pub use largest_remainder::{even_among, largest_remainder, largest_remainder_within};
 pub use least::{Divided, Fall, least_time};
 pub use left_over::{LeftOver, left_over_first};
 pub use limits::Limits;

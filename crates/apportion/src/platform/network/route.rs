@@ -188,7 +188,7 @@ impl Network {
     /// The same without shared links.
     pub(super) fn unshared(&self) -> Self {
         let (trunks, uplinks, chains) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { shared: Vec::new(), trunks, uplinks, chains, ..self.clone() }
+        Self { shared: Vec::new(), trunks, uplinks, chains, hosts: None, ..self.clone() }
     }
 
     /// The shared links that some pair uses: their two ends, and whether only from the first to the second.

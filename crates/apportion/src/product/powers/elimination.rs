@@ -10,10 +10,11 @@
 //! Source: Solomonik, Buluc and Demmel 2013, section 3 (divide and conquer of all-pairs shortest paths),
 //! after Tiskin 2001.
 
-use super::{MatmulJob, OwnRects, RunReport, no_path_is_best};
+use super::cycles::improves;
+use super::{MatmulJob, OwnRects, RunReport, improving_vertex};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
-use crate::kernels::{Kernel, Semiring, View, ViewMut};
+use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{Element, LocalBlocks};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Forecast, Plan, Shape};
@@ -47,14 +48,35 @@ fn halves(span: Span) -> (Span, Span) {
     (Span::new(span.start, middle), Span::new(middle, span.end))
 }
 
+/// What an elimination has come to.
+pub(super) enum Outcome<T> {
+    /// This process's part of the closure.
+    Closed(LocalBlocks<T>),
+    /// A path from this vertex to itself is better than the empty one. On integers it improves forever. On
+    /// floats rounding may be the cause; if the elimination went on, the error could double at each vertex.
+    Improves(u64),
+}
+
+/// Why an elimination stops.
+enum Stop {
+    Failed(Error),
+    Improves(u64),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Calls `product` with the rows, inner indices and columns of each product, and whether its result is added
 /// to what is there; calls `leaf` with each block to close.
-fn eliminate<E>(
+fn eliminate<E, F>(
     span: Span,
     state: &mut E,
-    product: &mut impl FnMut(&mut E, [Span; 3], bool) -> Result<()>,
-    leaf: &mut impl FnMut(&mut E, Span) -> Result<()>,
-) -> Result<()> {
+    product: &mut impl FnMut(&mut E, [Span; 3], bool) -> std::result::Result<(), F>,
+    leaf: &mut impl FnMut(&mut E, Span) -> std::result::Result<(), F>,
+) -> std::result::Result<(), F> {
     if span.len() <= LEAF {
         return leaf(state, span);
     }
@@ -76,8 +98,8 @@ pub(super) fn work(vertices: u64) -> f64 {
         *work += m.len() as f64 * k.len() as f64 * n.len() as f64;
         Ok(())
     };
-    eliminate(Span::new(0, vertices), &mut work, &mut add, &mut |_, _| Ok(()))
-        .expect("counting does not fail");
+    let counted: Result<()> = eliminate(Span::new(0, vertices), &mut work, &mut add, &mut |_, _| Ok(()));
+    counted.expect("counting does not fail");
     work
 }
 
@@ -127,7 +149,7 @@ pub(super) fn predicted<T: Element>(job: &MatmulJob<'_, T>, platform: &Platform)
     let vertices = job.plan.layout()?.shape().m;
     let mut state = (0.0, plans);
     let between = BETWEEN.0 + BETWEEN.1 * platform.len() as f64;
-    let mut add = |(seconds, plans): &mut (f64, Plans), spans: [Span; 3], _| {
+    let mut add = |(seconds, plans): &mut (f64, Plans), spans: [Span; 3], _| -> Result<()> {
         *seconds += forecast_of(job, plans.plan(spans)?, platform)?.seconds + between;
         Ok(())
     };
@@ -166,38 +188,42 @@ struct Elimination<'a, T> {
     report: RunReport,
 }
 
-/// The closure of a matrix whose diagonal has been made at least one.
+/// The closure of a matrix whose diagonal has been made at least one, and the report of the run.
 ///
 /// # Errors
-/// As [`multiply`]; a cycle that improves forever; a plan of no method.
+/// As [`multiply`]; a plan of no method.
 pub(super) fn closure<T: Element>(
     matrix: LocalBlocks<T>,
     job: &MatmulJob<'_, T>,
     session: &Session<'_>,
-) -> Result<(LocalBlocks<T>, RunReport)> {
+) -> Result<(Outcome<T>, RunReport)> {
     let plans = Plans::of(job)?;
     let report = RunReport::nothing(job, session)?;
     let vertices = job.plan.layout()?.shape().m;
     let (mut elements, all) = (0.0, Span::new(0, vertices));
-    let mut count = |elements: &mut f64, [rows, _, cols]: [Span; 3], _| {
+    let mut count = |elements: &mut f64, [rows, _, cols]: [Span; 3], _| -> Result<()> {
         *elements += rows.len() as f64 * cols.len() as f64;
         Ok(())
     };
     eliminate(all, &mut elements, &mut count, &mut |_, _| Ok(()))?;
     let mut state = Elimination { job, session, plans, matrix, elements, drawn: 0, report };
-    eliminate(all, &mut state, &mut Elimination::product, &mut Elimination::leaf)?;
+    match eliminate(all, &mut state, &mut Elimination::product, &mut Elimination::leaf) {
+        Ok(()) => {}
+        Err(Stop::Failed(error)) => return Err(error),
+        Err(Stop::Improves(vertex)) => return Ok((Outcome::Improves(vertex), state.report)),
+    }
     // Draws in proportion to the elements of each product find a thousandth of wrong ones in all products
     // at least as surely as as many draws from a single matrix: the logarithm is concave.
     let missed = (1.0 - WRONG_FRACTION).powf(state.drawn as f64);
     // A single leaf, which counts as a product, is checked in full.
     let error_probability = Some(if state.report.products == 0 { 0.0 } else { missed });
     let products = state.report.products.max(1);
-    Ok((state.matrix, RunReport { error_probability, products, ..state.report }))
+    Ok((Outcome::Closed(state.matrix), RunReport { error_probability, products, ..state.report }))
 }
 
 impl<T: Element> Elimination<'_, T> {
     /// Block (rows, cols) := block (rows, inner) x block (inner, cols), added to what is there or not.
-    fn product(&mut self, spans: [Span; 3], added: bool) -> Result<()> {
+    fn product(&mut self, spans: [Span; 3], added: bool) -> std::result::Result<(), Stop> {
         let begin = Instant::now();
         let (session, job) = (self.session, self.job);
         let [rows, inner, cols] = spans;
@@ -225,27 +251,31 @@ impl<T: Element> Elimination<'_, T> {
         let report = RunReport { plan: self.report.plan.clone(), ..report };
         self.passed(Activity::Communicate, moving + begin.elapsed().as_secs_f64())?;
         self.report.add(report);
-        Ok(())
+        // Only what is added reaches the diagonal.
+        match if added { improving_vertex(job.kernel, &self.matrix, session.world())? } else { None } {
+            Some(vertex) => Err(Stop::Improves(vertex)),
+            None => Ok(()),
+        }
     }
 
     /// Closes a block on the diagonal. All processes that have a part of the matrix do the same.
-    fn leaf(&mut self, span: Span) -> Result<()> {
+    fn leaf(&mut self, span: Span) -> std::result::Result<(), Stop> {
         let begin = Instant::now();
         let whole = Rect::new(Span::new(0, span.len()), Span::new(0, span.len()));
         let (kernel, n) = (self.job.kernel, span.len() as usize);
         let mut block = self.taken((span, span), &[whole])?;
         let edges = block[0].1.clone();
-        closed(kernel, n, &mut block[0].1)
-            .map_err(|vertex| no_path_is_best(kernel.semiring(), span.start + vertex as u64))?;
+        let through =
+            close(kernel, n, &mut block[0].1).map_err(|vertex| Stop::Improves(span.start + vertex as u64))?;
         let computed = begin.elapsed().as_secs_f64();
         let begin = Instant::now();
-        check(kernel, span, &edges, &block[0].1)?;
+        check(kernel, span, [&edges, &block[0].1], &through)?;
         self.report.verify_seconds += begin.elapsed().as_secs_f64();
         self.report.sampled = Some(self.report.sampled.unwrap_or(0) + span.len() * span.len());
         let shifted = |(rect, elements): &(Rect, Vec<T>)| (moved(*rect, [span.start; 2]), elements.clone());
         let block = block.iter().map(shifted).collect::<LocalBlocks<T>>();
         copy(&block, &mut self.matrix);
-        self.passed(Activity::Compute, computed)
+        Ok(self.passed(Activity::Compute, computed)?)
     }
 
     /// This process's part of a block of the matrix; `rects` are relative to the block.
@@ -286,43 +316,63 @@ impl<T: Element> Elimination<'_, T> {
     }
 }
 
-/// Closes a block in place, vertex by vertex. The error is a vertex on a cycle that improves forever.
-fn closed<T: Element>(kernel: Kernel<T>, n: usize, block: &mut [T]) -> std::result::Result<(), usize> {
-    let one = kernel.one();
+/// The best paths to and from each vertex of a block by the vertices before it.
+struct Through<T> {
+    /// Element (i, via): from i to via.
+    to: Vec<T>,
+    /// Element (via, j): from via to j.
+    from: Vec<T>,
+}
+
+/// Closes a block in place, vertex by vertex. The error is a vertex with a path to itself that is better than
+/// the empty one.
+fn close<T: Element>(kernel: Kernel<T>, n: usize, block: &mut [T]) -> std::result::Result<Through<T>, usize> {
+    let mut through = Through { to: vec![kernel.zero(); n * n], from: Vec::with_capacity(n * n) };
     for via in 0..n {
         let (column, row): (Vec<T>, Vec<T>) =
             ((0..n).map(|i| block[i * n + via]).collect(), block[via * n..(via + 1) * n].to_vec());
-        let improves = match kernel.semiring() {
-            Semiring::MaxPlus => row[via] > one,
-            Semiring::MinPlus => row[via] < one,
-            _ => false,
-        };
-        if improves {
+        if improves(kernel, row[via]) {
             return Err(via);
         }
         kernel.update(View::dense(&column, n, 1), View::dense(&row, 1, n), ViewMut::dense(block, n, n));
+        column.iter().enumerate().for_each(|(i, path)| through.to[i * n + via] = *path);
+        through.from.extend(row);
     }
-    Ok(())
+    // Rounding may shorten a way back to an earlier vertex.
+    match (0..n).find(|i| improves(kernel, block[i * n + i])) {
+        Some(vertex) => Err(vertex),
+        None => Ok(through),
+    }
 }
 
-/// Checks that a closure is the best of the empty paths and of an edge before a path: element by element, up
-/// to the rounding of floats, whose sums have another order here.
-fn check<T: Element>(kernel: Kernel<T>, span: Span, edges: &[T], closure: &[T]) -> Result<()> {
+/// Checks a closure and what it was made of, every element exactly: it is the best of the edge and of the
+/// paths to and from each vertex, and these are the best of the edge and of those by the vertices before.
+/// Each path is one sum, which rounds in one way only, so that nothing depends on the sizes of lengths.
+fn check<T: Element>(
+    kernel: Kernel<T>,
+    span: Span,
+    [edges, closure]: [&[T]; 2],
+    Through { to, from }: &Through<T>,
+) -> Result<()> {
     let n = span.len() as usize;
+    let wrong = |[i, j]: [usize; 2], seen: T, wanted: T| {
+        let (i, j) = (span.start + i as u64, span.start + j as u64);
+        let what = format!("path ({i}, {j}), counted from 0, is {seen} long and should be {wanted}");
+        Err(Error::WrongResult { what })
+    };
     for j in 0..n {
-        let column: Vec<T> = (0..n).map(|i| closure[i * n + j]).collect();
+        let column: Vec<T> = (0..n).map(|via| from[via * n + j]).collect();
         for i in 0..n {
-            let further = kernel.entry(&edges[i * n..(i + 1) * n], &column);
-            let wanted =
-                if i == j { kernel.entry(&[further, kernel.one()], &[kernel.one(); 2]) } else { further };
-            let (seen, wanted) = (column[i].to_f64(), wanted.to_f64());
-            let rounding = n as f64 * T::EPSILON * seen.abs().max(wanted.abs());
-            let same = seen == wanted || (seen.is_nan() && wanted.is_nan());
-            let close = T::EPSILON < 0.5 && (seen - wanted).abs() <= rounding;
-            if !(same || close) {
-                let (i, j) = (span.start + i as u64, span.start + j as u64);
-                let what = format!("path ({i}, {j}), counted from 0, is {seen} long and should be {wanted}");
-                return Err(Error::WrongResult { what });
+            // The edge, or the best path by the first `count` vertices.
+            let best = |count: usize| {
+                let by = kernel.entry(&to[i * n..][..count], &column[..count]);
+                kernel.entry(&[edges[i * n + j], by], &[kernel.one(); 2])
+            };
+            for (seen, count) in [(to[i * n + j], j), (column[i], i), (closure[i * n + j], n)] {
+                let wanted = best(count);
+                if seen != wanted {
+                    return wrong([i, j], seen, wanted);
+                }
             }
         }
     }

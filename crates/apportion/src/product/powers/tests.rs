@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernels::{View, ViewMut};
 use crate::matrix::Matrix;
-use crate::model::Model;
+use crate::model::{Model, WorkUnit, platform_models};
 use crate::plan::{Layout, Plan, Shape, shapes};
 use crate::platform::Platform;
 use crate::product::tests::{PATHS, on, parts, whole};
@@ -336,4 +336,277 @@ fn the_forecast_decides_how_a_closure_is_computed() {
     assert_eq!(chosen("columns", 1000, 1e12), ClosureMethod::Squaring);
     assert_eq!(chosen("columns", 255, 1e7), ClosureMethod::Squaring);
     assert_eq!(chosen("by hand", 1000, 1e7), ClosureMethod::Squaring, "of no method");
+}
+
+/// A graph of climbs: the weight of (i, j) is a climb of 0 to 1 and the difference of heights within `scale`,
+/// rounded to two decimals or not. Sums of a path cancel, and no cycle improves.
+fn climbs<T: Element>(n: usize, scale: f64, density: f64, climb: f64, kernel: Kernel<T>) -> Matrix<T> {
+    let mut random = crate::random::Random::new(n as u64 + scale as u64);
+    let mut unit = || (random.word() >> 11) as f64 / (1u64 << 53) as f64;
+    let heights: Vec<f64> = (0..n).map(|_| (scale * unit() * 10.0).round() / 10.0).collect();
+    let sign = if kernel.semiring() == Semiring::MaxPlus { -1.0 } else { 1.0 };
+    let weight = |at: usize| {
+        let (i, j) = (at / n, at % n);
+        let rise = climb * (0.1 + 0.9 * unit());
+        let absent = i == j || unit() >= density;
+        if absent { kernel.zero() } else { T::from_f64(sign * (rise + heights[j] - heights[i])) }
+    };
+    Matrix::new(n, n, (0..n * n).map(weight).collect())
+}
+
+/// What rounding may add to a length: that of each edge on the way, of the largest size.
+fn rounding<T: Element>(a: &Matrix<T>) -> f64 {
+    let sizes = a.as_slice().iter().map(|x| x.to_f64().abs()).filter(|x| x.is_finite());
+    2.0 * a.rows() as f64 * T::EPSILON * sizes.fold(0.0, f64::max)
+}
+
+fn close_enough<T: Element>(found: &Matrix<T>, wanted: &[f64], rounding: f64) -> bool {
+    found.as_slice().iter().zip(wanted).all(|(x, y)| {
+        let x = x.to_f64();
+        x == *y || (x - y).abs() <= rounding
+    })
+}
+
+fn doubles<T: Element>(a: &Matrix<T>) -> Matrix<f64> {
+    Matrix::new(a.rows(), a.cols(), a.as_slice().iter().map(|x| x.to_f64()).collect())
+}
+
+/// The closure by a method, with or without predecessors, and the notes of its report.
+fn closed_by<T: Element + Tropical>(
+    path: DataPath,
+    (method, paths): (ClosureMethod, bool),
+    semiring: Semiring,
+    a: &Matrix<T>,
+) -> Result<(Matrix<T>, Vec<String>)>
+where
+    PathElement<T>: Element,
+{
+    if !paths {
+        let kernel = Kernel::<T>::tropical(semiring).unwrap();
+        return with(path, kernel, a, |a, what, session| {
+            let (c, report) = matrix_closure(a, &what.clone().with_closure(Some(method)), session)?;
+            Ok((c, report.notes))
+        });
+    }
+    with(path, Kernel::paths(semiring).unwrap(), a, |a, what, session| {
+        let found = matrix_paths(a, &what.clone().with_closure(Some(method)), session)?;
+        Ok((found.lengths, found.report.notes))
+    })
+}
+
+const METHODS: [ClosureMethod; 2] = [ClosureMethod::Squaring, ClosureMethod::Elimination];
+
+fn climbs_are_closed<T: Element + Tropical>(sizes: &[(usize, f64, f64)])
+where
+    PathElement<T>: Element,
+{
+    for (number, &(n, scale, density)) in sizes.iter().enumerate() {
+        for semiring in [Semiring::MinPlus, Semiring::MaxPlus] {
+            let a = climbs(n, scale, density, 1.0, Kernel::<T>::tropical(semiring).unwrap());
+            let wanted = closure(&doubles(&a), semiring);
+            for (method, paths) in METHODS.into_iter().flat_map(|method| [(method, false), (method, true)]) {
+                let path = PATHS[number % PATHS.len()];
+                let found = closed_by(path, (method, paths), semiring, &a);
+                let (found, notes) = found.unwrap_or_else(|e| panic!("{n} {scale} {density} {method}: {e}"));
+                assert!(close_enough(&found, &wanted, rounding(&a)), "{n} {scale} {density} {method}");
+                assert_eq!(notes, [""; 0], "{n} {scale} {density} {method}");
+            }
+        }
+    }
+}
+
+/// Sums that cancel are right as far as their summands are.
+#[test]
+fn lengths_of_sums_that_cancel_are_no_errors() {
+    climbs_are_closed::<f64>(&[(24, 1e6, 0.5), (40, 1.0, 1.0), (135, 1000.0, 0.1)]);
+    climbs_are_closed::<f32>(&[(24, 1000.0, 0.5), (40, 10.0, 1.0), (135, 100.0, 0.02)]);
+}
+
+/// Within a leaf, one element that is off by a millionth is found whatever the sizes of others.
+#[test]
+fn elimination_finds_an_error_beside_large_numbers() {
+    fn careless(a: View<f64>, b: View<f64>, mut c: ViewMut<f64>) {
+        Kernel::<f64>::min_plus().update(a, b, c.reborrow());
+        if b.row(0)[7] != f64::INFINITY && c.rows() == 60 {
+            c.row(5)[7] -= 1e-6;
+        }
+    }
+    for scale in [1.0, 1e6] {
+        let a = climbs(60, scale, 0.5, 1.0, Kernel::<f64>::min_plus());
+        let kernel = Kernel::min_plus().with_update(careless);
+        let error = with(DataPath::InPlace, kernel, &a, by_elimination).unwrap_err();
+        assert!(matches!(error, Error::WrongResult { .. }), "{error}");
+    }
+}
+
+fn zero_cycles_are_accepted<T: Element + Tropical>(n: usize, scale: f64, ways: &[(ClosureMethod, bool)])
+where
+    PathElement<T>: Element,
+{
+    for semiring in [Semiring::MinPlus, Semiring::MaxPlus] {
+        let kernel = Kernel::<T>::tropical(semiring).unwrap();
+        // Differences of heights: each path has the length of its edge, if there is one.
+        let a = climbs(n, scale, 1.0, 0.0, kernel);
+        let wanted: Vec<f64> =
+            doubles(&a).as_slice().iter().map(|x| if x.is_finite() { *x } else { 0.0 }).collect();
+        for (number, how) in ways.iter().enumerate() {
+            let path = PATHS[(n + number) % PATHS.len()];
+            let found = closed_by(path, *how, semiring, &a);
+            let (found, notes) = found.unwrap_or_else(|e| panic!("{n} {how:?}: {e}"));
+            assert!(close_enough(&found, &wanted, rounding(&a)), "{n} {how:?}");
+            assert_eq!(notes.len(), 1, "{n} {how:?}: {notes:?}");
+            assert!(notes[0].contains("0 up to "), "{}", notes[0]);
+            assert!((0..n).all(|i| found.row(i)[i].to_f64() == 0.0));
+        }
+    }
+}
+
+#[test]
+fn cycles_of_zero_up_to_rounding_count_as_zero() {
+    let ways = METHODS.map(|method| [(method, false), (method, true)]);
+    zero_cycles_are_accepted::<f64>(30, 10.0, ways.as_flattened());
+    zero_cycles_are_accepted::<f32>(30, 10.0, ways.as_flattened());
+    // Across leaves: an elimination that went on would double the error at each vertex.
+    zero_cycles_are_accepted::<f64>(135, 1000.0, &[(ClosureMethod::Elimination, false)]);
+    let far = f64::INFINITY;
+    let three = Matrix::new(3, 3, vec![far, 0.1, far, far, far, 0.7, -0.8, far, far]);
+    for method in METHODS {
+        let (found, notes) =
+            closed_by(DataPath::InPlace, (method, false), Semiring::MinPlus, &three).unwrap();
+        assert_eq!(found.row(0)[0], 0.0);
+        let cycle = if method == METHODS[0] { "0 -> 1 -> 2 -> 0" } else { "2 -> 0 -> 1 -> 2" };
+        assert!(notes[0].starts_with(&format!("the cycle {cycle} weighs -8.3")), "{}", notes[0]);
+    }
+}
+
+/// Where cycles have length 0 up to rounding, chains of predecessors still end where the path begins, and add
+/// up to the length.
+#[test]
+fn predecessors_are_trees_in_spite_of_cycles_of_zero() {
+    for (n, semiring) in [(30, Semiring::MinPlus), (45, Semiring::MaxPlus)] {
+        let kernel = Kernel::<f64>::tropical(semiring).unwrap();
+        for (density, method) in [(1.0, METHODS[0]), (0.2, METHODS[1])] {
+            let a = climbs(n, 100.0, density, 0.0, kernel);
+            for path in PATHS {
+                let paths = Kernel::<PathElement<f64>>::paths(semiring).unwrap();
+                let found = |predecessors: bool| {
+                    with(path, paths, &a, |a, what, session| {
+                        let what = what.clone().with_closure(Some(method));
+                        let found = matrix_paths(a, &what, session)?;
+                        let before = found.predecessors.into_iter();
+                        let before = before.map(|(rect, x)| (rect, x.into_iter().map(f64::from).collect()));
+                        Ok((if predecessors { before.collect() } else { found.lengths }, ()))
+                    })
+                    .unwrap()
+                    .0
+                };
+                let [lengths, before] = [false, true].map(found);
+                for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+                    let (mut at, mut length, mut edges) = (j, 0.0, 0);
+                    while before.row(i)[at] >= 0.0 {
+                        let previous = before.row(i)[at] as usize;
+                        length += a.row(previous)[at];
+                        (at, edges) = (previous, edges + 1);
+                        assert!(edges < n, "{n} {density} {path:?}: from {i} to {j}");
+                    }
+                    let reached = lengths.row(i)[j] != kernel.zero();
+                    assert_eq!(at, if reached { i } else { j }, "{n} {density} {path:?}: from {i} to {j}");
+                    assert!(!reached || (length - lengths.row(i)[j]).abs() <= rounding(&a), "{i} {j}");
+                }
+            }
+        }
+    }
+}
+
+/// A cycle that is negative by more than its own rounding is named with its weight, also among far larger
+/// numbers and among cycles of 0.
+#[test]
+fn improving_cycles_are_told_with_weight_and_vertices() {
+    let n = 140;
+    for (semiring, sign, word) in
+        [(Semiring::MinPlus, 1.0, "negative"), (Semiring::MaxPlus, -1.0, "positive")]
+    {
+        for (below, close) in [(0.5, false), (1e-4, false), (1e-12, true)] {
+            for method in METHODS {
+                let kernel = Kernel::<f64>::tropical(semiring).unwrap();
+                let mut a = climbs(n, 1000.0, 1.0, 0.0, kernel);
+                for at in 0..n * n {
+                    // The vertices 137 to 139 are reached from the others, and lead nowhere else.
+                    if (137..140).contains(&(at / n)) {
+                        a.as_mut_slice()[at] = kernel.zero();
+                    }
+                }
+                for (from, to, weight) in [(137, 138, 0.25), (138, 139, 0.5), (139, 137, -0.75 - below)] {
+                    a.as_mut_slice()[from * n + to] = sign * weight;
+                }
+                for (path, paths) in [(PATHS[0], false), (PATHS[PATHS.len() - 1], true)] {
+                    let error = closed_by(path, (method, paths), semiring, &a).unwrap_err();
+                    let text = error.to_string();
+                    assert_eq!(error.exit_code(), 1, "{text}");
+                    assert!(
+                        text.starts_with(&format!("a cycle of {word} weight passes through vertex 13")),
+                        "{text}"
+                    );
+                    let round =
+                        ["137 -> 138 -> 139 -> 137", "138 -> 139 -> 137 -> 138", "139 -> 137 -> 138 -> 139"];
+                    assert!(round.iter().any(|cycle| text.contains(cycle)), "{text}");
+                    assert_eq!(text.contains("whole numbers"), close, "{text}");
+                    let weight =
+                        text.split("weighs ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+                    let weight: f64 = weight.parse().unwrap();
+                    assert!((weight + sign * below).abs() <= 1e-3 * below, "{text}");
+                }
+            }
+        }
+    }
+}
+
+/// Zeros in a graph without absent edges may be meant to be such.
+#[test]
+fn a_graph_full_of_zeros_has_a_note() {
+    let n = 10;
+    let weight = |at: usize| if at % 3 == 0 && at / n != at % n { 5.0 } else { 0.0 };
+    let a = Matrix::new(n, n, (0..n * n).map(weight).collect());
+    for how in METHODS.into_iter().flat_map(|method| [(method, false), (method, true)]) {
+        let (found, notes) = closed_by(DataPath::InPlace, how, Semiring::MinPlus, &a).unwrap();
+        assert!(found.as_slice().iter().all(|x| *x == 0.0));
+        assert!(notes[0].contains("write inf"), "{notes:?}");
+    }
+    let whole = Matrix::new(n, n, (0..n * n).map(|at| weight(at) as i32).collect());
+    let (_, notes) = closed_by(DataPath::Packed, (METHODS[0], false), Semiring::MinPlus, &whole).unwrap();
+    assert!(notes[0].contains("largest integer"), "{notes:?}");
+    let mut known = a;
+    known.as_mut_slice()[1] = f64::INFINITY;
+    let (_, notes) = closed_by(DataPath::InPlace, (METHODS[0], false), Semiring::MinPlus, &known).unwrap();
+    assert_eq!(notes, [""; 0], "who writes inf for an absent edge means 0 by 0");
+}
+
+/// Ratios of speeds say nothing of times, but the work does: a core's speed decides.
+#[test]
+fn ratios_of_speeds_decide_how_a_closure_is_computed() {
+    let monitor = Monitor::new();
+    let world = World::solo(&monitor);
+    for ratios in [[1.0, 1.0], [1e-90, 1e90]] {
+        let platform = Platform::from_speeds(&ratios).unwrap();
+        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let chosen = |n: u64| {
+            let shape = Shape::new(n, n, n, "test").unwrap();
+            let plan = Plan::of_layout(
+                "columns",
+                platform.names(),
+                shapes::columns(shape, &[1.0, 1.0]).unwrap(),
+                1.0,
+            );
+            let job = MatmulJob::new(
+                Kernel::<f64>::min_plus(),
+                &plan,
+                ScheduleOptions::new(Flow::OneToAll, 64),
+                &models,
+                1,
+            );
+            ClosureMethod::of(&job, &platform, &world).unwrap()
+        };
+        assert_eq!(chosen(1500), ClosureMethod::Elimination);
+        assert_eq!(chosen(200), ClosureMethod::Squaring);
+    }
 }

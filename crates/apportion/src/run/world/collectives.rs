@@ -109,7 +109,8 @@ impl World {
     }
 
     /// Returns this rank's value if all ranks succeeded. Otherwise every rank gets the error of the lowest
-    /// rank that failed, as [`Error::Agreed`].
+    /// rank that failed, as [`Error::Agreed`], with the rank and its host in front: `rank 1 (beta): …`. An
+    /// error that all ranks met, or that is about the request and not about a rank, stands alone.
     ///
     /// # Errors
     /// The agreed error; interrupted.
@@ -120,29 +121,38 @@ impl World {
     /// The error of the lowest rank that has one.
     fn agree(&self, mine: Option<&Error>) -> Result<()> {
         let mut first = match mine {
-            None => Vec::new(),
+            None => None,
             Some(Error::Interrupted) => return Err(Error::Interrupted),
-            Some(error) => [&[error.exit_code()], error.to_string().as_bytes()].concat(),
+            Some(error) => Some(Failure {
+                code: error.exit_code(),
+                is_of_rank: is_of_rank(error, self.rank()),
+                rank: self.rank() as u64,
+                count: 1,
+                text: error.to_string(),
+            }),
         };
         for child in self.children().into_iter().rev() {
             let length = self.recv(1, child)?[0];
-            let theirs = unpacked(&self.recv(length as usize, child)?);
+            let theirs = Failure::parse(&unpacked(&self.recv(length as usize, child)?));
             // Subtrees hold ranks in ascending order.
-            if first.is_empty() {
-                first = theirs;
+            match (&mut first, theirs) {
+                (None, theirs) => first = theirs,
+                (Some(first), Some(theirs)) if first.text == theirs.text => first.count += theirs.count,
+                _ => {}
             }
         }
+        let bytes = first.as_ref().map_or_else(Vec::new, Failure::to_bytes);
         if let Some(parent) = self.parent() {
-            let words = packed(&first);
+            let words = packed(&bytes);
             self.send(vec![words.len() as u64], parent)?;
             self.send(words, parent)?;
         }
-        match self.broadcast(&first)?.split_first() {
-            None => Ok(()),
-            Some((&code, text)) => {
-                Err(Error::Agreed { text: String::from_utf8_lossy(text).into_owned(), code })
-            }
-        }
+        let Some(first) = Failure::parse(&self.broadcast(&bytes)?) else { return Ok(()) };
+        let text = match first.count == self.size() as u64 || !first.is_of_rank {
+            true => first.text,
+            false => self.with_rank(first.rank as usize, &first.text),
+        };
+        Err(Error::Agreed { text, code: first.code })
     }
 
     /// This rank's parent in the binomial tree: the rank without the lowest bit set.
@@ -163,6 +173,50 @@ impl World {
             }
         }
         children
+    }
+}
+
+/// The first error of a subtree's ranks.
+struct Failure {
+    code: u8,
+    /// True if the reader needs to know which rank met it.
+    is_of_rank: bool,
+    rank: u64,
+    /// Number of ranks that met the same.
+    count: u64,
+    text: String,
+}
+
+impl Failure {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![self.code, u8::from(self.is_of_rank)];
+        bytes.extend(self.rank.to_le_bytes());
+        bytes.extend(self.count.to_le_bytes());
+        bytes.extend(self.text.as_bytes());
+        bytes
+    }
+
+    /// `None` for no bytes.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let ([code, is_of_rank], rest) = bytes.split_first_chunk::<2>()?;
+        let (rank, rest) = rest.split_first_chunk()?;
+        let (count, text) = rest.split_first_chunk()?;
+        Some(Self {
+            code: *code,
+            is_of_rank: *is_of_rank != 0,
+            rank: u64::from_le_bytes(*rank),
+            count: u64::from_le_bytes(*count),
+            text: String::from_utf8_lossy(text).into_owned(),
+        })
+    }
+}
+
+/// False for an error about the request: a parameter, or what rank 0 has decided for all.
+fn is_of_rank(error: &Error, rank: usize) -> bool {
+    match error {
+        Error::Input { place, .. } => !place.starts_with(['`', '-']),
+        Error::Infeasible { .. } => rank > 0,
+        _ => true,
     }
 }
 

@@ -3,7 +3,9 @@
 //! All communication consists of messages of words between two ranks. Thus every wait can be interrupted, and
 //! the collective operations use the same trees in the same order on every engine.
 
+mod agreement;
 mod collectives;
+mod hosts;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod redistribute;
@@ -11,6 +13,8 @@ mod shared;
 mod threads;
 mod transfer;
 
+pub use agreement::{Fact, hash_elements};
+pub use hosts::Hosts;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
 pub(super) use threads::first_failure;
@@ -58,6 +62,8 @@ pub struct World {
     monitor: Monitor,
     received: AtomicU64,
     stall_timeout: Option<Duration>,
+    /// The names of the ranks' hosts; none where all ranks are threads of this process.
+    hosts: Vec<String>,
     /// Where all ranks are on one host, and can.
     shared: OnceLock<SharedMemory>,
 }
@@ -86,7 +92,7 @@ enum Engine {
 impl World {
     fn new(engine: Engine, monitor: &Monitor) -> Self {
         let (monitor, received, shared) = (monitor.clone(), AtomicU64::new(0), OnceLock::new());
-        Self { engine, monitor, received, stall_timeout: None, shared }
+        Self { engine, monitor, received, stall_timeout: None, hosts: Vec::new(), shared }
     }
 
     /// A world of this process only. `monitor` interrupts all waits.
@@ -136,6 +142,22 @@ impl World {
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
             Engine::Mpi(mpi) => mpi.size,
         }
+    }
+
+    /// The name of a rank's host.
+    pub fn host(&self, rank: usize) -> String {
+        self.hosts.get(rank).cloned().unwrap_or_else(host_name)
+    }
+
+    /// A rank as errors name it, with its host where the ranks are processes: `rank 1 (beta)`.
+    pub fn name_of(&self, rank: usize) -> String {
+        self.hosts.get(rank).map_or_else(|| format!("rank {rank}"), |host| format!("rank {rank} ({host})"))
+    }
+
+    /// The text of an error that a rank met, with the rank in front unless the text names it.
+    fn with_rank(&self, rank: usize, text: &str) -> String {
+        let name = self.name_of(rank);
+        if text.contains(&name) { text.to_owned() } else { format!("{name}: {text}") }
     }
 
     /// True if one process runs all processors of a plan, as threads that share its memory.
@@ -210,7 +232,7 @@ impl World {
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
             (Engine::Mpi(mpi), State::Mpi(message)) => {
                 for _ in 0..mpi::SWEEP {
-                    if mpi.done(message).map_err(|code| out_of_step(transfer.peer, code))? {
+                    if mpi.done(message).map_err(|code| out_of_step(&self.name_of(transfer.peer), code))? {
                         return Ok(true);
                     }
                 }
@@ -249,7 +271,7 @@ impl World {
         self.check()?;
         let elapsed = waiting.begun.elapsed();
         if self.stall_timeout.is_some_and(|limit| elapsed > limit) {
-            return Err(stalled(peer, elapsed));
+            return Err(stalled(&self.name_of(peer), elapsed));
         }
         waiting.tries += 1;
         match (&self.engine, on) {
@@ -357,21 +379,30 @@ impl World {
     }
 }
 
+/// The name of this machine.
+pub fn host_name() -> String {
+    #[cfg(unix)]
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let name = std::env::var("COMPUTERNAME").unwrap_or_default();
+    if name.is_empty() { "host".into() } else { name }
+}
+
 /// The error of a rank that is waited for in vain.
-fn stalled(rank: usize, waited: Duration) -> Error {
+fn stalled(rank: &str, waited: Duration) -> Error {
     let why = format!(
         "nothing has come from it, or gone to it, for {:.1} s: it has stopped, or waits for another that has",
         waited.as_secs_f64()
     );
-    Error::WorkerLost { processor: format!("of rank {rank}"), why }
+    Error::WorkerLost { processor: format!("of {rank}"), why }
 }
 
 /// The error of a message that MPI could not deliver.
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-fn out_of_step(rank: usize, code: i32) -> Error {
+fn out_of_step(rank: &str, code: i32) -> Error {
     let why =
         format!("MPI cannot deliver a message from or to it (error {code}): it has lost the others' step");
-    Error::WorkerLost { processor: format!("of rank {rank}"), why }
+    Error::WorkerLost { processor: format!("of {rank}"), why }
 }
 
 #[cfg(test)]

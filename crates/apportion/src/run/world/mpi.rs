@@ -1,6 +1,6 @@
 //! Joining the processes that mpirun started, or those of another program's communicator.
 
-use super::{Engine, World};
+use super::{Engine, World, host_name};
 use crate::error::{Error, Result};
 use crate::run::mpi::{Communicator, Mpi, VARIABLE};
 use crate::run::{Monitor, MpiLaunch};
@@ -25,8 +25,7 @@ impl World {
     /// waits.
     ///
     /// # Errors
-    /// Exit code 2: no MPI library is found, or it sees another world than the mpirun that started this
-    /// process.
+    /// Exit code 2: no MPI library is found, or it sees fewer processes than the launcher has started.
     pub fn mpi(monitor: &Monitor) -> Result<Self> {
         Self::mpi_within(monitor, None)
     }
@@ -42,19 +41,19 @@ impl World {
             _ => libraries(launch),
         };
         let mpi = Mpi::start(&names)?;
-        if let Some(MpiLaunch { size, .. }) = launch
-            && size != mpi.size
+        if let Some(MpiLaunch { size, launcher, .. }) = launch
+            && mpi.size < size
         {
             let what = format!(
-                "mpirun started {size} processes, but {} ({}) sees {}: it belongs to another MPI",
+                "{} started {size} processes, but {} ({}) sees {}: they do not form one world",
+                launcher.name,
                 mpi.name(),
                 mpi.version(),
                 mpi.size
             );
             // Each process has a world of its own: leaving it is safe.
             mpi.finish();
-            let remedy = format!("use that library's own mpirun, or name mpirun's library in {VARIABLE}");
-            return Err(Error::input("MPI", what, remedy));
+            return Err(Error::input("MPI", what, launcher.remedy));
         }
         Self::of(mpi, monitor, stall_timeout)
     }
@@ -84,7 +83,9 @@ impl World {
 
     fn of(mpi: Mpi, monitor: &Monitor, stall_timeout: Option<Duration>) -> Result<Self> {
         let mut world = Self::new(Engine::Mpi(Box::new(mpi)), monitor).with_stall_timeout(stall_timeout);
-        let one_host = world.is_on_one_host()?;
+        let hosts = world.all_gather(host_name().as_bytes())?;
+        world.hosts = hosts.iter().map(|host| String::from_utf8_lossy(host).into_owned()).collect();
+        let one_host = world.hosts.iter().all(|host| *host == world.hosts[0]);
         if let Engine::Mpi(mpi) = &mut world.engine
             && one_host
         {
@@ -92,13 +93,5 @@ impl World {
             world.share_memory()?;
         }
         Ok(world)
-    }
-
-    /// True if the hosts of all ranks have the same name.
-    fn is_on_one_host(&self) -> Result<bool> {
-        let host = twox_hash::XxHash64::oneshot(0, rustix::system::uname().nodename().to_bytes());
-        // The minimum, and the complement of the maximum.
-        let ends = self.all_reduce(&[host, !host], u64::min)?;
-        Ok(ends[0] == !ends[1])
     }
 }

@@ -137,6 +137,30 @@ fn one_process_alone_is_a_world_of_one_rank() {
     assert_eq!(world.all_ok::<()>(Err(Error::infeasible("a", "b"))).unwrap_err().to_string(), own);
 }
 
+/// An error of one rank says which; what all met, or what is about the request, stands alone.
+#[test]
+fn an_error_of_one_rank_names_it() {
+    let said = |failing: &[usize], error: &(dyn Fn(usize) -> Error + Sync)| {
+        let outcome = on(3, |world| {
+            let rank = world.rank();
+            let mine = if failing.contains(&rank) { Err(error(rank)) } else { Ok(()) };
+            Ok(world.all_ok(mine).unwrap_err().to_string())
+        });
+        assert!(outcome.iter().all(|text| *text == outcome[0]), "{outcome:?}");
+        outcome[0].clone()
+    };
+    let missing = |_| Error::input("a.npy", "is not here", "copy it");
+    assert_eq!(said(&[1, 2], &missing), "rank 1: a.npy: is not here (copy it)");
+    assert_eq!(said(&[0], &missing), "rank 0: a.npy: is not here (copy it)");
+    assert_eq!(said(&[0, 1, 2], &missing), "a.npy: is not here (copy it)");
+    let each = |rank| Error::input(format!("a-{rank}.npy"), "is damaged", "copy it");
+    assert_eq!(said(&[0, 1, 2], &each), "rank 0: a-0.npy: is damaged (copy it)");
+    let infeasible = |_| Error::infeasible("no plan fits", "use less");
+    assert_eq!(said(&[0], &infeasible), "no plan fits (use less)");
+    assert_eq!(said(&[2], &infeasible), "rank 2: no plan fits (use less)");
+    assert_eq!(said(&[0], &|_| Error::input("`block`", "is 0", "give more")), "`block`: is 0 (give more)");
+}
+
 fn failure(rank: usize) -> Error {
     if rank.is_multiple_of(2) {
         Error::infeasible(format!("rank {rank} failed"), "help it")

@@ -5,7 +5,7 @@ use crate::plan::Shape;
 use crate::platform::{Network, Platform};
 use crate::schedule::MatmulSchedule;
 use crate::select::candidates::candidates;
-use crate::select::{Choice, Field, PlanOptions, chosen, in_order_of_preference, rates};
+use crate::select::{Choice, Field, PlanOptions, Sizing, chosen, in_order_of_preference, rates};
 use crate::simulate::{CostModel, simulate};
 use proptest::prelude::*;
 
@@ -45,7 +45,8 @@ proptest! {
             false => Model::constant("p", s * 10f64.powf(speed)).unwrap(),
         };
         let models: Vec<Model> = speeds.iter().map(model).collect();
-        let wishes = PlanOptions { keep_all: true, ..PlanOptions::open(8, 8) };
+        let sizing = Sizing::Proportional;
+        let wishes = PlanOptions { keep_all: true, sizing, ..PlanOptions::open(8, 8) };
         let field = Field::new(&platform, &models, 1, &wishes);
         let all = candidates(shape, &platform, (&models, 1), &wishes).unwrap();
         let choices: Vec<Choice> = chosen(field.choices_of(all, Some(0.0)).unwrap(), &wishes, false);

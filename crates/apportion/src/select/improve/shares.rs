@@ -6,6 +6,7 @@
 //! in the forecast; then single weights, and all at random, are changed while the forecast falls. Becker's
 //! squares for overlap (2010, section 6.1.4) are one case.
 
+use super::FEW_PROCESSORS;
 use super::trials::Trials;
 use crate::error::Result;
 use crate::geometry::Rank;
@@ -17,11 +18,19 @@ use crate::schedule::ScheduleOptions;
 use crate::select::candidates::laid_out;
 use crate::select::effort::{FEWEST, laying_out};
 use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
+use std::cmp::Ordering;
 
-/// Number of candidates whose shares are changed: the best ones.
-const MOST_CANDIDATES: usize = 4;
+/// Numbers of candidates that take the first steps, that are then changed widely, and that are refined.
+const CANDIDATES: [usize; 3] = [4, 1, 1];
+/// The same for few processors, whose forecasts cost little.
+const CANDIDATES_OF_FEW: [usize; 3] = [96, 4, 3];
+/// Candidates that are slower than the best after the first steps by more than this fraction are not changed
+/// widely or refined.
+const BEHIND: f64 = 0.3;
 /// Candidates that are slower than the best by more than this fraction are not changed.
 pub(in crate::select) const HOPELESS: f64 = 0.3;
+/// The same for few processors: where messages are slow, other shares halve the time of some layouts.
+pub(in crate::select) const HOPELESS_OF_FEW: f64 = 3.0;
 /// Rounds in which all weights follow the forecast.
 const ROUNDS: usize = 12;
 /// Relative changes of single weights, one size after the other.
@@ -39,25 +48,43 @@ const NOTHING: f64 = 1e-12;
 /// Repetitions of all changes while they gain.
 const PASSES: usize = 3;
 
-/// The best candidate with other shares, if it beats the best of `choices`. All candidates take the first
-/// steps; the rest of the budget is for the one that is best then.
+/// The best candidate with other shares, if it beats the best of `choices`. The candidates take the first
+/// steps with half of the budget, the best ones then are changed widely, and the best of these are refined.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
-    let near = |c: &&Choice| c.rank.is_some_and(|rank| rank <= first * (1.0 + HOPELESS));
-    let candidates: Vec<&Choice> = choices.iter().filter(near).take(MOST_CANDIDATES).collect();
-    let mut best: Option<(&Choice, State)> = None;
-    for (i, choice) in candidates.iter().enumerate() {
-        let aside = trials.set_aside(0.5);
-        let begun = Resizing::of(trials, choice, None).map(|new| new.begun(i == 0)).transpose()?;
-        trials.put_back(aside);
-        let Some(state) = begun else { continue };
-        if best.as_ref().is_none_or(|(_, known)| state.precedes(known)) {
-            best = Some((*choice, state));
+    let few = trials.field.platform.len() <= FEW_PROCESSORS;
+    let [_, most_widely, most_refined] = if few { CANDIDATES_OF_FEW } else { CANDIDATES };
+    let mut states: Vec<(&Choice, State)> = Vec::new();
+    let aside = trials.set_aside(0.5);
+    for choice in candidates(choices, first, few) {
+        if !trials.may_go_on() {
+            break;
+        }
+        let Some(new) = Resizing::of(trials, choice, None) else { continue };
+        states.push((choice, new.begun()?));
+    }
+    trials.put_back(aside);
+    for (most, steps) in [(most_widely, Steps::Wide), (most_refined, Steps::Fine)] {
+        states.sort_by(|(_, a), (_, b)| a.order_of(b));
+        states.truncate(most);
+        let limit = states.first().map_or(0.0, |(_, best)| best.seconds() * (1.0 + BEHIND));
+        states.retain(|(_, state)| state.seconds() <= limit);
+        let count = states.len();
+        for (i, (choice, state)) in states.iter_mut().enumerate() {
+            let last = i + 1 == count && steps == Steps::Fine;
+            let aside = trials.set_aside(if last { 0.0 } else { 0.5 });
+            if let Some(resizing) = Resizing::of(trials, choice, Some(state.clone())) {
+                *state = match steps {
+                    Steps::Wide => resizing.changed_widely()?,
+                    Steps::Fine => resizing.refined()?,
+                };
+            }
+            trials.put_back(aside);
         }
     }
+    let best = states.into_iter().min_by(|(_, a), (_, b)| a.order_of(b));
     let Some((choice, state)) = best else { return Ok(None) };
-    let refined = Resizing::of(trials, choice, Some(state)).map(Resizing::refined).transpose()?;
-    let Some(State { layout: Some(layout), forecast, order, .. }) = refined else { return Ok(None) };
+    let State { layout: Some(layout), forecast, order, .. } = state else { return Ok(None) };
     if forecast.seconds >= first {
         return Ok(None);
     }
@@ -68,6 +95,47 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
     let resized = plain.and_then(|plain| plain.rank).or(choice.rank).map(|rank| rank - forecast.seconds);
     let plan = trials.field.choice(&choice.plan.method, &layout, order, Some(forecast))?;
     Ok(Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan }))
+}
+
+/// How a candidate's shares are changed after the first steps.
+#[derive(Clone, Copy, PartialEq)]
+enum Steps {
+    Wide,
+    Fine,
+}
+
+/// The candidates near the best whose shares may change, at most `most`, in order of preference. Among few
+/// processors the best order of each layout comes first, then the second of each, and so on, since other
+/// orders are tried for the shares that are found. Last come those that have the layout and order of another
+/// one: most of them have the same layout for other shares, too.
+fn candidates(choices: &[Choice], first: f64, few: bool) -> Vec<&Choice> {
+    let limit = first * (1.0 + if few { HOPELESS_OF_FEW } else { HOPELESS });
+    let near = choices.iter().filter(|choice| choice.rank.is_some_and(|rank| rank <= limit));
+    if !few {
+        return near.take(CANDIDATES[0]).collect();
+    }
+    let mut found: Vec<(usize, &Choice)> = Vec::new();
+    for choice in near {
+        let layout = choice.plan.layout().ok();
+        let is_alike = |other: &Choice| {
+            let one_form = has_one_form(&choice.plan.method) && has_one_form(&other.plan.method);
+            other.left_out == choice.left_out
+                && other.plan.layout().ok() == layout
+                && (one_form || other.plan.method == choice.plan.method)
+        };
+        let alike: Vec<&Choice> =
+            found.iter().map(|(_, other)| *other).filter(|other| is_alike(other)).collect();
+        let repeated = alike.iter().any(|other| other.order == choice.order);
+        found.push((if repeated { usize::MAX } else { alike.len() }, choice));
+    }
+    found.sort_by_key(|(round, _)| *round);
+    found.truncate(CANDIDATES_OF_FEW[0]);
+    found.into_iter().map(|(_, choice)| choice).collect()
+}
+
+/// False for the methods that may choose another form for other shares, as corners in place of strips.
+fn has_one_form(method: &str) -> bool {
+    !["recursive", "boxes", "hybrid"].contains(&method)
 }
 
 /// What was found so far.
@@ -88,10 +156,10 @@ impl State {
         self.alone.as_ref().map_or(f64::INFINITY, |alone| alone.seconds()).min(self.forecast.seconds)
     }
 
-    /// True if it is better. Where both are best with the same processors alone, their other layouts decide.
-    fn precedes(&self, other: &Self) -> bool {
-        let order = |state: &Self| (state.seconds(), state.forecast.seconds);
-        order(self) < order(other)
+    /// The better one first. Where both are best with the same processors alone, their other layouts decide.
+    fn order_of(&self, other: &Self) -> Ordering {
+        let own = self.seconds().total_cmp(&other.seconds());
+        own.then(self.forecast.seconds.total_cmp(&other.forecast.seconds))
     }
 }
 
@@ -133,24 +201,34 @@ impl<'t, 'a> Resizing<'t, 'a> {
         })
     }
 
-    /// After the first steps; `widely` looks all around the given shares.
-    fn begun(mut self, widely: bool) -> Result<State> {
+    /// After the first steps.
+    fn begun(mut self) -> Result<State> {
         let given = self.state.weights.clone();
         for overlapped in [false, true] {
             let weights = self.ballard(overlapped);
             self.attempt(weights)?;
         }
         self.follow()?;
+        let order = self.state.order;
+        self.reorder()?;
+        if self.state.order != order {
+            self.follow()?;
+        }
         let alone = if self.wishes.method.is_some() { self.fastest_alone(&given)? } else { None };
-        if widely {
-            let mut random = Random::new(0);
-            for spread in WIDE_SPREADS {
-                for _ in 0..DRAWS {
-                    self.attempt(changed(&given, spread, &mut random))?;
-                }
+        self.state.alone = alone.map(Box::new);
+        Ok(self.state)
+    }
+
+    /// After random changes all around the given shares.
+    fn changed_widely(mut self) -> Result<State> {
+        let shares = &self.choice.plan.shares;
+        let given: Vec<f64> = self.active.iter().map(|&i| shares[i] as f64).collect();
+        let mut random = Random::new(0);
+        for spread in WIDE_SPREADS {
+            for _ in 0..DRAWS {
+                self.attempt(changed(&given, spread, &mut random))?;
             }
         }
-        self.state.alone = alone.map(Box::new);
         Ok(self.state)
     }
 

@@ -5,6 +5,7 @@
 //! For more processors the search adds clusters and processors, the fastest first, and then adds and removes
 //! single ones and whole clusters while the forecast falls. Processors that can be exchanged count once.
 
+use super::FEW_PROCESSORS;
 use super::shares::HOPELESS;
 use super::trials::{ROUNDING, Trials};
 use crate::error::Result;
@@ -22,8 +23,9 @@ use std::rc::Rc;
 const MOST_EXHAUSTIVE: usize = 8;
 
 /// Candidates of the best subset, and other subsets with their best candidate, whose shares may be changed.
-const MOST_OF_BEST: usize = 2;
-const MOST_OTHERS: usize = 2;
+const MOST: [usize; 2] = [2, 2];
+/// The same for few processors, whose forecasts cost little.
+const MOST_OF_FEW: [usize; 2] = [8, 8];
 
 /// Processors that get no share because the others are faster without them.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +53,13 @@ pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     let mut found = search.found;
     found.retain(|found| found.forecast.seconds < limit);
     found.sort_by(|a, b| a.forecast.seconds.total_cmp(&b.forecast.seconds));
+    let [most_of_best, most_others] = if p <= FEW_PROCESSORS { MOST_OF_FEW } else { MOST };
     let mut subsets: Vec<Vec<usize>> = Vec::new();
     let mut choices = Vec::new();
     for Found { subset, candidate: (method, layout, order, narrowed), forecast } in found {
         let known = subsets.iter().filter(|known| **known == subset).count();
-        let most = if subsets.first().is_none_or(|best| *best == subset) { MOST_OF_BEST } else { 1 };
-        if known == most || subsets.len() == MOST_OF_BEST + MOST_OTHERS {
+        let most = if subsets.first().is_none_or(|best| *best == subset) { most_of_best } else { 1 };
+        if known == most || subsets.len() == most_of_best + most_others {
             continue;
         }
         let ranks: Vec<Rank> = (0..p).filter(|rank| !subset.contains(rank)).map(Rank).collect();

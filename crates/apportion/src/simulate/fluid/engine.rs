@@ -3,7 +3,7 @@
 use super::fabric::Fabric;
 use super::flows::Flows;
 use super::hosts::Hosts;
-use super::messages::{Message, Messages};
+use super::messages::Messages;
 use super::queue::{Queue, What};
 use super::rules::Fluid;
 use super::{Action, Deployment, Then};
@@ -12,6 +12,12 @@ use crate::geometry::Rank;
 use crate::simulate::record::Record;
 use crate::trace::Activity;
 use std::collections::VecDeque;
+
+/// Seconds that `MPI_Test` takes in SimGrid (its option `smpi/test`).
+const TEST: f64 = 1e-4;
+
+/// The two ends and the tag of a request.
+type Key = (Rank, Rank, u64);
 
 /// The event that a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,7 +28,7 @@ pub(super) enum On {
     Sends,
     /// All its posted requests.
     All,
-    /// Its own computation.
+    /// Its own computation, or the end of its sleep.
     Work,
 }
 
@@ -34,6 +40,10 @@ pub(super) struct State {
     pub(super) open: [u32; 2],
     /// Requests that a later action may name: receives, sends.
     requests: [VecDeque<u32>; 2],
+    /// The request that it asks for, while that takes time.
+    asked: Option<Key>,
+    /// Requests that were complete when it asked, and for which it has not waited since.
+    caught: Vec<Key>,
     /// The last of the messages that travel with its next message.
     pub(super) riders: Option<u32>,
     pub ended: bool,
@@ -54,6 +64,8 @@ pub(super) struct Engine<'a, R> {
     pub(super) events: Queue,
     /// Number of obsolete events in the queue.
     pub(super) stale: usize,
+    /// Number of tests since the last one that found its request complete.
+    failed_tests: u32,
     /// Ranks that can continue, each at most once.
     pub(super) ready: Vec<u32>,
     pub(super) now: f64,
@@ -74,6 +86,7 @@ impl<'a, R: Record> Engine<'a, R> {
             ranks: (0..ranks).map(|_| State::default()).collect(),
             events: Queue::default(),
             stale: 0,
+            failed_tests: 0,
             ready: (0..ranks as u32).collect(),
             now: 0.0,
             record,
@@ -107,7 +120,7 @@ impl<'a, R: Record> Engine<'a, R> {
         if self.stale > 4096 && self.stale > self.events.len() / 2 {
             let (flows, hosts) = (&self.flows, &self.hosts);
             self.events.retain(|what| match what {
-                What::Latency(_) => true,
+                What::Latency(_) | What::Awake(_) => true,
                 What::Drained { .. } | What::Reached { .. } => flows.current(what),
                 What::Computed { rank, version } => hosts.current(rank, version),
             });
@@ -137,8 +150,43 @@ impl<'a, R: Record> Engine<'a, R> {
                 }
                 self.ready.push(rank as u32);
             }
+            What::Awake(rank) => self.awake(rank as usize),
             _ => self.stale = self.stale.saturating_sub(1),
         }
+    }
+
+    fn sleep(&mut self, rank: usize, seconds: f64) -> Option<On> {
+        self.events.push(self.now + seconds, What::Awake(rank as u32));
+        Some(On::Work)
+    }
+
+    /// Ends a sleep, and answers the test that it was part of.
+    fn awake(&mut self, rank: usize) {
+        if let Some((since, _)) = self.ranks[rank].blocked.take() {
+            self.record.push(Rank(rank), Activity::Idle, since, self.now, None);
+        }
+        self.ready.push(rank as u32);
+        let Some(key) = self.ranks[rank].asked.take() else { return };
+        let Some((sending, place)) = self.request(rank, key) else { return };
+        let id = self.ranks[rank].requests[usize::from(sending)][place];
+        if !self.messages.get(id).complete(sending) {
+            self.failed_tests += 1;
+            return;
+        }
+        self.failed_tests = 0;
+        self.ranks[rank].requests[usize::from(sending)].remove(place);
+        self.messages.release(id);
+        self.ranks[rank].caught.push(key);
+    }
+
+    /// The oldest request of a rank with these ends and this tag: true if it is a send, and its place.
+    fn request(&self, rank: usize, (from, to, tag): Key) -> Option<(bool, usize)> {
+        let (sending, peer) = if to.0 == rank { (false, from) } else { (true, to) };
+        let place = self.ranks[rank].requests[usize::from(sending)].iter().position(|&id| {
+            let message = self.messages.get(id);
+            message.tag == tag && (if sending { message.to } else { message.from }) == peer.0 as u32
+        });
+        place.map(|place| (sending, place))
     }
 
     /// Executes a rank's actions until one blocks it.
@@ -160,6 +208,7 @@ impl<'a, R: Record> Engine<'a, R> {
     fn act(&mut self, rank: usize, action: Action) -> Result<Option<On>> {
         Ok(match action {
             Action::Compute(amount) => self.compute(rank, amount)?.then_some(On::Work),
+            Action::Sleep(seconds) => self.sleep(rank, seconds),
             Action::Send { to, tag, load, then } => {
                 let id = self.send((rank, to.0, tag), load);
                 self.hold(rank, id, true, then)
@@ -173,15 +222,13 @@ impl<'a, R: Record> Engine<'a, R> {
                 self.hold(rank, id, false, then)
             }
             Action::Await { from, to, tag } => {
-                let (sending, peer) = if to.0 == rank { (false, from) } else { (true, to) };
-                let messages = &self.messages;
-                let requests = &mut self.ranks[rank].requests[usize::from(sending)];
-                let of = |m: &Message| if sending { m.to } else { m.from };
-                let place = requests.iter().position(|&id| {
-                    let message = messages.get(id);
-                    message.tag == tag && of(message) == peer.0 as u32
-                });
-                let Some(id) = place.and_then(|place| requests.remove(place)) else {
+                let key = (from, to, tag);
+                let state = &mut self.ranks[rank];
+                if let Some(place) = state.caught.iter().position(|caught| *caught == key) {
+                    state.caught.swap_remove(place);
+                    return Ok(None);
+                }
+                let Some((sending, place)) = self.request(rank, key) else {
                     return Err(Error::infeasible(
                         format!(
                             "processor {rank} waits for a message from {} to {} with tag {tag} that it did not post",
@@ -190,6 +237,8 @@ impl<'a, R: Record> Engine<'a, R> {
                         "post it with isend or irecv first, and wait for it once",
                     ));
                 };
+                let id = self.ranks[rank].requests[usize::from(sending)].remove(place);
+                let id = id.expect("the place of a request");
                 if self.messages.get(id).complete(sending) {
                     self.messages.release(id);
                     None
@@ -197,8 +246,17 @@ impl<'a, R: Record> Engine<'a, R> {
                     Some(On::Message { id, sending })
                 }
             }
+            Action::Test { from, to, tag } => {
+                let key = (from, to, tag);
+                if self.request(rank, key).is_none() {
+                    return Ok(None);
+                }
+                self.ranks[rank].asked = Some(key);
+                self.sleep(rank, TEST * f64::from(1 + self.failed_tests))
+            }
             Action::Flush => (self.ranks[rank].open[1] > 0).then_some(On::Sends),
             Action::AwaitAll => {
+                self.ranks[rank].caught.clear();
                 for ids in &mut self.ranks[rank].requests {
                     ids.drain(..).for_each(|id| self.messages.release(id));
                 }

@@ -44,6 +44,8 @@ use script::Script;
 pub enum Action {
     /// Computes this many units of work.
     Compute(f64),
+    /// Does nothing for this many seconds.
+    Sleep(f64),
     /// Posts a message.
     Send {
         /// Its receiver.
@@ -76,6 +78,17 @@ pub enum Action {
     },
     /// Waits for one of its own requests, and completes it.
     Await {
+        /// The message's sender.
+        from: Rank,
+        /// The message's receiver.
+        to: Rank,
+        /// Its tag.
+        tag: u64,
+    },
+    /// Asks whether one of its own requests is complete, and if so, completes it: a later wait for it takes
+    /// no time. As in SimGrid, asking takes 0.1 ms, and 0.1 ms more after each answer "no" of any rank, up to
+    /// the next "yes".
+    Test {
         /// The message's sender.
         from: Rank,
         /// The message's receiver.

@@ -14,6 +14,8 @@ pub(super) enum What {
     Reached { version: u32 },
     /// A rank has finished its computation.
     Computed { rank: u32, version: u32 },
+    /// A rank has slept.
+    Awake(u32),
 }
 
 /// An event of flows.
@@ -26,7 +28,7 @@ pub(super) struct Next {
 }
 
 /// Events by time; at one moment by kind, number and version. An event is a single integer in this order: the
-/// bits of its time (non-negative floats sort like their bits), 2 bits of its kind, 30 of its number, 32 of
+/// bits of its time (non-negative floats sort like their bits), 3 bits of its kind, 29 of its number, 32 of
 /// its version.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -34,7 +36,7 @@ pub(super) struct Queue {
 }
 
 /// Bits for the number of a message, flow or rank.
-const NUMBER: u32 = 30;
+const NUMBER: u32 = 29;
 
 fn packed(time: f64, what: What) -> u128 {
     assert!(time >= 0.0, "events are never at {time}");
@@ -43,20 +45,22 @@ fn packed(time: f64, what: What) -> u128 {
         What::Drained { bundle, version } => (1, bundle, version),
         What::Reached { version } => (2, 0, version),
         What::Computed { rank, version } => (3, rank, version),
+        What::Awake(rank) => (4, rank, 0),
     };
-    assert!(number >> NUMBER == 0, "at most 2^30 of a kind");
+    assert!(number >> NUMBER == 0, "at most 2^29 of a kind");
     let time = (time + 0.0).to_bits(); // -0.0 becomes 0.0
-    u128::from(time) << 64 | u128::from(kind << 62 | u64::from(number) << 32 | u64::from(version))
+    u128::from(time) << 64 | u128::from(kind << 61 | u64::from(number) << 32 | u64::from(version))
 }
 
 fn unpacked(event: u128) -> (f64, What) {
     let what = event as u64;
     let (number, version) = ((what >> 32) as u32 & ((1 << NUMBER) - 1), what as u32);
-    let what = match what >> 62 {
+    let what = match what >> 61 {
         0 => What::Latency(number),
         1 => What::Drained { bundle: number, version },
         2 => What::Reached { version },
-        _ => What::Computed { rank: number, version },
+        3 => What::Computed { rank: number, version },
+        _ => What::Awake(number),
     };
     (f64::from_bits((event >> 64) as u64), what)
 }
@@ -108,6 +112,7 @@ mod tests {
             (0.5, What::Reached { version: 1 }),
             (0.5, What::Computed { rank: 0, version: 0 }),
             (0.5, What::Computed { rank: 0, version: 7 }),
+            (0.5, What::Awake(2)),
             (1e300, What::Latency(2)),
             (f64::INFINITY, What::Latency(0)),
         ];

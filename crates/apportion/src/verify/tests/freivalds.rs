@@ -325,3 +325,90 @@ fn infinities_in_the_initial_matrix_reach_the_result_and_nothing_else() {
         assert!(unread.verify(&c, world).is_ok());
     });
 }
+
+/// Results near underflow are checked as all others: numbers below the smallest normal one are rounded to
+/// multiples of the smallest of all, and no more than that is allowed.
+fn small_results<T: Real>(sizes: [f64; 4], world: &World) {
+    for (m, k, n) in [(21, 65, 17), (9, 211, 11)] {
+        for size in sizes {
+            let (a, b) = (random::<T>(m, k, 1, size), random::<T>(k, n, 2, size));
+            let c = naive(&a, &b);
+            let product = plus(&a, &b);
+            product.verify(&c, world).unwrap();
+            let zeros = Matrix::new(m, n, vec![T::ZERO; m * n]);
+            assert!(product.verify(&zeros, world).is_err(), "{size:e}: zeros");
+            let most = c.as_slice().iter().map(|x| x.to_f64().abs()).fold(0.0, f64::max);
+            for at in [0, m * n / 2, m * n - 1] {
+                let wrong = T::from_f64(c.as_slice()[at].to_f64() + 1e-3 * most);
+                assert!(product.verify(&with(&c, at, wrong), world).is_err(), "{size:e}: one, {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn small_results_are_verified() {
+    on_each_world(|world| {
+        small_results::<f64>([1e-149, 1e-152, 1e-153, 1e-154], world);
+        small_results::<f32>([1e-14, 1e-17, 1e-18, 1e-19], world);
+    });
+}
+
+/// The wrong infinity, or NaN, where an element overflows, where infinities reach it, and where scalars are
+/// infinite: one such element of a small result, and all of a large one.
+#[test]
+fn the_sign_of_what_is_not_finite_is_checked() {
+    let (small, large) = ((12, 5, 9), (130, 5, 140));
+    on_each_world(|world| {
+        for (m, k, n) in [small, large] {
+            let (mut a, mut b) = (random::<f64>(m, k, 1, 1.0), random::<f64>(k, n, 2, 1.0));
+            a.as_mut_slice().iter_mut().for_each(|x| *x = x.abs() + 0.5);
+            b.as_mut_slice().iter_mut().for_each(|x| *x = x.abs() + 0.5);
+            let mut overflows = b.clone();
+            (0..k).for_each(|l| overflows.as_mut_slice()[l * n + 5] = 1.7e308);
+            (0..k).for_each(|l| overflows.as_mut_slice()[l * n + 7] = -1.7e308);
+            let mut infinite = a.clone();
+            infinite.as_mut_slice()[3 * k + 2] = f64::INFINITY;
+            infinite.as_mut_slice()[4 * k + 2] = f64::NEG_INFINITY;
+            infinite.as_mut_slice()[5 * k + 1] = f64::NAN;
+            let none = Scaling::none(1.0);
+            let minus = Scaling { alpha: -2.0, ..none };
+            let beyond = Scaling { alpha: f64::NEG_INFINITY, ..none };
+            for (a, b, scaling) in [
+                (&a, &overflows, none),
+                (&a, &overflows, minus),
+                (&infinite, &b, none),
+                (&infinite, &b, minus),
+                (&infinite, &overflows, none),
+                (&a, &b, beyond),
+            ] {
+                let c = scaled([a, b], scaling, None, false);
+                let product = plus(a, b).with_scaling(scaling, None);
+                product.verify(&c, world).unwrap();
+                let lies: [fn(f64) -> f64; 3] = [
+                    |x| if x.is_infinite() { -x } else { x },
+                    |x| if x.is_infinite() { f64::NAN } else { x },
+                    |x| if x.is_nan() { f64::INFINITY } else { x },
+                ];
+                for lie in lies {
+                    let wrong = Matrix::new(m, n, c.as_slice().iter().map(|x| lie(*x)).collect());
+                    let same = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan());
+                    let differ = |at: &usize| !same(c.as_slice()[*at], wrong.as_slice()[*at]);
+                    let places: Vec<usize> = (0..m * n).filter(differ).collect();
+                    if places.is_empty() {
+                        continue;
+                    }
+                    assert!(product.verify(&wrong, world).is_err(), "{m} {scaling:?}");
+                    if (m, k, n) == small {
+                        // There infinity meets an overflow to the other side: the order of the sum decides.
+                        let either = a.row(4)[2].is_infinite() && b.row(0)[7].abs() > 1e300;
+                        for at in places.into_iter().filter(|at| !either || *at != 4 * n + 7) {
+                            let one = with(&c, at, wrong.as_slice()[at]);
+                            assert!(product.verify(&one, world).is_err(), "{scaling:?} {at}");
+                        }
+                    }
+                }
+            }
+        }
+    });
+}

@@ -80,8 +80,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text in quotes, without escapes.
+    /// A text in quotes, without escapes. Python 2 may write `u` before it.
     fn quoted(&mut self) -> Result<&'a str, String> {
+        self.takes('u');
         let quote = if self.comes('"') { '"' } else { '\'' };
         self.expect(quote)?;
         let (text, rest) = self.rest.split_once(quote).ok_or("a text in its header does not end")?;
@@ -120,7 +121,8 @@ impl<'a> Cursor<'a> {
                 return Err(format!("the size {digits} in its header begins with a zero"));
             }
             sizes.push(digits.parse().map_err(|_| format!("the size {digits} in its header is too large"))?);
-            self.rest = rest;
+            // Python 2 ends long integers with an L.
+            self.rest = rest.strip_prefix('L').unwrap_or(rest);
             if !self.takes(',') && !self.comes(')') {
                 return Err(self.unexpected("',' or ')'"));
             }
@@ -140,6 +142,7 @@ mod tests {
         for text in [
             "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }   \n",
             "{'shape':(2,3,),\"descr\":\"<f8\",'fortran_order':True}",
+            "{u'descr': u'<f8', 'fortran_order': True, 'shape': (2L, 3L), }",
         ] {
             assert_eq!(parse(text.as_bytes()).unwrap(), wanted);
         }
@@ -157,6 +160,9 @@ mod tests {
             "(18446744073709551616, 1)",
             "(-1, 2)",
             "(07, 5)",
+            "(L, 5)",
+            "(7LL, 5)",
+            "(7l, 5)",
             "[7, 5]",
         ] {
             assert!(shape(bad).is_err(), "{bad}");

@@ -112,6 +112,43 @@ fn truth_values_go_both_ways() {
     assert_eq!(read_matrix(&file(&directory, &bytes)).unwrap(), u8s);
 }
 
+/// What `numpy.load` takes too: plain names of types, and the long integers of Python 2.
+#[test]
+fn other_spellings_of_types_and_sizes_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    for (descr, shape, dtype, size) in [
+        ("<f8", "(2L, 3L)", "f64", 8),
+        ("f8", "(2, 3)", "f64", 8),
+        ("float64", "(2, 3)", "f64", 8),
+        ("double", "(2L, 3)", "f64", 8),
+        ("=f4", "(2, 3)", "f32", 4),
+        ("f4", "(2, 3)", "f32", 4),
+        ("float32", "(2L, 3L,)", "f32", 4),
+        ("int32", "(2, 3)", "i32", 4),
+        ("i8", "(2, 3)", "i64", 8),
+        ("int64", "(2, 3)", "i64", 8),
+        ("b1", "(2, 3)", "bool", 1),
+        ("bool", "(2, 3)", "bool", 1),
+        ("?", "(2, 3)", "bool", 1),
+        ("<u1", "(2, 3)", "u8", 1),
+        ("uint8", "(2, 3)", "u8", 1),
+    ] {
+        let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let path = file(&directory, &with_header(&dict, 6 * size));
+        let header = read_npy_header(&path).unwrap();
+        assert_eq!(
+            (header.rows, header.cols, header.dtype, header.big_endian),
+            (2, 3, dtype, false),
+            "{descr}"
+        );
+    }
+    for descr in ["<float64", "f16", "float16", "f", "", "é8", "int", "u2"] {
+        let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (2, 3), }}\n");
+        let path = file(&directory, &with_header(&dict, 7));
+        assert_eq!(read_npy_header(&path).unwrap_err().exit_code(), 2, "{descr}");
+    }
+}
+
 #[test]
 fn defects_are_named() {
     let directory = tempfile::tempdir().unwrap();

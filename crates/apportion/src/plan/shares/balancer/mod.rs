@@ -153,7 +153,7 @@ impl Balancer {
     /// Starting from speeds instead of equal shares: ratios are enough.
     ///
     /// # Errors
-    /// Not one per processor; a speed that is not a positive number.
+    /// Not one per processor; a speed that is not a number of at least 0.
     pub fn with_speeds(self, speeds: &[f64]) -> Result<Self> {
         let models: Vec<Model> = (speeds.iter().enumerate())
             .map(|(i, &speed)| Model::ratio(format!("p{i}"), speed))

@@ -270,7 +270,9 @@ fn it_starts_from_speeds_and_models() {
     let mut none = Balancer::new(10, 2).unwrap().with_speeds(&[1e6, 1.0]).unwrap();
     assert_eq!(none.shares(), [10, 0]);
     assert_eq!(none.observe(&[5.0, 0.0]).unwrap().reason, Reason::NothingBetter);
-    for bad in [&[1.0][..], &[1.0, 0.0], &[1.0, f64::NAN]] {
+    let stopped = Balancer::new(10, 2).unwrap().with_speeds(&[1.0, 0.0]).unwrap();
+    assert_eq!(stopped.shares(), [10, 0]);
+    for bad in [&[1.0][..], &[1.0, -1.0], &[1.0, f64::NAN]] {
         assert_eq!(Balancer::new(10, 2).unwrap().with_speeds(bad).unwrap_err().exit_code(), 2);
     }
     let models = [9e4, 1e4].map(|s| Model::constant("p", s).unwrap().with_cap(800.0).unwrap());

@@ -31,7 +31,9 @@ impl Flows {
                 }
                 self.reached = reached;
             }
-            What::Latency(_) | What::Computed { .. } => unreachable!("flows have no such events"),
+            What::Latency(_) | What::Computed { .. } | What::Awake(_) => {
+                unreachable!("flows have no such events")
+            }
         }
     }
 
@@ -91,7 +93,9 @@ impl Flows {
         match what {
             What::Drained { bundle, version } => self.bundles[bundle as usize].version == version,
             What::Reached { version } => self.bottlenecks.current(version),
-            What::Latency(_) | What::Computed { .. } => unreachable!("flows have no such events"),
+            What::Latency(_) | What::Computed { .. } | What::Awake(_) => {
+                unreachable!("flows have no such events")
+            }
         }
     }
 

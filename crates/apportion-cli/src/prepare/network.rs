@@ -1,0 +1,40 @@
+//! The network between the hosts of a job where no flag or file says what it costs: remembered, or measured.
+
+use crate::cache;
+use crate::console::Console;
+use apportion::error::Result;
+use apportion::measure::measure_host_network;
+use apportion::platform::Platform;
+use apportion::run::World;
+
+/// Gives a platform the network between its hosts, and says what it costs.
+///
+/// # Errors
+/// Those of [`measure_host_network`].
+pub fn with_host_network(
+    mut platform: Platform,
+    remeasure: bool,
+    (world, console): (&World, &Console),
+) -> Result<Platform> {
+    let mut path = None;
+    measure_host_network(&mut platform, world, |hosts| {
+        path = cache::network_path(hosts);
+        path.as_deref().filter(|_| !remeasure).and_then(cache::text)
+    })?;
+    let Some(found) = platform.network.hosts().filter(|_| world.rank() == 0) else {
+        return Ok(platform);
+    };
+    if let Some(path) = path.filter(|_| !found.remembered) {
+        cache::store_text(&path, &format!("{:#}\n", found.to_value()));
+    }
+    let (what, again) = match found.remembered {
+        true => ("remembered", "--remeasure, "),
+        false => ("measured", ""),
+    };
+    console.note(format!(
+        "apportion: network between hosts, {what}: {} ({again}apportion measure --network or a platform file \
+         say it better)",
+        found.describe()
+    ));
+    Ok(platform)
+}

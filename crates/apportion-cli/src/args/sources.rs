@@ -2,7 +2,7 @@
 
 use super::numbers::{self, Speeds};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where speeds come from.
 #[derive(Debug, Args)]

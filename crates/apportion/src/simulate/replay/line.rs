@@ -248,7 +248,9 @@ impl Line<'_> {
                 member.exchange_all(|to| parts[to]);
             }
             ("reducescatter", counts) if (ranks + 1..=ranks + 2).contains(&counts.len()) => {
-                member.reduce_scatter(&self.parts(&counts[..ranks], counts.get(ranks + 1))?);
+                let elements = counts[..ranks].iter().map(|count| self.amount(count, "number of elements"));
+                let elements = elements.collect::<Result<Vec<_>>>()?;
+                member.reduce_scatter(&elements, self.element(counts.get(ranks + 1))?);
                 self.compute(counts[ranks], member.script)?;
             }
             ("sendRecv", [count, to, _, from, rest @ ..]) if rest.len() <= 2 => {

@@ -14,7 +14,7 @@ const BARRIER: u64 = TAG + 1;
 const EXCHANGE: u64 = TAG + 2;
 const STEP: u64 = TAG + 3;
 
-/// An irregular reduce-scatter of more bytes exchanges by pairs; a smaller one doubles.
+/// An irregular reduce-scatter of more elements, of whatever size, exchanges by pairs; a smaller one doubles.
 const REDUCE_SCATTER_PAIRS: f64 = 524_288.0;
 
 /// One rank's part of the collective operations of all ranks, appended to its script. Sizes are in bytes.
@@ -125,14 +125,15 @@ impl Member<'_> {
         }
     }
 
-    /// A reduction whose result is scattered, `bytes[r]` to rank r. Equal parts: a reduction to rank 0, then
-    /// a scatter.
-    pub fn reduce_scatter(&mut self, bytes: &[f64]) {
+    /// A reduction whose result is scattered, `counts[r]` elements of `element` bytes to rank r. Equal parts:
+    /// a reduction to rank 0, then a scatter.
+    pub fn reduce_scatter(&mut self, counts: &[f64], element: f64) {
+        let bytes: &[f64] = &counts.iter().map(|count| count * element).collect::<Vec<_>>();
         let total: f64 = bytes.iter().sum();
         if bytes.iter().all(|part| *part == bytes[0]) {
             self.gather(0, total);
             self.scatter(0, |to| bytes[to]);
-        } else if total > REDUCE_SCATTER_PAIRS {
+        } else if counts.iter().sum::<f64>() > REDUCE_SCATTER_PAIRS {
             for i in 1..self.ranks {
                 let (to, from) = ((self.rank + i) % self.ranks, (self.rank + self.ranks - i) % self.ranks);
                 self.send_and_receive(to, bytes[to], from, STEP);
@@ -321,7 +322,7 @@ mod tests {
             assert!(gathered.keys().all(|(_, to)| *to == ranks - 1) && gathered.len() == ranks - 1);
             for scale in [1.0, 1e6] {
                 let parts: Vec<f64> = (0..ranks).map(|r| scale * (1 + r % 3) as f64).collect();
-                sent(ranks, |member| member.reduce_scatter(&parts));
+                sent(ranks, |member| member.reduce_scatter(&parts, 8.0));
             }
         }
         // Each rank of 16 sends 8 of the 16 blocks four times.

@@ -169,8 +169,8 @@ fn the_matrices_of_a_cell() {
     }
 }
 
-/// Two stations in a ring. Without a token nothing ever begins; with one it runs; a ring beside one that runs,
-/// or beside parts that go through, is told too. A loop for rework that parts have passed is none.
+/// Two stations in a ring. Without a token nothing ever begins; with one it runs; a ring beside one that
+/// runs, or beside parts that go through, is told too. A loop for rework that parts have passed is none.
 #[test]
 fn a_circuit_without_a_token_is_a_deadlock() {
     let ring = |done: u64| {

@@ -235,7 +235,7 @@ impl Line<'_> {
             ("gatherv", [count, rest @ ..]) if (ranks..=ranks + 3).contains(&rest.len()) => {
                 member.gather(self.root(rest.get(ranks))?, self.bytes(count, rest.get(ranks + 1))?);
             }
-            ("scatterv", [counts @ ..]) if (ranks + 1..=ranks + 4).contains(&counts.len()) => {
+            ("scatterv", counts) if (ranks + 1..=ranks + 4).contains(&counts.len()) => {
                 let parts = self.parts(&counts[..ranks], counts.get(ranks + 2))?;
                 member.scatter(self.root(counts.get(ranks + 1))?, |to| parts[to]);
             }
@@ -247,8 +247,10 @@ impl Line<'_> {
                 let parts = self.parts(&counts[..ranks], counts.get(2 * ranks + 1))?;
                 member.exchange_all(|to| parts[to]);
             }
-            ("reducescatter", [counts @ ..]) if (ranks + 1..=ranks + 2).contains(&counts.len()) => {
-                member.reduce_scatter(&self.parts(&counts[..ranks], counts.get(ranks + 1))?);
+            ("reducescatter", counts) if (ranks + 1..=ranks + 2).contains(&counts.len()) => {
+                let elements = counts[..ranks].iter().map(|count| self.amount(count, "number of elements"));
+                let elements = elements.collect::<Result<Vec<_>>>()?;
+                member.reduce_scatter(&elements, self.element(counts.get(ranks + 1))?);
                 self.compute(counts[ranks], member.script)?;
             }
             ("sendRecv", [count, to, _, from, rest @ ..]) if rest.len() <= 2 => {

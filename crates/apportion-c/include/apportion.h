@@ -54,7 +54,8 @@ const char *apportion_last_error(void);
 /* ---- Shares of independent units ------------------------------------------------------------------------- */
 
 /* Divides `units` units in proportion to the speeds that processors showed: processor i did work[i] in
- * seconds[i], both positive. `work` may be NULL: all did the same. Writes the units of each processor to `shares`. */
+ * seconds[i], both positive. `work` may be NULL: all did the same. Writes the units of each processor to
+ * `shares`. */
 int apportion_shares_from_times(int64_t units, int64_t processors, const double *work, const double *seconds,
                                 int64_t *shares);
 

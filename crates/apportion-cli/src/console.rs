@@ -49,7 +49,8 @@ impl Console {
         Self { quiet: true, verbose: 0, ..self }
     }
 
-    /// The result: one JSON object, or text, on stdout unless that is for an output. A reader that has closed the pipe (`| head`) is not an error.
+    /// The result: one JSON object, or text, on stdout unless that is for an output. A reader that has closed
+    /// the pipe (`| head`) is not an error.
     pub fn result(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
         if self.json {
             print_text(&format!("{:#}\n", value()));

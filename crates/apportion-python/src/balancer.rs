@@ -118,12 +118,12 @@ impl Decision {
 
 /// The shares of a loop over unequal processors, improved from the times of each round.
 ///
-/// Rounds whose times differ by at most the fraction `tolerance` stay as they are. A change must save more than
-/// the fraction `hysteresis` of a round, and earn what it costs within `rounds` rounds: `cost_per_change`
-/// seconds, and `cost_per_unit` for each unit that the busiest processor sends or receives. The first
-/// `warm_up` rounds are not used. `min`, `max` and `multiple_of` limit the shares as for `apportion.shares`.
-/// The first shares are equal, or follow `speeds` or `models`. `cost_per_move`, `least` and `most` are the old
-/// names of `cost_per_change`, `min` and `max`.
+/// Rounds whose times differ by at most the fraction `tolerance` stay as they are. A change must save more
+/// than the fraction `hysteresis` of a round, and earn what it costs within `rounds` rounds:
+/// `cost_per_change` seconds, and `cost_per_unit` for each unit that the busiest processor sends or receives.
+/// The first `warm_up` rounds are not used. `min`, `max` and `multiple_of` limit the shares as for
+/// `apportion.shares`. The first shares are equal, or follow `speeds` or `models`. `cost_per_move`, `least`
+/// and `most` are the old names of `cost_per_change`, `min` and `max`.
 #[pyclass(module = "apportion", eq)]
 #[derive(PartialEq)]
 pub struct Balancer {

@@ -26,9 +26,9 @@ const BUFFER: usize = 1 << 20;
 /// followed. A new file gets the usual permissions; a replaced file keeps its own.
 ///
 /// An output that is no regular file with a name of its own is a stream: a descriptor of this process
-/// (`/dev/stdout`, `/dev/fd/3`, a link to one, the file to which the standard output is redirected), a pipe, a
-/// device. Its data follow what was written there before, once they are complete: it is neither replaced nor
-/// truncated. A reader that has closed a pipe is no error.
+/// (`/dev/stdout`, `/dev/fd/3`, a link to one, the file to which the standard output is redirected), a pipe,
+/// a device. Its data follow what was written there before, once they are complete: it is neither replaced
+/// nor truncated. A reader that has closed a pipe is no error.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,

@@ -140,8 +140,8 @@ impl Bench {
         stderr
     }
 
-    /// Every file in the directory with its content, including hidden ones; pipes, devices and links to them have
-    /// none.
+    /// Every file in the directory with its content, including hidden ones; pipes, devices and links to them
+    /// have none.
     pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![self.work.clone()];

@@ -111,14 +111,15 @@ pub fn run<T: Element>(
         value
     };
     let about = if world.is_solo() { about } else { About::open(running, world)? };
-    world.all_ok(appear_with(
+    let appeared = world.all_ok(appear_with(
         file.into_iter().collect(),
         [
             (about.report, &|| format!("{:#}\n", value())),
             (about.trace, &|| timeline(running.trace.as_ref(), &report.trace, &report.plan.processors)),
             (about.svg, &|| picture(&report.plan, &given.platform)),
         ],
-    ))?;
+    ));
+    appeared.map_err(|error| kept(error, args, checkpoint.as_ref(), panels.len()))?;
     let text = || {
         let chosen = chosen
             .as_ref()

@@ -1,4 +1,5 @@
-//! What the ranks of a run under MPI compare before they begin: the program, its arguments, and what it reads.
+//! What the ranks of a run under MPI compare before they begin: the program, its arguments, and what it
+//! reads.
 
 use crate::console::Console;
 use crate::prepare::distributed::block_files;
@@ -18,8 +19,8 @@ pub struct Inputs<'a> {
     pub checkpoint: Option<&'a Path>,
 }
 
-/// Compares version, environment, arguments and files of all ranks, and notes the files that are too large to be
-/// compared whole.
+/// Compares version, environment, arguments and files of all ranks, and notes the files that are too large to
+/// be compared whole.
 ///
 /// # Errors
 /// The first rank that differs from rank 0 and in what: exit code 2 on every rank.
@@ -57,7 +58,8 @@ pub fn agree(inputs: &Inputs<'_>, world: &World, console: &Console) -> Result<()
     Ok(())
 }
 
-/// The files of a checkpoint in the order of their names, without unfinished ones; none if there is no directory.
+/// The files of a checkpoint in the order of their names, without unfinished ones; none if there is no
+/// directory.
 fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let failed = |e| Error::file(directory, "read", e);
     let entries = match std::fs::read_dir(directory) {

@@ -1,5 +1,5 @@
-//! Signals: the process ends soon, with exit code 128 plus the signal's number and one line, and leaves nothing
-//! behind.
+//! Signals: the process ends soon, with exit code 128 plus the signal's number and one line, and leaves
+//! nothing behind.
 
 use super::Bench;
 use super::bench::whole;

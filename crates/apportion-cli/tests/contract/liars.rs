@@ -52,8 +52,8 @@ fn run(bench: &Bench, lie: Option<&str>) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Each lie over each scale, one of them of products of the size `least`; `smallest` is the last lie's relative
-/// error.
+/// Each lie over each scale, one of them of products of the size `least`; `smallest` is the last lie's
+/// relative error.
 fn caught<T: Real>(largest: f64, least: f64, smallest: &str) -> usize {
     let bench = with_library();
     let mut lies = 0;

@@ -306,8 +306,8 @@ fn a_library_multiplies_where_there_is_one() {
     }
 }
 
-/// A cycle that is negative by the rounding of its edges counts as 0, with a note; others are refused by weight
-/// and vertices. Zeros without an absent edge have a note.
+/// A cycle that is negative by the rounding of its edges counts as 0, with a note; others are refused by
+/// weight and vertices. Zeros without an absent edge have a note.
 #[test]
 fn cycles_and_zeros_are_noted() {
     let directory = Bench::new();

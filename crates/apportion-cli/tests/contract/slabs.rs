@@ -167,7 +167,7 @@ fn a_full_disk_leaves_what_was_there() {
     let output = bench.run(&format!("{call} --checkpoint kept -o /dev/full"));
     let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-    assert!(said.contains("/dev/full") && said.contains("step 3 kept in kept"), "{said}");
+    assert!(said.contains("/dev/full") && said.contains("step 4 kept in kept"), "{said}");
     std::fs::create_dir_all(bench.path("small")).unwrap();
     let place = bench.path("small");
     let mount = ["-t", "tmpfs", "-o", "size=10m", "tmpfs"];

@@ -29,8 +29,8 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The anchors of a page, as hosts of Markdown make them of headings: lower case, letters, digits, `-` and `_`
-/// stay, spaces become `-`, a repeated one is numbered.
+/// The anchors of a page, as hosts of Markdown make them of headings: lower case, letters, digits, `-` and
+/// `_` stay, spaces become `-`, a repeated one is numbered.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let headings = prose(text).filter(|line| line.starts_with('#'));

@@ -191,15 +191,21 @@ def matmul(
 
     By default every core gets an equal part; if there are several kinds of cores, their speeds are measured
     once. `remeasure=True` measures them now in any case. `speeds`, `models`, `platform` and `layout` say it
-    otherwise. `adaptive` repartitions in mid-run, after some of `segments` parts of the inner dimension, where
-    a processor has become slower or faster. With `report=True` the
-    result is a pair: the product and a `Report`.
+    otherwise. `adaptive` repartitions in mid-run, after some of `segments` parts of the inner dimension,
+    where a processor has become slower or faster. With `report=True` the result is a pair: the product and a
+    `Report`.
 
     `comm` is a communicator of mpi4py: rank r computes the part of processor r. All its processes pass the
+<<<<<<< HEAD
     same arguments, whose every element is compared before the product begins (a process that differs raises
     the same error on all), and all get the product, or with `gather=False` the list of their own blocks, each as the
     slices of its rows and columns and an array. mpi4py must have initialised MPI with MPI_THREAD_SERIALIZED or
     higher, as it does by default, and no other thread may use MPI meanwhile.
+=======
+    same arguments, and all get the product, or with `gather=False` the list of their own blocks, each as the
+    slices of its rows and columns and an array. mpi4py must have initialised MPI with MPI_THREAD_SERIALIZED
+    or higher, as it does by default, and no other thread may use MPI meanwhile.
+>>>>>>> h-python
 
     Other Python threads run meanwhile; they must not change A, B or C. Ctrl-C stops the product.
 
@@ -436,12 +442,10 @@ def measured(
     size. Each size is repeated until the 95 % interval of the mean is within the fraction `tolerance`, for at
     most `seconds`, and at most `repetitions` times.
 
-    The processes find the function by its name, so it is at the top level of a module or script. A function of
-    a notebook, or one inside another function, is sent to them by the package cloudpickle if that is
-    installed. A script must guard its own actions, but not the function, with `if __name__ == "__main__":`, as
-    with `multiprocessing`.
-    """
-    from ._measured import Measured
+    The processes find the function by its name, so it is at the top level of a module or script. A function
+    of a notebook, or one inside another function, is sent to them by the package cloudpickle if that is
+    installed. A script must guard its own actions, but not the function, with `if __name__ == "__main__":`,
+    as with `multiprocessing`. """ from ._measured import Measured
 
     options = (list(sizes), processors, prepare, tolerance, seconds, repetitions, unit)
     return lambda function: Measured(function, *options)

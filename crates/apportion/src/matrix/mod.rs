@@ -161,8 +161,8 @@ impl AnyMatrix {
 }
 
 /// Reads a matrix by its file's extension, or from a pipe by its first bytes if the process
-/// [follows the conventions of command lines](crate::files::follow_command_line): `.npy` (f32, f64, i32, i64, bool or u8, either byte order, C or
-/// Fortran order) or Matrix Market `.mtx` (as f64).
+/// [follows the conventions of command lines](crate::files::follow_command_line): `.npy` (f32, f64, i32, i64,
+/// bool or u8, either byte order, C or Fortran order) or Matrix Market `.mtx` (as f64).
 ///
 /// # Errors
 /// The file does not exist, has another extension, is damaged, is of another type or dimension, is empty, or

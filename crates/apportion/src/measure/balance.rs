@@ -425,8 +425,8 @@ mod tests {
         assert_eq!(found.unwrap().kept().seconds, [5.0, 5.0]);
     }
 
-    /// Processor 0 is 20 times as fast, and its memory holds 60 of 100 units: the best is 60 and 40, as a search
-    /// over all divisions finds.
+    /// Processor 0 is 20 times as fast, and its memory holds 60 of 100 units: the best is 60 and 40, as a
+    /// search over all divisions finds.
     #[test]
     fn a_share_without_memory_is_a_cap() {
         for (holds, units) in [(60, 100), (51, 100), (777, 1000), (94, 100)] {

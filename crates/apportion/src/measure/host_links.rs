@@ -22,10 +22,10 @@ const WORDS: usize = 16 << 10;
 ///
 /// `recall` returns what [`HostNetwork::to_value`] wrote in an earlier run on the hosts of the given key, if
 /// it is known; it is called on rank 0. If it returns nothing, or what it returns does not fit, each pair of
-/// hosts exchanges messages, in both directions one after the other, while other pairs do the same: empty ones
-/// for the latency, then large ones, of which those of the second half of the time count, so that a burst is
-/// not taken for bandwidth. It takes under half a second for a few hosts, unless a link needs longer for two
-/// messages of 128 KiB.
+/// hosts exchanges messages, in both directions one after the other, while other pairs do the same: empty
+/// ones for the latency, then large ones, of which those of the second half of the time count, so that a
+/// burst is not taken for bandwidth. It takes under half a second for a few hosts, unless a link needs longer
+/// for two messages of 128 KiB.
 ///
 /// # Errors
 /// Interrupted; another rank failed.

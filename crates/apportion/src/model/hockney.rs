@@ -343,8 +343,8 @@ mod tests {
     }
 
     /// Messages one after the other through a token bucket: `burst` bytes pass at `fast` bytes per second,
-    /// the rest at `rate`, and the bucket fills again while a message is answered. 20 us latency, noise of 1 %.
-    /// Four messages of each size count, after one that does not; of the largest, those after the burst.
+    /// the rest at `rate`, and the bucket fills again while a message is answered. 20 us latency, noise of 1
+    /// %. Four messages of each size count, after one that does not; of the largest, those after the burst.
     fn through_a_bucket(rate: f64, fast: f64, burst: f64, seed: u64) -> Vec<MessageTime> {
         let (mut tokens, mut state, mut samples) = (burst, seed, Vec::new());
         let mut noise = || {

@@ -29,8 +29,8 @@ enum Given {
 /// no speed is given, but slowdowns are, they give the ratios. A processor of speed 0 can take nothing.
 ///
 /// # Errors
-/// Only speeds of 0; a processor without a speed; speeds that give times beside speeds that give only ratios, or ratios of
-/// different units.
+/// Only speeds of 0; a processor without a speed; speeds that give times beside speeds that give only ratios,
+/// or ratios of different units.
 pub fn platform_models(platform: &Platform, work: WorkUnit) -> Result<Vec<Model>> {
     let all = &platform.processors;
     let slowed = all.iter().all(|p| p.emulated.is_none() && p.speed.is_none())

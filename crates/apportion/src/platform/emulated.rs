@@ -16,7 +16,8 @@ use std::fmt;
 /// | `peak SPEED` | units per second before anything slows it; the one part that must be there |
 /// | `ramp SIZE` | start-up costs as much as SIZE units: half speed there |
 /// | `knee SIZE FACTOR` | a cache is full: around SIZE speed bends down to FACTOR of what it was |
-/// | `cliff SIZE FACTOR` | memory is full: at SIZE speed drops to FACTOR of what it was, within about a tenth of SIZE |
+/// | `cliff SIZE FACTOR` | memory is full: at SIZE speed drops to FACTOR of what it was, within about a tenth
+/// of SIZE |
 ///
 /// # Example
 /// ```

@@ -21,11 +21,11 @@ const PMI: &str = "PMI_RANK";
 
 const OWN_MPIRUN: &str = "use that library's own mpirun, or name mpirun's library in APPORTION_MPI";
 
-/// The launchers, the innermost first: `mpirun` in a batch job starts its daemons by the system's launcher, so
-/// that the tasks inherit the variables of both, and those of `mpirun` are theirs.
+/// The launchers, the innermost first: `mpirun` in a batch job starts its daemons by the system's launcher,
+/// so that the tasks inherit the variables of both, and those of `mpirun` are theirs.
 ///
-/// A Slurm batch script is one task, number 0, without a number of the step's tasks. Flux clears its variables
-/// for batch scripts.
+/// A Slurm batch script is one task, number 0, without a number of the step's tasks. Flux clears its
+/// variables for batch scripts.
 const LAUNCHERS: [Launcher; 11] = [
     row("mpirun", Some("OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_RANK", true, OWN_MPIRUN),
     row("mpirun of MVAPICH", Some("MV2_COMM_WORLD_SIZE"), "MV2_COMM_WORLD_RANK", false, OWN_MPIRUN),
@@ -87,7 +87,8 @@ impl Launcher {
 pub struct MpiLaunch {
     /// This process's rank.
     pub rank: usize,
-    /// Number of processes that were started; where the launcher does not tell, the least number there can be.
+    /// Number of processes that were started; where the launcher does not tell, the least number there can
+    /// be.
     pub size: usize,
     /// True where Open MPI is the most likely library; false for MPICH and its relatives.
     pub open_mpi: bool,

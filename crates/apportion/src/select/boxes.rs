@@ -16,7 +16,8 @@ const MOST_ROUNDS: usize = 6;
 
 /// The layouts of `auto` that cut the inner dimension, by name: slabs and boxes that move less than all
 /// layouts of C in `others`. They hold more memory and add partial sums after everything else. If speeds are
-/// ratios and time is the criterion, they are therefore considered only if the inner dimension is the longest.
+/// ratios and time is the criterion, they are therefore considered only if the inner dimension is the
+/// longest.
 ///
 /// Where a forecast decides, what they move rules none out among few processors: others overlap better, avoid
 /// slow links or are faster with other shares. Among more processors whose links differ, the slabs and the

@@ -3,9 +3,9 @@
 //! Candidates are taken in the order of what they need at least: the work of the busiest processor, and what
 //! occupies a wire. They are given up once they are slower than the best so far. Where every pair of
 //! processors has a wire of its own, overlap is never slower, so that the same flow without it needs no
-//! forecast. Where shares will be [changed](super::improve) afterwards, those near the best are simulated too.
-//! All of this is exact: the first candidate is the one that simulating all of them would find,
-//! unless the work that planning may cost is spent before.
+//! forecast. Where shares will be [changed](super::improve) afterwards, those near the best are simulated
+//! too. All of this is exact: the first candidate is the one that simulating all of them would find, unless
+//! the work that planning may cost is spent before.
 
 use super::candidates::Candidate;
 use super::effort::{self, LINES};

@@ -67,7 +67,10 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
 fn name_idle_processors(field: &Field<'_>, choices: &mut [Choice]) {
     let idle = |choice: &Choice| -> Vec<Rank> {
         let without = choice.plan.shares.iter().zip(field.models).enumerate();
-        without.filter(|(_, (share, model))| **share == 0 && !model.is_stopped()).map(|(i, _)| Rank(i)).collect()
+        without
+            .filter(|(_, (share, model))| **share == 0 && !model.is_stopped())
+            .map(|(i, _)| Rank(i))
+            .collect()
     };
     let (ranks, Some(seconds)) = (idle(&choices[0]), choices[0].rank) else { return };
     if ranks.is_empty() || choices[0].left_out.is_some() {

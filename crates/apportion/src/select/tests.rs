@@ -194,7 +194,8 @@ fn the_least_volume_wins_for_ratios_too() {
     }
 }
 
-/// By every method that serves three processors, the one of speed 0 gets nothing, and the others their shares.
+/// By every method that serves three processors, the one of speed 0 gets nothing, and the others their
+/// shares.
 #[test]
 fn a_processor_of_speed_0_gets_nothing() {
     let shape = Shape::new(60, 50, 80, "test").unwrap();

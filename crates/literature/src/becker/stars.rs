@@ -122,8 +122,8 @@ fn z(s2: f64, s3: f64) -> f64 {
 }
 
 /// The s2 at which z is 0 for this s3; `None` if it is positive for every s2. z rises with s2 as long as
-/// s1 = 1 - s2 - s3 is not negative, and ends at z(1 - s3, s3) = sqrt(1 - s3) + sqrt(s3) - 1, which is 0 for s3 = 0
-/// (the curve begins at s2 = 1) and positive for 0 < s3 < 1.
+/// s1 = 1 - s2 - s3 is not negative, and ends at z(1 - s3, s3) = sqrt(1 - s3) + sqrt(s3) - 1, which is 0 for
+/// s3 = 0 (the curve begins at s2 = 1) and positive for 0 < s3 < 1.
 fn contour(s3: f64) -> Option<f64> {
     let (mut low, mut high) = (0.0, 1.0 - s3);
     if z(low, s3) >= 0.0 {

@@ -119,8 +119,8 @@ impl Experiment for Clusters {
     }
 }
 
-/// The text of 4.5: ten initial mappings, which it does not give, all end at the same cost. Here the mappings of
-/// all 24 orders of the four clusters.
+/// The text of 4.5: ten initial mappings, which it does not give, all end at the same cost. Here the mappings
+/// of all 24 orders of the four clusters.
 fn initial_mappings(report: &mut Report, domain: GridDomain) -> Result<()> {
     let mut table =
         Table::new("Costs from the 24 orders of the clusters as initial mappings", &["search", "costs"]);

@@ -9,8 +9,8 @@ use crate::plan::{Layout, Metrics, Shape, relayed};
 
 /// Of the square corner, the square-rectangle, a strip with two halves (block-rectangle) and three strips, in
 /// either direction and with any processor in the strip, the layout that fits and communicates least, of
-/// those that balance the processors best to half a per cent; ties go to the first in this order. `centre` is the centre of a star, which relays the other two processors' data;
-/// `None` means fully connected. O(1).
+/// those that balance the processors best to half a per cent; ties go to the first in this order. `centre` is
+/// the centre of a star, which relays the other two processors' data; `None` means fully connected. O(1).
 ///
 /// Serial communication counts every element, and relayed ones twice. Parallel communication counts the
 /// busiest direction of a link: between two processors, or between one and the centre with all traffic

@@ -33,8 +33,8 @@ pub fn largest_remainder(n: u64, speeds: &[f64]) -> Vec<u64> {
 }
 
 /// [`largest_remainder`] by the models' speeds at an equal share (or at their caps), within their caps and
-/// these limits; an empty slice means no limits. Processors at a limit have that share; the others' shares are
-/// in proportion.
+/// these limits; an empty slice means no limits. Processors at a limit have that share; the others' shares
+/// are in proportion.
 ///
 /// # Errors
 /// As [`fpm_within`](super::fpm_within). Multiples that differ between processors: exit code 2.

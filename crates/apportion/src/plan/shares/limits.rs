@@ -41,8 +41,8 @@ pub(super) struct Allowed {
 
 /// The number of an option, or another one.
 ///
-/// Optimised code compares the number of an absent option too, and then drops the outcome. That number is memory
-/// which nothing wrote, so valgrind reports each division to programs in C. The hint forbids it.
+/// Optimised code compares the number of an absent option too, and then drops the outcome. That number is
+/// memory which nothing wrote, so valgrind reports each division to programs in C. The hint forbids it.
 fn number_or<T>(option: Option<T>, other: T) -> T {
     match option {
         Some(number) => std::hint::black_box(number),

@@ -1,9 +1,9 @@
 //! 1-D shares: the number of units of each processor, out of n units.
 //!
-//! [`even`] ignores speeds. [`proportional`] and [`largest_remainder`] take one speed per processor: the first
-//! ends soonest, the second is nearest to the proportion. [`fpm`] takes speed functions, and [`exact`]
-//! arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and
-//! [`hierarchical`] divides among clusters first. A [`Balancer`] follows the times of a running loop.
+//! [`even`] ignores speeds. [`proportional`] and [`largest_remainder`] take one speed per processor: the
+//! first ends soonest, the second is nearest to the proportion. [`fpm`] takes speed functions, and [`exact`]
+//! arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and [`hierarchical`]
+//! divides among clusters first. A [`Balancer`] follows the times of a running loop.
 
 mod balancer;
 mod even;

@@ -196,16 +196,10 @@ def matmul(
     `Report`.
 
     `comm` is a communicator of mpi4py: rank r computes the part of processor r. All its processes pass the
-<<<<<<< HEAD
     same arguments, whose every element is compared before the product begins (a process that differs raises
-    the same error on all), and all get the product, or with `gather=False` the list of their own blocks, each as the
-    slices of its rows and columns and an array. mpi4py must have initialised MPI with MPI_THREAD_SERIALIZED or
-    higher, as it does by default, and no other thread may use MPI meanwhile.
-=======
-    same arguments, and all get the product, or with `gather=False` the list of their own blocks, each as the
-    slices of its rows and columns and an array. mpi4py must have initialised MPI with MPI_THREAD_SERIALIZED
-    or higher, as it does by default, and no other thread may use MPI meanwhile.
->>>>>>> h-python
+    the same error on all), and all get the product, or with `gather=False` the list of their own blocks, each
+    as the slices of its rows and columns and an array. mpi4py must have initialised MPI with
+    MPI_THREAD_SERIALIZED or higher, as it does by default, and no other thread may use MPI meanwhile.
 
     Other Python threads run meanwhile; they must not change A, B or C. Ctrl-C stops the product.
 

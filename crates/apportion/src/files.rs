@@ -165,6 +165,9 @@ pub fn read_own_text(path: &Path) -> Result<String> {
 /// As [`read_up_to`](crate::input::read_up_to).
 pub(crate) fn read_file(path: &Path, file: File, most: u64) -> Result<String> {
     let failed = |e| Error::file(path, "read", e);
+    if file.metadata().is_ok_and(|about| about.is_dir()) {
+        return Err(Error::input(path.display().to_string(), "is a directory", "name a file"));
+    }
     let mut text = String::new();
     text.reserve(file.metadata().map_or(0, |about| about.len()).min(most) as usize + 1);
     file.take(most + 1).read_to_string(&mut text).map_err(failed)?;

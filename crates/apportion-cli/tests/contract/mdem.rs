@@ -113,7 +113,7 @@ fn bad_workcells_and_flags_are_refused() {
     );
     for (line, word) in [
         ("mdem missing.toml", "missing.toml: cannot read"),
-        ("mdem .", ".: is not a regular file"),
+        ("mdem .", ".: is a directory"),
         ("mdem empty.toml", "empty.toml: rule: the workcell has no rule"),
         ("mdem good.toml --scenario two", "choose one of one pallet"),
         ("mdem good.toml -o events.txt", "neither a .csv nor a .json file"),

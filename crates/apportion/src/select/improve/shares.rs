@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 /// Numbers of candidates that take the first steps, that are then changed widely, and that are refined.
 const CANDIDATES: [usize; 3] = [4, 1, 1];
 /// The same for few processors, whose forecasts cost little.
-const CANDIDATES_OF_FEW: [usize; 3] = [96, 4, 3];
+const CANDIDATES_OF_FEW: [usize; 3] = [96, 6, 4];
 /// Candidates that are slower than the best after the first steps by more than this fraction are not changed
 /// widely or refined.
 const BEHIND: f64 = 0.3;
@@ -49,7 +49,8 @@ const NOTHING: f64 = 1e-12;
 const PASSES: usize = 3;
 
 /// The best candidate with other shares, if it beats the best of `choices`. The candidates take the first
-/// steps with half of the budget, the best ones then are changed widely, and the best of these are refined.
+/// steps with half of the budget; the best of each method then are changed widely with half of the rest, and the
+/// best of these are refined, with equal parts of what is left.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
     let few = trials.field.platform.len() <= FEW_PROCESSORS;
@@ -77,9 +78,9 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
         let limit = states.first().map_or(0.0, |(_, best)| best.seconds() * (1.0 + BEHIND));
         states.retain(|(_, state)| state.seconds() <= limit);
         let count = states.len();
+        let for_later = trials.set_aside(if steps == Steps::Wide { 0.5 } else { 0.0 });
         for (i, (choice, state)) in states.iter_mut().enumerate() {
-            let last = i + 1 == count && steps == Steps::Fine;
-            let aside = trials.set_aside(if last { 0.0 } else { 0.5 });
+            let aside = trials.set_aside(1.0 - 1.0 / (count - i) as f64);
             if let Some(resizing) = Resizing::of(trials, choice, Some(state.clone())) {
                 *state = match steps {
                     Steps::Wide => resizing.changed_widely()?,
@@ -88,6 +89,7 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
             }
             trials.put_back(aside);
         }
+        trials.put_back(for_later);
     }
     let best = states.into_iter().min_by(|(_, a), (_, b)| a.order_of(b));
     let Some((choice, state)) = best else { return Ok(None) };

@@ -565,7 +565,7 @@ fn improving_cycles_are_told_with_weight_and_vertices() {
 #[test]
 fn a_graph_full_of_zeros_has_a_note() {
     let n = 10;
-    let weight = |at: usize| if at % 3 == 0 && at / n != at % n { 5.0 } else { 0.0 };
+    let weight = |at: usize| if at.is_multiple_of(3) && at / n != at % n { 5.0 } else { 0.0 };
     let a = Matrix::new(n, n, (0..n * n).map(weight).collect());
     for how in METHODS.into_iter().flat_map(|method| [(method, false), (method, true)]) {
         let (found, notes) = closed_by(DataPath::InPlace, how, Semiring::MinPlus, &a).unwrap();

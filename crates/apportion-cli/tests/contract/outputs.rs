@@ -76,7 +76,7 @@ const WRITERS: [&str; 17] = [
     "matmul a.npy b.npy --platform two.toml --panels 3 -o OUT",
     "matmul a.npy b.npy --platform two.toml --svg OUT",
     "power s.npy -k 2 --platform two.toml -o OUT",
-    "closure s.npy --semiring or-and --platform two.toml -o OUT",
+    "closure s.npy --platform two.toml -o OUT",
     "closure s.npy --platform two.toml --predecessors OUT",
     "advect --field a.npy --courant 0.1,0.1 --steps 2 --platform two.toml -o OUT",
     "advect --field a.npy --courant 0.1,0.1 --steps 2 --platform two.toml --memory 64MiB -o OUT",

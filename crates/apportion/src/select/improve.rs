@@ -12,9 +12,8 @@ mod trials;
 
 pub use subsets::LeftOut;
 
-use super::{Choice, Field, Minimise, Sizing, in_order_of_preference};
+use super::{Choice, Field, Minimise, PlanOptions, Sizing, in_order_of_preference};
 use crate::error::Result;
-use crate::geometry::Rank;
 use crate::model::only_ratios;
 use crate::plan::Shape;
 pub(super) use shares::{HOPELESS, HOPELESS_OF_FEW};
@@ -46,7 +45,14 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
     }
     // Each with a budget of its own, that of the fastest plan so far.
     let known = some.iter().filter_map(|choice| choice.rank).fold(seconds, f64::min);
-    let mut choices = refined(field, shape, choices, known, open)?;
+    // Among few processors the subsets say who stays out. All of them are divided as where none may, with the
+    // same budget, so that the result is no slower.
+    let keeping = PlanOptions { keep_all: true, ..wishes.clone() };
+    let of_all = Field::new(field.platform, field.models, field.models_block, &keeping);
+    let mut choices = match field.platform.len() <= FEW_PROCESSORS {
+        true => refined(&of_all, shape, choices, seconds, open)?,
+        false => refined(field, shape, choices, known, open)?,
+    };
     if !some.is_empty() {
         let all = choices[0].rank.unwrap_or(seconds);
         for choice in refined(field, shape, some, known, open)? {
@@ -55,32 +61,7 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
             choices.extend((gain > 0.0).then_some(Choice { left_out, ..choice }));
         }
     }
-    let mut choices = in_order_of_preference(choices);
-    if open && !wishes.keep_all {
-        name_idle_processors(field, &mut choices);
-    }
-    Ok(choices)
-}
-
-/// Where the shares of the best choice leave processors without work that could have some, they stay out like
-/// those of a smaller subset: the others alone are faster than the fastest choice in which all work.
-fn name_idle_processors(field: &Field<'_>, choices: &mut [Choice]) {
-    let idle = |choice: &Choice| -> Vec<Rank> {
-        let without = choice.plan.shares.iter().zip(field.models).enumerate();
-        without
-            .filter(|(_, (share, model))| **share == 0 && !model.is_stopped())
-            .map(|(i, _)| Rank(i))
-            .collect()
-    };
-    let (ranks, Some(seconds)) = (idle(&choices[0]), choices[0].rank) else { return };
-    if ranks.is_empty() || choices[0].left_out.is_some() {
-        return;
-    }
-    let with_all = choices.iter().filter(|choice| idle(choice).is_empty()).filter_map(|choice| choice.rank);
-    let gain = with_all.fold(f64::INFINITY, f64::min) - seconds;
-    if gain > 0.0 && gain.is_finite() {
-        choices[0].left_out = Some(LeftOut { ranks, seconds: gain });
-    }
+    Ok(in_order_of_preference(choices))
 }
 
 /// Candidates for the same processors with those that improve on the best of them, in order of preference.

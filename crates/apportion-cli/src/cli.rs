@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
     apportion matmul A.npy B.npy -o C.npy\n\
     Numbers may be written 1e6, 100k or 2.5M. docs/reference describes the files.\n\
     Exit codes: 0 success; 1 the work failed (wrong result, lost worker, no feasible plan); 2 \
-    bad usage or input.")]
+    bad usage or input; 130 ended by Ctrl-C.")]
 pub struct Arguments {
     /// Print exactly one JSON object to stdout.
     #[arg(long, global = true, help_heading = "Global options")]

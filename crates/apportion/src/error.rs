@@ -71,7 +71,7 @@ pub enum Error {
         /// The exit code of the original error.
         code: u8,
     },
-    /// The user stopped the run. Exit code 1.
+    /// The user stopped the run. Exit code 1; a command that a signal ends has 128 plus its number instead.
     #[error("interrupted (nothing was written)")]
     Interrupted,
 }

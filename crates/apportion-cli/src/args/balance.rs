@@ -65,7 +65,7 @@ fn help() -> String {
         it: the search goes on below that share, and finds the largest one that works. --min and --max \
         limit the shares beforehand.\n\
         Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and \
-        --json has \"balanced\": false. 1 if a command fails otherwise or the run is interrupted: the best shares \
+        --json has \"balanced\": false. 1 if a command fails otherwise, 130 after Ctrl-C: the best shares \
         of the rounds that had ended are printed and written. 2 for bad usage.\n\
         {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."
     )

@@ -29,8 +29,8 @@ fn help() -> String {
         All programs start at the same time, each pinned to its processor's cores. Processor 0 has the units \
         from 0 to its share, the next one the following units. A processor without units starts nothing. \
         What the programs print goes to stderr, each line after its processor's name (-q: nowhere).\n\
-        Exit codes: 1 if a program fails (the others run to their end), runs longer than --timeout, or the \
-        run is interrupted: all programs and their children are then ended.\n\
+        Exit codes: 1 if a program fails (the others run to their end) or runs longer than --timeout; 130 after \
+        Ctrl-C, when all programs and their children are ended.\n\
         {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."
     )
 }

@@ -5,7 +5,8 @@
 //! however that ends, and the shell then kills the groups that are left. A signal at the death of the parent
 //! (`PR_SET_PDEATHSIG`) would reach the program alone and not those that it started, and would have to be set
 //! between `fork` and `exec`, which makes starts slower: they are part of what is measured. The price is the
-//! moment between the start of a program and the line about it: killed there, this process leaves that program.
+//! moment between the start of a program and the line about it: killed there, this process leaves that
+//! program.
 
 use std::io::{ErrorKind, Result};
 #[cfg(unix)]

@@ -49,8 +49,8 @@ const NOTHING: f64 = 1e-12;
 const PASSES: usize = 3;
 
 /// The best candidate with other shares, if it beats the best of `choices`. The candidates take the first
-/// steps with half of the budget; the best of each method then are changed widely with half of the rest, and the
-/// best of these are refined, with equal parts of what is left.
+/// steps with half of the budget; the best of each method then are changed widely with half of the rest, and
+/// the best of these are refined, with equal parts of what is left.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
     let few = trials.field.platform.len() <= FEW_PROCESSORS;

@@ -3,7 +3,7 @@
 use apportion::error::Error;
 use apportion::measure::abandon_programs;
 use apportion::output::abandon_all;
-use apportion::run::Monitor;
+use apportion::run::{Monitor, MpiLaunch};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 use std::any::Any;
@@ -316,7 +316,15 @@ pub fn heed_signals() {
     crate::signals::on_end(move || {
         let again = first.get_or_insert_with(Instant::now).elapsed() > ORDERLY_END;
         if again || ORDERLY.load(Ordering::SeqCst) == 0 {
-            end();
+            match MpiLaunch::detect().filter(|launch| launch.size > 1) {
+                // A launcher ends all of its processes once one has ended with an error: that error is the
+                // one to be read, and this process may be about to say it, too.
+                Some(launch) => {
+                    std::thread::sleep(FOR_AN_ERROR);
+                    end(launch.rank == 0)
+                }
+                None => end(true),
+            }
         }
         monitor().stop();
     });
@@ -340,15 +348,20 @@ pub fn in_order<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Ends the process after a signal.
-fn end() -> ! {
+/// The time that a process of a launcher has to say why it ends, when the launcher ends it.
+const FOR_AN_ERROR: Duration = Duration::from_millis(300);
+
+/// Ends the process after a signal, and says so if it `speaks`.
+fn end(speaks: bool) -> ! {
     abandon_programs();
     let (written, _none_appears) = abandon_all();
     let error = match written {
         0 => Error::Interrupted,
         _ => Error::Interrupted.with_kept("the files were written"),
     };
-    say(&error);
+    if speaks {
+        say(&error);
+    }
     std::process::exit(exit_code(&error).into());
 }
 

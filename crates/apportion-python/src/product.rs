@@ -45,7 +45,8 @@ pub struct Task {
 impl Task {
     /// The arguments as words, to be compared between processes.
     pub fn words(&self) -> Vec<String> {
-        let Self { what, semiring, exponent, alpha, beta, adaptive, segments, seed, measure } = self;
+        let Self { what, semiring, exponent, alpha, beta, adaptive, segments, seed, .. } = self;
+        let Self { measure, remeasure, algorithm, .. } = self;
         let number = |number: &Option<f64>| number.map_or_else(|| "None".into(), |number| number.to_string());
         vec![
             what.clone(),
@@ -56,6 +57,8 @@ impl Task {
             format!("adaptive={adaptive}"),
             format!("segments={segments}"),
             format!("measure={measure}"),
+            format!("remeasure={remeasure}"),
+            format!("algorithm={algorithm:?}"),
             format!("seed={seed}"),
         ]
     }

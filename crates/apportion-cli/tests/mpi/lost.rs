@@ -78,12 +78,18 @@ fn ended_with(
     let ready = |(_, pid): &(usize, Pid)| field(*pid, "Cpus_allowed_list:").is_some_and(|cores| cores == "0");
     while ranks(&bench).iter().filter(|rank| ready(rank)).count() < 3 {
         assert!(begun.elapsed() < Duration::from_secs(60), "the ranks never started");
-        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself: {name}");
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(700));
-    assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-    let (_, pid) = ranks(&bench).into_iter().find(|(rank, _)| *rank == victim).unwrap();
+    let victim = ranks(&bench)
+        .into_iter()
+        .find(|(rank, _)| *rank == victim)
+        .filter(|_| child.try_wait().unwrap().is_none());
+    let Some((_, pid)) = victim else {
+        let output = child.wait_with_output().unwrap();
+        panic!("it ended by itself: {name}: {}", String::from_utf8_lossy(&output.stderr));
+    };
     deed(pid);
     let asked = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -134,7 +140,7 @@ fn a_stopped_rank_is_noticed() {
         ("20000.0", product.as_str()),
         ("300.0", advection),
         ("300.0", "mdem cell.toml --replications 100000"),
-        ("1000.0", "closure a.npy -o c.npy"),
+        ("1000.0", "power a.npy -k 9 -o c.npy"),
     ] {
         let run = (slowdown, &*format!("{line} --stall-timeout 3"));
         let Some((status, said)) = ended_with(Mpi::Open, 1, line, run, &stop) else { return };

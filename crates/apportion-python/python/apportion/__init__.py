@@ -138,7 +138,7 @@ def layout(
     >>> found.slices(1)
     [(slice(684, 1000, 1), slice(684, 1000, 1))]
     >>> found.volume, found.bound
-    (632000, 529518)
+    (632000, 442518)
     >>> found.owner_table()
     OwnerTable(rows=[0, 684, 1000], cols=[0, 684, 1000], owners=[[0, 0], [0, 1]])
     """
@@ -439,7 +439,9 @@ def measured(
     The processes find the function by its name, so it is at the top level of a module or script. A function
     of a notebook, or one inside another function, is sent to them by the package cloudpickle if that is
     installed. A script must guard its own actions, but not the function, with `if __name__ == "__main__":`,
-    as with `multiprocessing`. """ from ._measured import Measured
+    as with `multiprocessing`.
+    """
+    from ._measured import Measured
 
     options = (list(sizes), processors, prepare, tolerance, seconds, repetitions, unit)
     return lambda function: Measured(function, *options)

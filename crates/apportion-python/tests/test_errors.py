@@ -27,7 +27,7 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
         lambda: apportion.shares(1, speeds=[1], seconds=[1]),
     ),
     (ValueError, "speeds: there are none", lambda: apportion.shares(10, speeds=[])),
-    (ValueError, "0 is not a positive number", lambda: apportion.shares(10, speeds=[0, 0])),
+    (ValueError, "speeds: all are 0", lambda: apportion.shares(10, speeds=[0, 0])),
     (ValueError, "-1 is not a positive number", lambda: apportion.shares(10, speeds=[-1])),
     (ValueError, "NaN is not a positive number", lambda: apportion.shares(10, speeds=[float("nan")])),
     (ValueError, "speeds", lambda: apportion.shares(10, speeds=["fast"])),

@@ -14,6 +14,7 @@ pub use subsets::LeftOut;
 
 use super::{Choice, Field, Minimise, PlanOptions, Sizing, in_order_of_preference};
 use crate::error::Result;
+use crate::geometry::Rank;
 use crate::model::only_ratios;
 use crate::plan::Shape;
 pub(super) use shares::{HOPELESS, HOPELESS_OF_FEW};
@@ -45,14 +46,16 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
     }
     // Each with a budget of its own, that of the fastest plan so far.
     let known = some.iter().filter_map(|choice| choice.rank).fold(seconds, f64::min);
-    // Among few processors the subsets say who stays out. All of them are divided as where none may, with the
-    // same budget, so that the result is no slower.
-    let keeping = PlanOptions { keep_all: true, ..wishes.clone() };
-    let of_all = Field::new(field.platform, field.models, field.models_block, &keeping);
-    let mut choices = match field.platform.len() <= FEW_PROCESSORS {
-        true => refined(&of_all, shape, choices, seconds, open)?,
-        false => refined(field, shape, choices, known, open)?,
-    };
+    let few = field.platform.len() <= FEW_PROCESSORS;
+    let all = choices.clone();
+    let mut choices = refined(field, shape, choices, if few { seconds } else { known }, open)?;
+    if few && open && !wishes.keep_all && !idle(field, &choices[0]).is_empty() {
+        // Small shares may still be better than none, which a search that has reached none does not find.
+        let keeping = PlanOptions { keep_all: true, ..wishes.clone() };
+        let of_all = Field::new(field.platform, field.models, field.models_block, &keeping);
+        choices.extend(refined(&of_all, shape, all, seconds, open)?);
+        choices = in_order_of_preference(choices);
+    }
     if !some.is_empty() {
         let all = choices[0].rank.unwrap_or(seconds);
         for choice in refined(field, shape, some, known, open)? {
@@ -61,7 +64,31 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
             choices.extend((gain > 0.0).then_some(Choice { left_out, ..choice }));
         }
     }
-    Ok(in_order_of_preference(choices))
+    let mut choices = in_order_of_preference(choices);
+    if open && !wishes.keep_all {
+        name_idle_processors(field, &mut choices);
+    }
+    Ok(choices)
+}
+
+/// The processors without a share that could have some.
+fn idle(field: &Field<'_>, choice: &Choice) -> Vec<Rank> {
+    let shares = choice.plan.shares.iter().zip(field.models).enumerate();
+    shares.filter(|(_, (share, model))| **share == 0 && !model.is_stopped()).map(|(i, _)| Rank(i)).collect()
+}
+
+/// Where the shares of the best choice leave processors idle, they stay out like those of a smaller subset: the
+/// others alone are faster than the fastest choice in which all work.
+fn name_idle_processors(field: &Field<'_>, choices: &mut [Choice]) {
+    let (ranks, Some(seconds)) = (idle(field, &choices[0]), choices[0].rank) else { return };
+    if ranks.is_empty() || choices[0].left_out.is_some() {
+        return;
+    }
+    let with_all = choices.iter().filter(|choice| idle(field, choice).is_empty());
+    let gain = with_all.filter_map(|choice| choice.rank).fold(f64::INFINITY, f64::min) - seconds;
+    if gain > 0.0 && gain.is_finite() {
+        choices[0].left_out = Some(LeftOut { ranks, seconds: gain });
+    }
 }
 
 /// Candidates for the same processors with those that improve on the best of them, in order of preference.

@@ -67,11 +67,15 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
     trials.put_back(aside);
     for (most, steps) in [(most_widely, Steps::Wide), (most_refined, Steps::Fine)] {
         states.sort_by(|(_, a), (_, b)| a.order_of(b));
-        // The best of each method: its other orders have been tried for the same shares.
-        let mut methods: Vec<&str> = Vec::new();
-        states.retain(|(choice, _)| {
-            let new = !methods.contains(&choice.plan.method.as_str());
-            methods.extend(new.then_some(choice.plan.method.as_str()));
+        // The best of each method, whose other orders have been tried for the same shares, and of those that
+        // have come to the same layout.
+        let mut known: Vec<(String, Option<Layout>)> = Vec::new();
+        states.retain(|(choice, state)| {
+            let method = &choice.plan.method;
+            let new = known.iter().all(|(name, layout)| name != method && *layout != state.layout);
+            if new {
+                known.push((method.clone(), state.layout.clone()));
+            }
             new
         });
         states.truncate(most);

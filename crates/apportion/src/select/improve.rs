@@ -77,8 +77,8 @@ fn idle(field: &Field<'_>, choice: &Choice) -> Vec<Rank> {
     shares.filter(|(_, (share, model))| **share == 0 && !model.is_stopped()).map(|(i, _)| Rank(i)).collect()
 }
 
-/// Where the shares of the best choice leave processors idle, they stay out like those of a smaller subset: the
-/// others alone are faster than the fastest choice in which all work.
+/// Where the shares of the best choice leave processors idle, they stay out like those of a smaller subset:
+/// the others alone are faster than the fastest choice in which all work.
 fn name_idle_processors(field: &Field<'_>, choices: &mut [Choice]) {
     let (ranks, Some(seconds)) = (idle(field, &choices[0]), choices[0].rank) else { return };
     if ranks.is_empty() || choices[0].left_out.is_some() {

@@ -150,8 +150,8 @@ fn least_typed(shape: Shape, platform: &Platform, models: &[Model]) -> (f64, Str
     least
 }
 
-/// Within 3 %: the search for shares ends with its budget, and may miss a layout whose best shares are far from
-/// those in proportion, as on the first machine.
+/// Within 3 %: the search for shares ends with its budget, and may miss a layout whose best shares are far
+/// from those in proportion, as on the first machine.
 ///
 /// Two processors of 5:2 on a slow link of one direction at a time, where a corner for the slow one is best
 /// at 6.6:1 only, and three at random.

@@ -1,6 +1,8 @@
 //! stdout, stderr, progress, signals and panics.
 
+use crate::flags::in_flags;
 use apportion::error::Error;
+use apportion::job::Observer;
 use apportion::measure::abandon_programs;
 use apportion::output::abandon_all;
 use apportion::run::{Monitor, MpiLaunch};
@@ -42,11 +44,6 @@ impl Console {
     /// The same where an output goes to stdout, or does not.
     pub fn with_stdout_taken(self, stdout_taken: bool) -> Self {
         Self { stdout_taken, ..self }
-    }
-
-    /// The same without notes.
-    pub fn silenced(self) -> Self {
-        Self { quiet: true, verbose: 0, ..self }
     }
 
     /// The result: one JSON object, or text, on stdout unless that is for an output. A reader that has closed
@@ -123,6 +120,20 @@ impl Console {
         bar.set_style(if ascii { style.progress_chars("#>-") } else { style });
         bar.set_message(what.to_owned());
         shown(bar, monitor, work)
+    }
+}
+
+impl Observer for Console {
+    fn note(&self, text: &str) {
+        Console::note(self, in_flags(text));
+    }
+
+    fn detail(&self, text: &str) {
+        Console::detail(self, in_flags(text));
+    }
+
+    fn watch(&self, what: &str, work: &mut dyn FnMut()) {
+        Console::watch(self, what, monitor(), work);
     }
 }
 

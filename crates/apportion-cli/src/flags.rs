@@ -75,7 +75,7 @@ pub fn told(error: &Error) -> String {
 }
 
 /// The text, with flags for parameters.
-fn in_flags(text: &str) -> String {
+pub fn in_flags(text: &str) -> String {
     let mut pieces = text.split('`');
     let mut line = pieces.next().unwrap_or_default().to_owned();
     // Pieces alternate: quoted, not quoted. A last one without its closing quote stays as it is.

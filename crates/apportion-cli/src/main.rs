@@ -5,7 +5,6 @@
 
 mod allocator;
 mod args;
-mod cache;
 mod cli;
 mod commands;
 mod console;
@@ -76,9 +75,9 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
         Command::Partition(a) => commands::partition::run(a, &console),
         Command::Plot(a) => commands::plot::run(a, &console),
         Command::Arrange(a) => commands::arrange::run(a, &console),
-        Command::Matmul(a) => commands::matmul::run(a, &console),
-        Command::Power(a) => commands::power::run(a, &console),
-        Command::Closure(a) => commands::closure::run(a, &console),
+        Command::Matmul(a) => commands::product::matmul(a, &console),
+        Command::Power(a) => commands::product::power(a, &console),
+        Command::Closure(a) => commands::product::closure(a, &console),
         Command::Advect(a) => commands::advect::run(a, &console),
         Command::Mdem(a) => commands::mdem::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),

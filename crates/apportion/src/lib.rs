@@ -53,6 +53,7 @@ pub mod explore;
 pub mod files;
 pub mod geometry;
 mod input;
+pub mod job;
 pub mod kernels;
 pub mod matrix;
 pub mod measure;

@@ -4,9 +4,6 @@ use super::numbers::within;
 use apportion::schedule::{Flow, Messages};
 use clap::Args;
 
-/// Default pivot block size: where the gemm kernel is at its best.
-pub const BLOCK: u64 = 256;
-
 /// How operands travel and in which blocks.
 #[derive(Debug, Args)]
 pub struct FlowArgs {

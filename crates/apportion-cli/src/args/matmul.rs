@@ -88,18 +88,6 @@ pub struct PanelArgs {
     pub resume: Option<PathBuf>,
 }
 
-impl PanelArgs {
-    /// True if panels were asked for.
-    pub fn asked(&self) -> bool {
-        self.memory.is_some() || self.panels.is_some() || self.directory().is_some()
-    }
-
-    /// Where finished panels are kept.
-    pub fn directory(&self) -> Option<&PathBuf> {
-        self.checkpoint.as_ref().or(self.resume.as_ref())
-    }
-}
-
 /// A number; infinities are for those semirings whose zero they are.
 fn scalar(text: &str) -> Result<f64, String> {
     numbers::number(text)

@@ -46,7 +46,7 @@ pub use demo::DemoArgs;
 pub use detect::DetectArgs;
 pub use engine::{EngineArgs, EngineName};
 pub use export::ExportArgs;
-pub use flow::{BLOCK, FlowArgs};
+pub use flow::FlowArgs;
 pub use log::{LogArgs, LogName};
 pub use matmul::MatmulArgs;
 pub use mdem::MdemArgs;

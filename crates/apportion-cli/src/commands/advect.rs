@@ -8,14 +8,13 @@ use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
 use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, courant_files, inputs, settle};
-use crate::prepare::agreement::Inputs as Compared;
-use crate::prepare::quick::warn;
 use crate::prepare::world::on_engine;
 use apportion::advect::{
     AdvectJob, AdvectReport, FlowCheck, Moments, advect, check_flow, file_hash, moments,
 };
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
+use apportion::job::{Context, InputFiles, warn_of_uncertainty};
 use apportion::kernels::mpdata::Advectable;
 use apportion::output::{is_stream, try_output};
 use apportion::run::{Session, World};
@@ -31,10 +30,10 @@ const DIVERGENT: f64 = 1e-6;
 pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
     let named = [Some(args.field.as_path()), args.plan.as_deref()];
     let named = named.into_iter().chain(args.sources.files()).flatten();
-    let compared = Compared {
+    let compared = InputFiles {
         files: named.chain(courant_files(&args.courant)).collect(),
         checkpoint: args.resume.as_deref(),
-        ..Compared::default()
+        ..InputFiles::default()
     };
     on_engine(args.engine.patient(), &compared, console, |world, console| {
         let inputs = world.all_ok(inputs(args).and_then(|inputs| refuse(args).map(|()| inputs)))?;
@@ -292,7 +291,8 @@ pub fn tell(
             },
         );
         if let Some(quick) = &prepared.quick {
-            warn(quick, "they are measured at each start", console);
+            let context = Context { world, monitor: monitor(), observer: console };
+            warn_of_uncertainty(quick, "they are measured at each start", context);
         }
         Ok(())
     };

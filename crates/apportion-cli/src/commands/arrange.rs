@@ -5,8 +5,8 @@ use crate::args::arrange::OrderFormat;
 use crate::console::{Console, monitor};
 use crate::output::{appear, arrangement, open, picture};
 use crate::prepare::arrange::name;
-use crate::prepare::processors::in_plan_order;
 use apportion::error::{Error, Result};
+use apportion::job::in_plan_order;
 use apportion::output::OutputFile;
 use apportion::plan::arrange::{
     Arranged, Objective, arrange_grid, arrange_watched, check_hosts, machinefile, places_in_order,

@@ -1,15 +1,14 @@
 //! `apportion partition --units --hierarchical`: shares by the platform's clusters.
 
 use crate::output::units::Cluster;
-use crate::prepare::processors::Processors;
 use apportion::error::Result;
-use apportion::model::Model;
+use apportion::model::{Machine, Model};
 use apportion::plan::shares;
 use apportion::select::relative_times;
 
 /// Shares by the platform's clusters, level by level, and each cluster's units beside those of the flat
 /// division.
-pub fn by_clusters(processors: &Processors, n: u64) -> Result<(Vec<u64>, Vec<Cluster>)> {
+pub fn by_clusters(processors: &Machine, n: u64) -> Result<(Vec<u64>, Vec<Cluster>)> {
     let models = &processors.models;
     let paths: Vec<Vec<&str>> =
         processors.platform.processors.iter().map(|p| p.cluster.split('/').collect()).collect();

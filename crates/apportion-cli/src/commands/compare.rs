@@ -2,14 +2,14 @@
 
 use crate::args::PartitionArgs;
 use crate::output::compare::{Comparison, Cost, Row, relayed_volume};
-use crate::prepare::partition::{minimise, wishes};
-use crate::prepare::processors::Processors;
+use crate::prepare::partition::{minimise, plan_options};
 use apportion::error::Result;
+use apportion::model::Machine;
 use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, LayoutConstraints, Metrics, Plan, message_steps};
 use apportion::platform::Topology;
 use apportion::select::{
-    Minimise, PlanOptions, Sizing, affordable, areas, forecast, imbalance_of, plan_matmul, rates,
+    Minimise, PlanOptions, Sizing, affordable, areas, forecast, imbalance_of, plan_matmul,
 };
 use apportion::simulate::CostModel;
 use std::time::Instant;
@@ -23,21 +23,25 @@ pub fn compare(
     args: &PartitionArgs,
     plan: &Plan,
     line: Option<String>,
-    processors: &Processors,
+    processors: &Machine,
 ) -> Result<Comparison> {
     let shape = plan.layout()?.shape();
     let weights = areas(&processors.models, shape)?;
-    let (terms, form) = (args.terms(&processors.platform)?, args.form()?);
-    let simulated =
-        affordable(processors.platform.len(), shape, args.flow.pivot(shape.k)?, 8 * Method::all().count());
+    let (terms, form) = (args.method_options(&processors.platform)?, args.constraints()?);
+    let simulated = affordable(
+        processors.platform.len(),
+        shape,
+        args.flow.options().pivot_block(shape.k)?,
+        8 * Method::all().count(),
+    );
     let network = &processors.platform.network;
-    let options = wishes(args, processors, shape)?;
+    let options = plan_options(args, processors, shape)?;
     let timed = options.minimise == Minimise::Time && !processors.only_ratios();
     let sized = simulated && timed && !network.is_free() && options.sizing == Sizing::ByForecast;
     let by_plan = |method: Method| {
         let options = PlanOptions { method: Some(method), ..options.clone() };
-        let Processors { platform, models, block, .. } = processors;
-        plan_matmul(shape, platform, models, *block, &options).map(|mut choices| choices.swap_remove(0).plan)
+        plan_matmul(shape, &processors.platform, &processors.models, processors.block, &options)
+            .map(|mut choices| choices.swap_remove(0).plan)
     };
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
@@ -83,10 +87,10 @@ pub fn compare(
 }
 
 /// The forecast of a layout with the flow of the least; of communication alone where speeds are ratios.
-fn seconds(args: &PartitionArgs, layout: &Layout, processors: &Processors) -> Result<f64> {
-    let rates = rates(&processors.models, &layout.sizes(), processors.block);
+fn seconds(args: &PartitionArgs, layout: &Layout, processors: &Machine) -> Result<f64> {
+    let rates = processors.rates(&layout.sizes());
     let conditions = CostModel { rates: &rates, network: &processors.platform.network, element: 8 };
-    let orders = args.flow.orders(layout.shape().k)?;
+    let orders = args.flow.options().orders(layout.shape().k)?;
     let orders = orders.into_iter().filter(|order| order.check_layout(layout).is_ok());
     let all = orders.map(|order| forecast(layout, order, conditions).map(|f| f.seconds));
     Ok(all.collect::<Result<Vec<f64>>>()?.into_iter().fold(f64::INFINITY, f64::min))

@@ -1,12 +1,12 @@
 //! `apportion demo`: three plans side by side on an emulated machine.
 
-use crate::args::{BLOCK, DemoArgs};
+use crate::args::DemoArgs;
 use crate::console::{Console, monitor};
 use crate::output::demo::{Folder, SIGN, comparison, explaining, written};
 use crate::output::picture;
 use crate::output::results::titles;
-use crate::prepare::quick::quick;
 use apportion::error::Result;
+use apportion::job::{Context, DEFAULT_BLOCK as BLOCK, measure_or_recall};
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::model::Model;
@@ -41,8 +41,9 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let monitor = monitor();
     let world = World::solo(monitor);
     let gemm = Kernel::<f64>::plus_times();
-    let file = quick(gemm, (&platform, BLOCK), shape.flops() / 2.0 / BLOCK as f64, true, (&world, console))?
-        .models()?;
+    let context = Context { world: &world, monitor, observer: console };
+    let work = shape.flops() / 2.0 / BLOCK as f64;
+    let file = measure_or_recall(gemm, &platform, BLOCK, work, true, context)?.models()?;
     let models = file.in_order(&platform.names())?;
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(shape.elements() as f64 / 2.0)).collect();
     console.note("2. multiplying three times: even split, straight line, square corner …");

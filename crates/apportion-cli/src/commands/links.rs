@@ -7,8 +7,9 @@ use crate::output::links::{file, text, value};
 use crate::output::{appear, open};
 use crate::prepare::links::{link_options, several};
 use crate::prepare::measure::processors;
-use crate::prepare::world::{fits, on_engine, processes};
+use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
+use apportion::job::{check_world_size, world_platform};
 use apportion::measure::measure_links_on;
 use apportion::run::World;
 
@@ -21,7 +22,7 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
 /// This process's part: rank 0 measures, and the other ranks answer.
 fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> {
     let (monitor, first) = (monitor(), world.rank() == 0);
-    let here = processes(world)?;
+    let here = world_platform(world)?;
     let read = || {
         let given = args.platform.is_some() || args.processors.is_some();
         let platform = match here {
@@ -33,7 +34,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
             return Err(Error::input("network.emulate", what, "use --engine threads, or remove emulate"));
         }
         if !world.is_solo() {
-            fits(world, platform.len())?;
+            check_world_size(world, platform.len())?;
         }
         Ok((several(platform)?, link_options(args)?))
     };

@@ -3,13 +3,12 @@
 use crate::args::MdemArgs;
 use crate::console::{Console, monitor};
 use crate::output::mdem::{EventFiles, Shown};
-use crate::output::results::{About, keep_about};
-use crate::prepare::agreement::Inputs;
+use crate::output::results::{Texts, commit};
 use crate::prepare::mdem::Simulation;
-use crate::prepare::product::{Given, copies, decided_on, speeds};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::events::{End, EventMatrices, EventRun, LocalLogic, SharedLogic, seconds, simulate_workcell};
+use apportion::job::{Context, InputFiles, Outcome, decide};
 use apportion::kernels::Kernel;
 use apportion::plan::Shape;
 use apportion::run::{Session, World};
@@ -17,9 +16,8 @@ use serde_json::Value;
 
 pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
     if args.on_processors() {
-        let named = [Some(args.workcell.as_path()), args.running.plan.as_deref()];
-        let files = named.into_iter().chain(args.running.sources.files()).flatten().collect();
-        let inputs = Inputs { files, ..Inputs::default() };
+        let files = [vec![args.workcell.as_path()], args.running.files()].concat();
+        let inputs = InputFiles { files, ..InputFiles::default() };
         return on_engine(args.running.engine.patient(), &inputs, console, |world, console| {
             on_world(args, world, console)
         });
@@ -42,29 +40,30 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let simulation = world.all_ok(args.simulation())?;
     // Tried before the work; under MPI they are opened again when there is something to write.
     let files = world.all_ok(if world.rank() == 0 { EventFiles::open(args).map(Some) } else { Ok(None) })?;
-    let about = world.all_ok(About::open(running, world))?;
-    let (files, about) = if world.is_solo() { (files, about) } else { (None, About::default()) };
+    let texts = world.all_ok(Texts::open(running, world))?;
+    let files = if world.is_solo() { files } else { None };
     let workcell = &simulation.workcell;
     let columns = simulation.variants.len() as u64 * simulation.options.replications;
     let shape = Shape::new(workcell.rules.len() as u64, workcell.places() as u64, columns, "logic step");
     let shape = world.all_ok(shape)?;
-    let (given, speeds) = speeds(Kernel::or_and(), (running, shape), world, console)?;
-    let given = Given { uncut: Some("mdem"), ..given };
-    let prepared = decided_on::<u8>((running, false), (&given, &speeds), shape, world, console)?;
-    let prepared = prepared.expect("only a product on disk is cut into panels");
-    let job = prepared.job(Kernel::or_and(), running.seed);
-    let session = Session::new(world, &prepared.platform, monitor(), job.work() * steps(&simulation));
-    let session = session.copying(copies(running));
+    let context = Context { world, monitor: monitor(), observer: console };
+    let sources = world.all_ok(running.sources.load(running.plan.as_deref()))?;
+    let options = world.all_ok(running.options())?;
+    let decision = decide(Kernel::or_and(), shape, &sources, &options, Some("mdem"), context)?;
+    let job = decision.job(Kernel::or_and(), running.seed);
+    let platform = &decision.machine.platform;
+    let session = Session::new(world, platform, monitor(), job.work() * steps(&simulation));
+    let session = session.copying(options.copies());
     let matrices = EventMatrices::of(workcell);
     let mut logic = SharedLogic::new(&matrices, &job, &session)?;
     let runs = console.watch("simulating", monitor(), || {
         simulate_workcell(workcell, &simulation.options, &mut logic, monitor())
     })?;
-    let report = logic.report();
+    let outcome = Outcome::new(logic.report().clone(), decision.clone());
     let finish = || {
         let files = files.map_or_else(|| EventFiles::open(args), Ok)?;
         tell(args, (&simulation, &matrices, &runs), files, console, || {
-            keep_about(report, &prepared, (running, world), about.into()).map(Some)
+            commit(&outcome, Vec::new(), texts, running, world).map(Some)
         })
     };
     world.all_ok(if world.rank() == 0 { finish() } else { Ok(()) })

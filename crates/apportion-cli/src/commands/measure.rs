@@ -1,16 +1,17 @@
 //! `apportion measure`.
 
 use super::links;
+use crate::args::MeasureArgs;
 use crate::args::measure::KernelName;
-use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, disturbed, imprecise, text};
-use crate::prepare::agreement::Inputs;
 use crate::prepare::carry::Carried;
-use crate::prepare::fastest::to_measure;
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes, units};
-use crate::prepare::world::{fits, note_absent_cores, on_engine, processes};
+use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
+use apportion::job::{
+    Context, DEFAULT_BLOCK, InputFiles, check_world_size, note_absent_cores, world_platform,
+};
 use apportion::kernels::Kernel;
 use apportion::kernels::mpdata::Scheme;
 use apportion::measure::{
@@ -32,15 +33,15 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
 }
 
 /// The files that every rank reads.
-pub fn inputs(args: &MeasureArgs) -> Inputs<'_> {
+pub fn inputs(args: &MeasureArgs) -> InputFiles<'_> {
     let files = [args.platform.as_deref(), args.carry_over.as_deref()].into_iter().flatten().collect();
-    Inputs { files, ..Inputs::default() }
+    InputFiles { files, ..InputFiles::default() }
 }
 
 /// This process's part: a single process measures all processors, a rank its own.
 fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> {
     let first = world.rank() == 0;
-    let here = processes(world)?;
+    let here = world_platform(world)?;
     let read = || {
         let given = args.platform.is_some() || args.processors.is_some();
         let platform = match here {
@@ -48,7 +49,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
             _ => processors(args.platform.as_deref(), args.processors)?,
         };
         if !world.is_solo() {
-            fits(world, platform.len())?;
+            check_world_size(world, platform.len())?;
         }
         let command = args.program.command()?;
         let carried = Carried::of(args, &platform)?;
@@ -59,7 +60,8 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         Ok((command, (sizes, carried), options(args, MeasureOptions::default())?, platform))
     };
     let (command, (sizes, carried), options, platform) = world.all_ok(read())?;
-    note_absent_cores(&platform, world, console);
+    let context = Context { world, monitor: monitor(), observer: console };
+    note_absent_cores(&platform, context);
     let known = known(args, world)?;
     let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
     let monitor = monitor();
@@ -78,10 +80,15 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         Ok(())
     };
     let emulated = if command.is_none() { world.all_ok(sampled(&platform, &sweep.sizes))? } else { None };
+    let block = args.block.unwrap_or(DEFAULT_BLOCK);
     let plus_times = match args.kernel {
         _ if command.is_some() || emulated.is_some() => (None, None),
-        KernelName::GemmF64 => (Some(to_measure(args, &platform, &sweep, console)?), None),
-        KernelName::GemmF32 => (None, Some(to_measure(args, &platform, &sweep, console)?)),
+        KernelName::GemmF64 => {
+            (Some(args.blas.choice().kernel_to_measure(&platform, &sweep, block, context)?), None)
+        }
+        KernelName::GemmF32 => {
+            (None, Some(args.blas.choice().kernel_to_measure(&platform, &sweep, block, context)?))
+        }
         _ => (None, None),
     };
     let outcome = console.watch("measuring", monitor, || {
@@ -136,7 +143,7 @@ fn sweep_named(
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
-    let on = (platform, args.block.unwrap_or(BLOCK));
+    let on = (platform, args.block.unwrap_or(DEFAULT_BLOCK));
     match args.kernel {
         KernelName::GemmF64 => sweep_kernel(plus_times.0.expect("it was chosen"), on, sweep, keep, monitor),
         KernelName::GemmF32 => sweep_kernel(plus_times.1.expect("it was chosen"), on, sweep, keep, monitor),

@@ -7,13 +7,12 @@ use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
 use crate::output::plan::text;
 use crate::output::{appear, open, picture};
-use crate::prepare::partition::{check, minimise, wishes};
-use crate::prepare::processors::Processors;
+use crate::prepare::partition::{check, minimise, plan_options};
 use crate::prepare::sections::{sections, surfaces};
 use crate::prepare::shape;
 use crate::prepare::units::with_memory;
 use apportion::error::Result;
-use apportion::model::WorkUnit;
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::{Communication, hybrid_choice};
 use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::Platform;
@@ -34,12 +33,19 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                 Some(path) => sections(path, &args.at, args.sources.platform()?)?,
                 None => match args.of_units.mix {
                     Some(weight) => args.sources.mixed(weight)?,
-                    None => args.sources.processors(WorkUnit::Unit)?,
+                    None => args.sources.machine(WorkUnit::Unit)?,
                 },
             };
             let processors = with_memory(processors, &args.of_units, console)?;
             let how = (args.method.as_deref(), args.left_over.map(|_| args.left_over()));
-            let divided = divide(*n, how, &args.of_units, &processors, console)?;
+            let divided = divide(
+                *n,
+                how,
+                &args.of_units,
+                &processors,
+                args.sources.are_emulated(&processors),
+                console,
+            )?;
             let divided = division.insert(divided);
             (divided.plan.clone(), processors, Vec::new())
         }
@@ -48,11 +54,18 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             let (processors, mut choices) = match &args.surfaces {
                 Some(path) => by_surfaces(shape, args, path)?,
                 None => {
-                    let processors = args.sources.processors(WorkUnit::MultiplyAdd)?;
-                    let wishes = wishes(args, &processors, shape)?;
-                    let Processors { platform, models, block, .. } = &processors;
+                    let processors = args.sources.machine(WorkUnit::MultiplyAdd)?;
+                    let options = plan_options(args, &processors, shape)?;
                     monitor().begin(0);
-                    let plan = || plan_matmul(shape, platform, models, *block, &wishes);
+                    let plan = || {
+                        plan_matmul(
+                            shape,
+                            &processors.platform,
+                            &processors.models,
+                            processors.block,
+                            &options,
+                        )
+                    };
                     let choices = console.watch("planning", monitor(), plan)?;
                     (processors, choices)
                 }
@@ -131,16 +144,16 @@ fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
 fn taken(
     args: &PartitionArgs,
     plan: &Plan,
-    processors: &Processors,
+    processors: &Machine,
 ) -> Result<Option<(&'static str, &'static str)>> {
     let (Ok(layout), "hybrid") = (plan.layout(), plan.method.as_str()) else { return Ok(None) };
     if processors.models.is_empty() {
         return Ok(None);
     }
-    let terms = args.terms(&processors.platform)?;
+    let terms = args.method_options(&processors.platform)?;
     let weights = areas(&processors.models, layout.shape())?;
     let mut taken = None;
-    args.form()?.layout(layout.shape(), |shape| {
+    args.constraints()?.layout(layout.shape(), |shape| {
         let (name, layout) = hybrid_choice(shape, &weights, terms.communication, terms.centre)?;
         taken = Some(name);
         Ok(layout)
@@ -153,7 +166,7 @@ fn taken(
 }
 
 /// A note about processors that a repeated block leaves without work.
-fn idle(plan: &Plan, processors: &Processors) -> Option<String> {
+fn idle(plan: &Plan, processors: &Machine) -> Option<String> {
     let block = plan.layout().ok()?.block()?.shape();
     let idle: Vec<&str> = plan
         .processors
@@ -174,17 +187,17 @@ fn idle(plan: &Plan, processors: &Processors) -> Option<String> {
 }
 
 /// Areas in proportion to the speeds at the parts' own shapes (FPM-BR).
-fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Processors, Vec<Choice>)> {
+fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Machine, Vec<Choice>)> {
     let (platform, surfaces) = surfaces(path, args.sources.platform()?)?;
-    let block = args.flow.block();
-    let processors = Processors { platform, models: Vec::new(), block, sampled: false };
-    let wishes = wishes(args, &processors, shape)?;
-    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, block, &wishes)?;
+    let block = args.flow.options().block_size();
+    let processors = Machine { platform, models: Vec::new(), block };
+    let options = plan_options(args, &processors, shape)?;
+    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, block, &options)?;
     Ok((processors, choices))
 }
 
 /// The choice and its competitors, if there is a layout.
-fn chosen<'a>(args: &PartitionArgs, processors: &Processors, choices: &'a [Choice]) -> Option<Chosen<'a>> {
+fn chosen<'a>(args: &PartitionArgs, processors: &Machine, choices: &'a [Choice]) -> Option<Chosen<'a>> {
     // A plan has no flow: each method counts with its best one.
     let mut seen = std::collections::BTreeSet::new();
     let choices: Vec<&Choice> = choices.iter().filter(|c| seen.insert(&c.plan.method)).collect();

@@ -3,8 +3,8 @@
 use crate::args::RunArgs;
 use crate::console::{Console, monitor};
 use crate::output::run::{text, value};
-use crate::prepare::processors::{in_plan_order, this_machine};
 use apportion::error::{Error, Result};
+use apportion::job::{discover_platform, in_plan_order};
 use apportion::measure::{UnitsRun, run_units};
 use apportion::plan::{Plan, read_plan};
 use apportion::platform::{Platform, read_platform};
@@ -37,7 +37,7 @@ fn platform(plan: &Plan, args: &RunArgs) -> Result<Platform> {
         }
         return Ok(named);
     }
-    let machine = this_machine();
+    let machine = discover_platform();
     let names = machine.names();
     let ours = plan.processors.iter().all(|name| names.contains(name));
     Ok(if ours { machine.select(&plan.processors) } else { Platform::from_names(&plan.processors) })

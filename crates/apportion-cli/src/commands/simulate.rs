@@ -8,15 +8,16 @@ use crate::console::{Console, monitor};
 use crate::output::chosen::memory_fit;
 use crate::output::forecast::{Forecast, Keep, Order, Simulated};
 use crate::output::{appear, explain, open, timeline_of};
-use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::{advects, check, processors, rank_of, refuse_for_units, refuse_of_others};
+use crate::prepare::simulate::{advects, check, processors, refuse_for_units, refuse_of_others};
 use apportion::error::{Error, Result};
+use apportion::job::rank_of;
+use apportion::model::Machine;
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
 use apportion::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
-use apportion::select::{MemoryOverrun, fit_order, preferred, rates};
+use apportion::select::{MemoryOverrun, fit_order, preferred};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
@@ -28,7 +29,7 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
         refuse_of_others(args, false)?;
         let plan = args.plan.as_deref().map(swept_plan).transpose()?;
         let processors = processors(args, plan.as_ref())?;
-        let with = (&args.flow, args.element(), &args.network.rule(false)?);
+        let with = (&args.flow.options(), args.element(), &args.network.rule(false)?);
         return sweep::run(&args.sweep, (plan.as_ref(), &processors), with, console);
     }
     let referee = args.export_simgrid.is_some() || args.traces.is_some();
@@ -113,11 +114,11 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
         });
     };
     let alone = processors.only_ratios();
-    let rates = rates(&processors.models, &plan.sizes(), processors.block);
+    let rates = processors.rates(&plan.sizes());
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
     // Blocks become smaller where a processor's memory requires it, as in a run.
-    let policy = (args.element(), args.flow.fit(DataPath::Copied));
+    let policy = (args.element(), args.flow.options().memory_policy(DataPath::Copied));
     let forecast = |order: ScheduleOptions| {
         let (order, narrowed) = fit_order(layout, order, &processors.platform, policy)?;
         let schedule = MatmulSchedule::new(layout, order);
@@ -128,7 +129,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     // Only the preferred one is kept: traces of many processors are large.
     let mut fastest: Option<(ScheduleOptions, Simulated, Option<MemoryOverrun>)> = None;
     let mut refused = None;
-    for order in args.flow.orders(layout.shape().k)? {
+    for order in args.flow.options().orders(layout.shape().k)? {
         let (order, simulated, narrowed) = match forecast(order) {
             Ok(simulated) => simulated,
             // Another flow may have fewer steps, or take less memory.
@@ -162,7 +163,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
 }
 
 /// Independent units: all processors compute, none communicates.
-fn of_units(plan: &Plan, processors: &Processors) -> Trace {
+fn of_units(plan: &Plan, processors: &Machine) -> Trace {
     let lanes = plan.shares.iter().zip(&processors.models).map(|(&share, model)| {
         let mut lane = Lane::default();
         lane.push(Activity::Compute, 0.0, model.seconds(share as f64), None);

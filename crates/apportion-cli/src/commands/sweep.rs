@@ -1,23 +1,24 @@
 //! `apportion simulate --sweep`: forecasts along one parameter of the machine, and the winner at each value.
 
-use crate::args::{FlowArgs, LogName, SweepArgs};
+use crate::args::{LogName, SweepArgs};
 use crate::console::{Console, monitor};
 use crate::output::sweep::Table;
 use crate::output::{appear, is_csv, open};
-use crate::prepare::processors::Processors;
 use crate::prepare::shape;
 use crate::prepare::sharing::Rule;
 use crate::prepare::sweep::candidates;
 use apportion::error::{Error, Result};
 use apportion::explore::{SweepSetup, sweep};
+use apportion::job::FlowOptions;
+use apportion::model::Machine;
 use apportion::plan::{Plan, Problem};
 use apportion::units::show_count;
 
 /// Sweeps, writes and prints.
 pub fn run(
     args: &SweepArgs,
-    (plan, processors): (Option<&Plan>, &Processors),
-    (flow, element, rule): (&FlowArgs, u64, &Rule),
+    (plan, processors): (Option<&Plan>, &Machine),
+    (flow, element, rule): (&FlowOptions, u64, &Rule),
     console: &Console,
 ) -> Result<()> {
     let mut wanted = args.sweep.expect("the caller saw --sweep");

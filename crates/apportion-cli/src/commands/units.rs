@@ -5,9 +5,9 @@ use crate::args::UnitsArgs;
 use crate::args::units::Objective;
 use crate::console::{Console, monitor};
 use crate::output::units::{Division, Extra};
-use crate::prepare::processors::Processors;
 use crate::prepare::units::check;
 use apportion::error::{Error, Result};
+use apportion::model::Machine;
 use apportion::model::{Interpolation, Model};
 use apportion::plan::shares::{Fall, LeftOver};
 use apportion::plan::{Plan, shares};
@@ -22,7 +22,8 @@ pub fn divide(
     n: u64,
     (method, left_over): (Option<&str>, Option<LeftOver>),
     args: &UnitsArgs,
-    processors: &Processors,
+    processors: &Machine,
+    emulated: bool,
     console: &Console,
 ) -> Result<Division> {
     if n > 1 << 53 {
@@ -109,7 +110,7 @@ pub fn divide(
             let shares = chosen.expect("a front has a fastest row").shares.clone();
             ("pareto", shares, Extra::Front(front))
         }
-        "exact" if args.any_size || processors.sampled || models.iter().any(is_constant) => {
+        "exact" if args.any_size || emulated || models.iter().any(is_constant) => {
             (method, shares::exact_interpolated(models, n, &limits)?, Extra::None)
         }
         "exact" => (method, shares::exact_within(models, n, &limits)?, Extra::None),
@@ -149,7 +150,7 @@ fn proportional(models: &[Model], n: u64, left_over: LeftOver) -> Result<Vec<u64
     Ok(left_over.shares(n, &speeds))
 }
 
-fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan> {
+fn plan(method: &str, shares: Vec<u64>, processors: &Machine) -> Result<Plan> {
     let models = &processors.models;
     let over = |(model, &share): (&Model, &u64)| model.seconds(share as f64).is_infinite();
     if let Some(i) = models.iter().zip(&shares).position(over) {

@@ -1,12 +1,13 @@
 //! What `advect` writes: fields, frames and checkpoints.
 
+use crate::console::monitor;
 use crate::output::open;
-use crate::output::results::{commit, write_blocks};
 use crate::prepare::advect::ArrayFile;
 use apportion::advect::{Moments, file_hash};
 use apportion::error::{Error, Result};
 use apportion::files::{FileState, read_own_text};
 use apportion::geometry::{Rect, Span};
+use apportion::job::write_blocks;
 use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{LocalBlocks, npy_array_header, read_npy_array};
 use apportion::output::{OutputFile, write_whole};
@@ -28,7 +29,11 @@ pub fn write_field<T: Advectable>(
     let file = world.all_ok(if world.rank() == 0 { open(Some(path)) } else { Ok(None) })?;
     let header = npy_array_header::<T>(&problem.sizes);
     let matrix = Plane::of(&problem.sizes).matrix(Place::Centre);
-    commit(write_blocks((file, path), field, &header, matrix, world)?, world)
+    let file = write_blocks((file, path), field, &header, matrix, world)?;
+    if monitor().is_stopped() {
+        return Err(Error::Interrupted);
+    }
+    world.all_ok(file.map_or(Ok(()), OutputFile::commit))
 }
 
 /// `out.npy` after 100 steps: `out-000100.npy`.

@@ -3,8 +3,8 @@
 
 use super::advect::snapshot;
 use crate::cli::Command as Typed;
-use crate::prepare::distributed::{block_files, is_layout};
 use apportion::error::{Error, Result};
+use apportion::job::{block_files, is_layout_file};
 use apportion::output::{Target, targets};
 use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ fn patterns(command: &Typed) -> Vec<Pattern> {
         Typed::Closure(args) => (args.output.as_ref(), None),
         _ => (None, None),
     };
-    if let Some(path) = output.filter(|path| is_layout(path)) {
+    if let Some(path) = output.filter(|path| is_layout_file(path)) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         all.push(Pattern::new("-o", beside(path), format!("{stem}-"), |rest| is_numbered(rest, ".npy")));
     }
@@ -226,7 +226,7 @@ fn check_outputs(outputs: &[Named], inputs: &[Named]) -> Result<()> {
             return Err(Error::input(&output.flag, what, "name different files"));
         }
         // C may replace an operand, but not the layout file that says where an operand's blocks are.
-        let allowed = |input: &Named| output.of_product && input.of_product && !is_layout(&output.path);
+        let allowed = |input: &Named| output.of_product && input.of_product && !is_layout_file(&output.path);
         if inputs.iter().any(|input| !allowed(input) && input.is_same_as(output)) {
             let what = format!("{name} is an input, which it would replace");
             return Err(Error::input(&output.flag, what, "name another file"));

@@ -1,8 +1,7 @@
 //! The choice, its competitors and the difference: a line for readers, a field for programs.
 
 use super::plan::certificate;
-use crate::prepare::product::Prepared;
-use crate::prepare::quick::SpeedSource;
+use apportion::job::{Decision, SpeedSource};
 use apportion::platform::Platform;
 use apportion::product::RunReport;
 use apportion::report::pairs;
@@ -19,10 +18,10 @@ pub struct Chosen<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// From the preparation of a run.
-    pub fn of(prepared: &'a Prepared) -> Self {
-        let choices = prepared.choices.iter().collect();
-        Self { choices, minimise: Minimise::Time, relative: prepared.relative }
+    /// Of a decision.
+    pub fn of(decision: &'a Decision) -> Self {
+        let choices = decision.choices.iter().collect();
+        Self { choices, minimise: Minimise::Time, relative: decision.relative }
     }
 }
 

@@ -8,7 +8,6 @@ pub mod chosen;
 pub mod compare;
 pub mod curves;
 pub mod demo;
-mod distributed;
 pub mod explain;
 pub mod export;
 mod files;

@@ -2,18 +2,17 @@
 
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
-use crate::prepare::network::with_host_network;
-use crate::prepare::processors::{constant, method_at};
-use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
-use crate::prepare::world::note_absent_cores;
 use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
+use apportion::job::{
+    Context, Sources, measure_unknown_network, method_named, note_absent_cores, warn_of_another_kernel,
+};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
 use apportion::measure::{QuickSpeeds, advection_kernel, measure_advection_quickly};
-use apportion::model::{Model, WorkUnit, only_ratios};
+use apportion::model::{Model, WorkUnit, only_ratios, platform_models};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::run::World;
@@ -306,7 +305,7 @@ pub fn choose<T: Advectable>(
 ) -> Result<Vec<AdvectChoice>> {
     let Known { platform, plan, models, timed, .. } = known;
     let choose = || {
-        let method = method_at("--method", &args.method)?;
+        let method = method_named("--method", &args.method)?;
         let amount = (args.steps, size_of::<T>() as u64);
         plan_advection(problem, (platform, models), (method, orders), plan.as_ref(), amount)
     };
@@ -369,17 +368,17 @@ pub fn known<T: Advectable>(
     memory: Option<u64>,
     (world, console): (&World, &Console),
 ) -> Result<Known> {
-    let given = given_in(args.plan.as_deref(), &args.sources, world)?;
-    let platform = with_host_network(given.platform, args.remeasure, (world, console))?;
-    let given = Given { platform, ..given };
-    note_absent_cores(&given.platform, world, console);
-    let sizes = sizes(memory, given.platform.len() as u64 * size_of::<T>() as u64);
+    let context = Context { world, monitor: monitor(), observer: console };
+    let sources = world.all_ok(args.sources.load(args.plan.as_deref()))?;
+    let platform = sources.processors_of_world(world)?;
+    let platform = measure_unknown_network(platform, args.remeasure, context)?;
+    note_absent_cores(&platform, context);
+    let sizes = sizes(memory, platform.len() as u64 * size_of::<T>() as u64);
     // The loops for one Courant number on each face are slower than those for one along each axis.
     let faces = inputs.courant.iter().any(|input| matches!(input, CourantInput::File(_)));
     let scheme = (inputs.problem.scheme, faces);
-    let (models, timed, quick) = speeds::<T>(&given, (scheme, &sizes), world, console)?;
-    let Given { platform, plan, .. } = given;
-    Ok(Known { platform, plan, models, timed, quick })
+    let (models, timed, quick) = speeds::<T>((&sources, &platform), (scheme, &sizes), context)?;
+    Ok(Known { platform, plan: sources.plan, models, timed, quick })
 }
 
 /// Sizes of the quick measurement that take at most half of a memory on all processors together, of `element`
@@ -394,25 +393,23 @@ fn sizes(memory: Option<u64>, element: u64) -> Vec<f64> {
 /// Speed functions in cells per second, by rank; false if only their ratios are known; their origin, if they
 /// were measured now.
 fn speeds<T: Advectable>(
-    given: &Given,
+    (sources, platform): (&Sources, &Platform),
     (scheme, sizes): ((Scheme, bool), &[f64]),
-    world: &World,
-    console: &Console,
+    context: Context<'_>,
 ) -> Result<(Vec<Model>, bool, Option<QuickSpeeds>)> {
-    let (platform, kernel) = (&given.platform, advection_kernel::<T>(&scheme.0));
-    if let Some(models) = &given.models {
-        warn_of_another_kernel(models, &kernel, console);
+    let (world, kernel) = (context.world, advection_kernel::<T>(&scheme.0));
+    if let Some(models) = &sources.models {
+        warn_of_another_kernel(models, &kernel, context);
         return Ok((world.all_ok(models.in_order(&platform.names()))?, true, None));
     }
     if platform.processors.iter().all(|p| p.speed.is_some() || p.emulated.is_some()) {
         // A cell is a unit: speeds in units/s give times, ratios and flop/s only shares.
-        let models = world.all_ok(constant(platform.clone(), WorkUnit::Unit))?.models;
+        let models = world.all_ok(platform_models(platform, WorkUnit::Unit))?;
         let timed = !only_ratios(&models);
         return Ok((models, timed, None));
     }
-    let monitor = monitor();
-    let speeds = console.watch("measuring", monitor, || {
-        measure_advection_quickly::<T>(scheme, platform, sizes, world, monitor)
+    let speeds = context.watch("measuring", || {
+        measure_advection_quickly::<T>(scheme, platform, sizes, world, context.monitor)
     })?;
     let models = speeds.now().and_then(|models| models.in_order(&platform.names()));
     Ok((world.all_ok(models)?, true, Some(speeds)))

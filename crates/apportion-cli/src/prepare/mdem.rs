@@ -25,7 +25,7 @@ impl MdemArgs {
     /// # Errors
     /// A bad file, an unknown scenario, a flag that would have no effect.
     pub fn simulation(&self) -> Result<Simulation> {
-        self.running.blas.unused(Semiring::OrAnd)?;
+        self.running.blas.choice().check_unused(Semiring::OrAnd)?;
         self.refuse_unused()?;
         let workcell = read_workcell(&self.workcell)?;
         let shown = match &self.scenario {

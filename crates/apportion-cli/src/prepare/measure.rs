@@ -1,10 +1,10 @@
 //! From the flags of `measure` to processors, sizes and limits.
 
-use super::processors::this_machine;
 use super::shape;
 use crate::args::measure::KernelName;
 use crate::args::{EngineName, MeasureArgs};
 use apportion::error::{Error, Result};
+use apportion::job::discover_platform;
 use apportion::kernels::Semiring;
 use apportion::measure::{FocusedSweep, MeasureOptions, Sizes};
 use apportion::model::{AdaptiveSweep, Model, Models, read_models};
@@ -42,12 +42,12 @@ pub fn check(args: &MeasureArgs) -> Result<()> {
         kernel if is_stencil(kernel) && args.blas.blas.as_deref().is_some_and(|name| name != "none") => {
             refuse("--blas", "a stencil needs no library")
         }
-        KernelName::OrAnd => args.blas.unused(Semiring::OrAnd),
+        KernelName::OrAnd => args.blas.choice().check_unused(Semiring::OrAnd),
         KernelName::MaxPlusF32 | KernelName::MaxPlusF64 | KernelName::MaxPlusI32 | KernelName::MaxPlusI64 => {
-            args.blas.unused(Semiring::MaxPlus)
+            args.blas.choice().check_unused(Semiring::MaxPlus)
         }
         KernelName::MinPlusF32 | KernelName::MinPlusF64 | KernelName::MinPlusI32 | KernelName::MinPlusI64 => {
-            args.blas.unused(Semiring::MinPlus)
+            args.blas.choice().check_unused(Semiring::MinPlus)
         }
         _ => Ok(()),
     }
@@ -74,7 +74,7 @@ pub fn processors(platform: Option<&Path>, count: Option<u64>) -> Result<Platfor
             let names: Vec<String> = (0..count).map(|i| format!("p{i}")).collect();
             Ok(Platform::from_names(&names))
         }
-        (None, None) => Ok(this_machine()),
+        (None, None) => Ok(discover_platform()),
     }
 }
 

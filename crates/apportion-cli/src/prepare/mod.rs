@@ -1,33 +1,20 @@
 //! From files and flags to values.
 
 pub mod advect;
-pub mod agreement;
 pub mod arrange;
-mod blas;
 pub mod carry;
-pub mod checkpoint;
-mod chosen;
-pub mod cut;
-pub mod distributed;
-pub mod fastest;
-mod flow;
 pub mod links;
 pub mod mdem;
 pub mod measure;
-mod network;
-pub mod operands;
+pub mod options;
 pub mod partition;
-pub mod processors;
-pub mod product;
-pub mod quick;
 pub mod scheme;
 pub mod sections;
 pub mod sharing;
 pub mod simulate;
-mod sizes;
 pub mod slabs;
+mod sources;
 pub mod sweep;
-pub mod task;
 pub mod units;
 pub mod world;
 

@@ -1,12 +1,13 @@
 //! From the flags of `partition` to the options of a plan.
 
-use super::processors::{Processors, method_at, terms};
-use super::sizes::sized;
+use super::options::sizing;
 use crate::args::PartitionArgs;
 use crate::args::numbers::sides;
 use crate::args::partition::{CommunicationName, MinimiseName};
 use crate::args::sizes::LeftOverName;
 use apportion::error::{Error, Result};
+use apportion::job::{method_named, network_options, size_parts};
+use apportion::model::Machine;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::plan::shares::LeftOver;
 use apportion::plan::{LayoutConstraints, Shape};
@@ -16,16 +17,19 @@ use apportion::select::{Minimise, PlanOptions};
 
 impl PartitionArgs {
     /// The options of the methods.
-    pub fn terms(&self, platform: &Platform) -> Result<MethodOptions> {
-        let communication = self.communication.map(|name| match name {
-            CommunicationName::Serial => Communication::Serial,
-            CommunicationName::Parallel => Communication::Parallel,
-        });
+    pub fn method_options(&self, platform: &Platform) -> Result<MethodOptions> {
+        let network = network_options(platform);
         Ok(MethodOptions {
+            communication: match self.communication {
+                Some(CommunicationName::Serial) => Communication::Serial,
+                Some(CommunicationName::Parallel) => Communication::Parallel,
+                None => network.communication,
+            },
+            groups: self.groups.as_deref().map(|text| columns_of(text, &platform.names())).transpose()?,
             objective: minimise(self).objective(),
             mesh: self.mesh.as_deref().map(mesh).transpose()?,
             left_over: self.left_over(),
-            ..terms(platform, communication, self.groups.as_deref())?
+            ..network
         })
     }
 
@@ -38,8 +42,8 @@ impl PartitionArgs {
     }
 
     /// The constraints on the layout's cuts.
-    pub fn form(&self) -> Result<LayoutConstraints> {
-        let methods = |names: &Vec<String>| names.iter().map(|name| method_at("--levels", name)).collect();
+    pub fn constraints(&self) -> Result<LayoutConstraints> {
+        let methods = |names: &Vec<String>| names.iter().map(|name| method_named("--levels", name)).collect();
         Ok(LayoutConstraints {
             granularity: self.granularity.unwrap_or(1),
             repeat: self.repeat.as_deref().map(block_size).transpose()?,
@@ -74,24 +78,31 @@ fn mesh(text: &str) -> Result<[usize; 2]> {
     }
 }
 
-/// The options of the plan.
-pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Result<PlanOptions> {
-    let options = PlanOptions {
-        method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
-        flow: args.flow.flow.0,
-        block: args.flow.pivot(shape.k)?,
-        overlap: args.flow.overlaps(),
-        look_ahead: args.flow.look_ahead()?,
-        terms: args.terms(&processors.platform)?,
-        form: args.form()?,
-        minimise: minimise(args),
-        element: 8,
-        fit: args.flow.fit(DataPath::Copied),
-        messages: args.flow.messages()?,
-        keep_all: args.keep_all,
-        ..PlanOptions::open(args.flow.pivot(shape.k)?, 8)
+/// Parses columns such as `p0,p1;p2,p3`.
+fn columns_of(text: &str, names: &[String]) -> Result<Vec<Vec<usize>>> {
+    let rank = |name: &str| {
+        names.iter().position(|known| known == name.trim()).ok_or_else(|| {
+            Error::input(
+                "--groups",
+                format!("there is no processor \"{}\"", name.trim()),
+                "list the columns from left to right, such as --groups p0,p1;p2,p3",
+            )
+        })
     };
-    sized(options, args.shares, processors.only_ratios())
+    text.split(';').map(|column| column.split(',').map(rank).collect()).collect()
+}
+
+/// The options of the plan.
+pub fn plan_options(args: &PartitionArgs, machine: &Machine, shape: Shape) -> Result<PlanOptions> {
+    let options = PlanOptions {
+        method: method_named("--method", args.method.as_deref().unwrap_or("auto"))?,
+        terms: args.method_options(&machine.platform)?,
+        form: args.constraints()?,
+        minimise: minimise(args),
+        keep_all: args.keep_all,
+        ..args.flow.options().plan_options(shape.k, 8, DataPath::Copied)?
+    };
+    size_parts(options, args.shares.map(sizing), machine.only_ratios())
 }
 
 /// The objective of auto.

@@ -1,9 +1,8 @@
 //! From surfaces.json to speeds: whole surfaces, or their sections where all parameters but one are fixed.
 
 use crate::args::numbers::number;
-use crate::prepare::processors::Processors;
 use apportion::error::{Error, Result};
-use apportion::model::{Model, Surface, Surfaces, read_surfaces};
+use apportion::model::{Machine, Model, Surface, Surfaces, read_surfaces};
 use apportion::platform::Platform;
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use std::path::Path;
 /// # Errors
 /// A file that cannot be read; not every parameter but one fixed, once, at a positive number; a processor
 /// without a surface.
-pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Result<Processors> {
+pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Result<Machine> {
     let (file, place) = read(path)?;
     let models = file.section(&values(&file.axes, fixed)?)?;
     let names: Vec<String> = models.iter().map(|m| m.processor().to_owned()).collect();
@@ -21,7 +20,7 @@ pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Re
         models.iter().find(|m| m.processor() == name).cloned().ok_or_else(|| missing(&place, name))
     };
     let models = platform.names().iter().map(model).collect::<Result<_>>()?;
-    Ok(Processors { platform, models, block: 1, sampled: false })
+    Ok(Machine::new(platform, models, 1))
 }
 
 /// The processors of a file's surfaces, or of the platform, with their surfaces by rank.

@@ -1,10 +1,9 @@
 //! From the flags of `simulate` to processors and their speeds.
 
-use super::processors::{Processors, constant, in_plan_order};
 use crate::args::SimulateArgs;
 use apportion::error::{Error, Result};
-use apportion::geometry::Rank;
-use apportion::model::{WorkUnit, read_models};
+use apportion::job::in_plan_order;
+use apportion::model::{Machine, WorkUnit, read_models};
 use apportion::plan::{Division, Plan};
 use apportion::platform::{Speed, read_platform};
 use apportion::select::check_has_times;
@@ -55,7 +54,7 @@ pub fn refuse_of_others(args: &SimulateArgs, advects: bool) -> Result<()> {
 }
 
 /// The platform's processors, in the order of the plan if there is one, with their speed functions.
-pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors> {
+pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Machine> {
     let platform = read_platform(&args.platform)?;
     let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
     let units = plan.is_some_and(|p| p.rectangles().is_none());
@@ -64,7 +63,7 @@ pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors
             // A cell of a grid is a unit of work too.
             let product = !units && !advects(args, plan);
             let work = if product { WorkUnit::MultiplyAdd } else { WorkUnit::Unit };
-            let processors = constant(platform, work)?;
+            let processors = Machine::from_platform(platform, work)?;
             refuse_ratios(args, &processors, units)?;
             Ok(processors)
         }
@@ -72,13 +71,13 @@ pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors
             let models = read_models(path)?;
             let block = models.block().unwrap_or(1);
             let models = models.in_order(&platform.names())?;
-            Ok(Processors { models, block, sampled: false, platform })
+            Ok(Machine::new(platform, models, block))
         }
     }
 }
 
 /// Rejects ratios of speeds where even communication has no time to forecast.
-fn refuse_ratios(args: &SimulateArgs, processors: &Processors, units: bool) -> Result<()> {
+fn refuse_ratios(args: &SimulateArgs, processors: &Machine, units: bool) -> Result<()> {
     let refuse =
         |what: &str, remedy: &str| Err(Error::input(args.platform.display().to_string(), what, remedy));
     if !processors.only_ratios() {
@@ -108,22 +107,6 @@ fn refuse_ratios(args: &SimulateArgs, processors: &Processors, units: bool) -> R
         return Ok(());
     }
     check_has_times(&processors.models, &processors.platform.network)
-}
-
-/// The processor that a flag names.
-pub fn rank_of(who: &str, names: &[String]) -> Result<Rank> {
-    let number = || who.parse().ok().filter(|&i: &usize| i < names.len());
-    names.iter().position(|n| n == who).or_else(number).map(Rank).ok_or_else(|| {
-        let what = format!("there is no processor \"{who}\"");
-        let shown: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
-        let more = if names.len() > shown.len() { ", …" } else { "" };
-        let list = format!("{}{more}", shown.join(", "));
-        Error::input(
-            "--explain",
-            what,
-            format!("choose one of {list}, or a number from 0 to {}", names.len().saturating_sub(1)),
-        )
-    })
 }
 
 /// Rejects flags that do not apply to units, which send no messages.

@@ -1,9 +1,9 @@
 //! From the flags of a sweep to the candidates that it compares.
 
-use super::processors::method_at;
 use crate::args::SweepArgs;
 use apportion::error::{Error, Result};
 use apportion::explore::{Candidate, LayoutSource, Parameter};
+use apportion::job::method_named;
 use apportion::plan::Plan;
 use apportion::plan::shapes::Method;
 use apportion::schedule::ScheduleOptions;
@@ -23,7 +23,7 @@ pub fn candidates(
     match (&args.methods, plan.and_then(|p| Some((p, p.layout().ok()?)))) {
         (Some(names), _) => {
             for name in names {
-                match method_at("--methods", name)? {
+                match method_named("--methods", name)? {
                     Some(method) => ways.push(by(method)),
                     None => ways.extend(Method::candidates().map(by)),
                 }
@@ -53,7 +53,7 @@ pub fn candidates(
         }
     }
     if let Some(names) = &args.levels {
-        let methods = names.iter().map(|name| method_at("--levels", name)).collect::<Result<Vec<_>>>()?;
+        let methods = names.iter().map(|name| method_named("--levels", name)).collect::<Result<Vec<_>>>()?;
         ways.push((names.join("/"), LayoutSource::Levels(methods)));
     }
     ways.dedup_by(|a, b| a.0 == b.0);

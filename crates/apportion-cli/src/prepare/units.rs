@@ -1,11 +1,10 @@
 //! From the flags of `partition --units` to limits of shares.
 
-use super::processors::Processors;
 use crate::args::UnitsArgs;
 use crate::args::numbers::Wholes;
 use crate::console::Console;
 use apportion::error::{Error, Result};
-use apportion::model::Model;
+use apportion::model::{Machine, Model};
 use apportion::plan::shares::Limits;
 use apportion::platform::Processor;
 
@@ -13,7 +12,7 @@ use apportion::platform::Processor;
 ///
 /// # Errors
 /// A size of a unit, but no processor with a memory.
-pub fn with_memory(processors: Processors, args: &UnitsArgs, console: &Console) -> Result<Processors> {
+pub fn with_memory(processors: Machine, args: &UnitsArgs, console: &Console) -> Result<Machine> {
     let limited = processors.platform.processors.iter().any(|p| p.memory.is_some());
     let bytes = match (args.bytes_per_unit, limited) {
         (None, false) => return Ok(processors),
@@ -35,9 +34,9 @@ pub fn with_memory(processors: Processors, args: &UnitsArgs, console: &Console) 
         Some(memory) => model.with_cap(memory as f64 / bytes as f64),
         None => Ok(model),
     };
-    let Processors { platform, models, block, sampled } = processors;
+    let Machine { platform, models, block } = processors;
     let models = models.into_iter().zip(&platform.processors).map(cap).collect::<Result<_>>()?;
-    Ok(Processors { platform, models, block, sampled })
+    Ok(Machine { platform, models, block })
 }
 
 /// Rejects flags that the method would ignore.

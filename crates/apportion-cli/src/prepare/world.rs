@@ -2,10 +2,9 @@
 
 use crate::args::EngineName;
 use crate::console::{Console, exit_code, in_order, monitor, say, say_of};
-use crate::prepare::agreement::{Inputs, agree};
 use apportion::error::{Error, Result};
-use apportion::platform::{Network, Platform, Processor};
-use apportion::run::{MpiLaunch, World, absent_cores};
+use apportion::job::{Context, InputFiles, compare_inputs};
+use apportion::run::{MpiLaunch, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use std::time::Duration;
 /// prints.
 fn in_world(
     patience: Option<Duration>,
-    inputs: &Inputs<'_>,
+    inputs: &InputFiles<'_>,
     console: &Console,
     work: impl FnOnce(&World, &Console) -> Result<()>,
 ) -> Result<()> {
@@ -39,7 +38,9 @@ fn in_world(
     let console = &if rank == 0 { *console } else { Console::new(false, true, 0) };
     console.detail(format!("{} processes, {}", world.size(), world.library()));
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        agree(inputs, &world, console)?;
+        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let context = Context { world: &world, monitor: monitor(), observer: console };
+        compare_inputs(words.collect(), Vec::new(), inputs, context)?;
         work(&world, console)
     }));
     let outcome = outcome.unwrap_or_else(|panic| {
@@ -82,21 +83,6 @@ fn in_world(
     Ok(())
 }
 
-/// The world's processes as a platform, each host a cluster; `None` for a single process, whose processors
-/// are its cores.
-pub fn processes(world: &World) -> Result<Option<Platform>> {
-    if world.is_solo() {
-        return Ok(None);
-    }
-    let hosts = world.hosts()?;
-    let named = |(rank, host): (usize, &usize)| Processor {
-        cluster: hosts.names[*host].clone(),
-        ..Processor::named(format!("rank{rank}"))
-    };
-    let processors = hosts.of_rank.iter().enumerate().map(named).collect();
-    Ok(Some(Platform { name: "mpi".into(), processors, network: Network::free() }))
-}
-
 /// Does the work in a world: as a single process, or as one of the processes that a launcher started, which
 /// compare what they read first.
 ///
@@ -104,7 +90,7 @@ pub fn processes(world: &World) -> Result<Option<Platform>> {
 /// A longest wait for messages where there are none: exit code 2.
 pub fn on_engine(
     (engine, patience): (EngineName, Option<f64>),
-    inputs: &Inputs<'_>,
+    inputs: &InputFiles<'_>,
     console: &Console,
     work: impl FnOnce(&World, &Console) -> Result<()>,
 ) -> Result<()> {
@@ -121,33 +107,4 @@ pub fn on_engine(
             if MpiLaunch::detect().is_some() { in_order(part) } else { part() }
         }
     }
-}
-
-/// Says which processors of this process run unpinned since their cores are not there.
-pub fn note_absent_cores(platform: &Platform, world: &World, console: &Console) {
-    if !world.is_solo() {
-        return;
-    }
-    for processor in &platform.processors {
-        let absent = absent_cores(&processor.cores);
-        if !absent.is_empty() {
-            let (name, cores) = (&processor.name, &processor.cores);
-            let unpinned = if absent.len() == cores.len() { "; it runs unpinned" } else { "" };
-            console.note(format!("{name}: cores = {cores:?}: {absent:?} cannot be used here{unpinned}"));
-        }
-    }
-}
-
-/// Rejects a world whose size differs from the number of processors.
-pub fn fits(world: &World, processors: usize) -> Result<()> {
-    if world.size() == processors {
-        return Ok(());
-    }
-    let processes = if world.size() == 1 { "process" } else { "processes" };
-    let are = if processors == 1 { "is 1 processor" } else { &format!("are {processors} processors") };
-    Err(Error::input(
-        "--engine mpi",
-        format!("the world has {} {processes}, but there {are}", world.size()),
-        format!("start one process for each: mpirun -n {processors} apportion …"),
-    ))
 }

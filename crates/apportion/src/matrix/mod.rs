@@ -160,6 +160,89 @@ impl AnyMatrix {
     }
 }
 
+/// A matrix in memory of any element type, row by row without gaps.
+#[derive(Debug, Clone, Copy)]
+pub struct AnyView<'a> {
+    rows: usize,
+    cols: usize,
+    name: &'static str,
+    bytes: &'a [u8],
+}
+
+impl<'a> AnyView<'a> {
+    /// The view of the elements of a matrix.
+    ///
+    /// # Panics
+    /// If there are not `rows * cols` elements.
+    pub fn new<T: Element>(rows: usize, cols: usize, elements: &'a [T]) -> Self {
+        assert_eq!(rows.checked_mul(cols), Some(elements.len()), "{rows} x {cols} elements");
+        Self { rows, cols, name: T::NAME, bytes: bytemuck::cast_slice(elements) }
+    }
+
+    /// The same bytes as truth values, 0 or 1.
+    #[must_use]
+    pub fn as_bool(self) -> Self {
+        Self { name: "bool", ..self }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// As [`AnyMatrix::name`].
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The elements, if they are of this type; truth values are bytes.
+    pub fn elements<T: Element>(&self) -> Option<&'a [T]> {
+        let name = if self.name == "bool" { u8::NAME } else { self.name };
+        (name == T::NAME).then(|| bytemuck::cast_slice(self.bytes))
+    }
+}
+
+/// This process's blocks of a matrix of any element type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnyBlocks {
+    /// Single precision.
+    F32(LocalBlocks<f32>),
+    /// Double precision.
+    F64(LocalBlocks<f64>),
+    /// 32-bit integers.
+    I32(LocalBlocks<i32>),
+    /// 64-bit integers.
+    I64(LocalBlocks<i64>),
+    /// Truth values or bytes.
+    U8(LocalBlocks<u8>),
+}
+
+impl AnyBlocks {
+    /// Blocks of elements of this type.
+    ///
+    /// # Panics
+    /// If no file can hold such elements.
+    pub fn new<T: Element>(blocks: LocalBlocks<T>) -> Self {
+        let blocks: Box<dyn std::any::Any> = Box::new(blocks);
+        fn of<T: 'static>(blocks: Box<dyn std::any::Any>) -> LocalBlocks<T> {
+            *blocks.downcast().expect("the type has this name")
+        }
+        match T::NAME {
+            "f32" => Self::F32(of(blocks)),
+            "f64" => Self::F64(of(blocks)),
+            "i32" => Self::I32(of(blocks)),
+            "i64" => Self::I64(of(blocks)),
+            "u8" => Self::U8(of(blocks)),
+            other => panic!("no file holds elements of {other}"),
+        }
+    }
+}
+
 /// Reads a matrix by its file's extension, or from a pipe by its first bytes if the process
 /// [follows the conventions of command lines](crate::files::follow_command_line): `.npy` (f32, f64, i32, i64,
 /// bool or u8, either byte order, C or Fortran order) or Matrix Market `.mtx` (as f64).

@@ -1,27 +1,25 @@
 //! The network between the hosts of a job where no flag or file says what it costs: remembered, or measured.
 
-use crate::cache;
-use crate::console::Console;
-use apportion::error::Result;
-use apportion::measure::measure_host_network;
-use apportion::platform::Platform;
-use apportion::run::World;
+use super::{Context, cache};
+use crate::error::Result;
+use crate::measure::measure_host_network;
+use crate::platform::Platform;
 
 /// Gives a platform the network between its hosts, and says what it costs.
 ///
 /// # Errors
 /// Those of [`measure_host_network`].
-pub fn with_host_network(
+pub fn measure_unknown_network(
     mut platform: Platform,
     remeasure: bool,
-    (world, console): (&World, &Console),
+    context: Context<'_>,
 ) -> Result<Platform> {
     let mut path = None;
-    measure_host_network(&mut platform, world, |hosts| {
+    measure_host_network(&mut platform, context.world, |hosts| {
         path = cache::network_path(hosts);
         path.as_deref().filter(|_| !remeasure).and_then(cache::text)
     })?;
-    let Some(found) = platform.network.hosts().filter(|_| world.rank() == 0) else {
+    let Some(found) = platform.network.hosts().filter(|_| context.world.rank() == 0) else {
         return Ok(platform);
     };
     if let Some(path) = path.filter(|_| !found.remembered) {
@@ -31,7 +29,7 @@ pub fn with_host_network(
         true => ("remembered", "--remeasure, "),
         false => ("measured", ""),
     };
-    console.note(format!(
+    context.note(format!(
         "apportion: network between hosts, {what}: {} ({again}apportion measure --network or a platform file \
          say it better)",
         found.describe()

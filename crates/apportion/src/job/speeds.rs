@@ -1,16 +1,15 @@
 //! Speeds that are measured quickly before a run: remembered, fitted to the moment, and checked by every run.
 
-use crate::cache::{self, Remembered};
-use crate::console::{Console, monitor};
-use apportion::error::Result;
-use apportion::kernels::Kernel;
-use apportion::matrix::Element;
-use apportion::measure::{CpuShare, Effort, QuickSpeeds, availability, is_exhausted, measure_quickly};
-use apportion::model::Models;
-use apportion::platform::{Platform, discover};
-use apportion::product::{ClosureMethod, RunReport};
-use apportion::run::World;
-use apportion::trace::Activity;
+use super::Context;
+use super::cache::{self, Remembered};
+use crate::error::Result;
+use crate::kernels::Kernel;
+use crate::matrix::Element;
+use crate::measure::{CpuShare, Effort, QuickSpeeds, availability, is_exhausted, measure_quickly};
+use crate::model::Models;
+use crate::platform::{Platform, discover};
+use crate::product::{ClosureMethod, RunReport};
+use crate::trace::Activity;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -52,9 +51,10 @@ impl fmt::Display for SpeedSource {
 }
 
 /// Speeds of this machine, as they are and as they are at the moment.
-pub struct Quick {
+#[derive(Debug)]
+pub struct MeasuredSpeeds {
     /// Measured, or remembered.
-    pub source: SpeedSource,
+    source: SpeedSource,
     /// Their shares are those that this run can expect.
     speeds: QuickSpeeds,
     /// Where they are remembered.
@@ -69,36 +69,37 @@ pub struct Quick {
 ///
 /// # Errors
 /// Those of [`measure_quickly`], on all ranks.
-pub fn quick<T: Element>(
+pub fn measure_or_recall<T: Element>(
     kernel: Kernel<T>,
-    (platform, block): (&Platform, u64),
+    platform: &Platform,
+    block: u64,
     work: f64,
     remeasure: bool,
-    (world, console): (&World, &Console),
-) -> Result<Quick> {
+    context: Context<'_>,
+) -> Result<MeasuredSpeeds> {
     let effort = Effort::worth(work * block as f64);
     let measure = || {
-        console.watch("measuring", monitor(), || {
-            measure_quickly(kernel, platform, (&SIZES, block, effort), world, monitor())
+        context.watch("measuring", || {
+            measure_quickly(kernel, platform, (&SIZES, block, effort), context.world, context.monitor)
         })
     };
-    if !world.is_solo() {
-        console.detail("measuring speeds on all processes together");
+    if !context.world.is_solo() {
+        context.detail("measuring speeds on all processes together");
         let speeds = measure()?;
-        return Ok(Quick::measured(speeds, None, (work, world, console)));
+        return Ok(MeasuredSpeeds::new(speeds, None, work, context));
     }
     let path = cache::path(platform, &kernel.name(), block);
     if let Some(path) = path.as_ref().filter(|_| !remeasure) {
         match cache::load(path, platform) {
             Remembered::Speeds(speeds) if speeds.serves(effort) => {
-                console.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
-                let shares = shares_now(&speeds, platform, work)?;
+                context.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
+                let shares = shares_now(&speeds, platform, work, context)?;
                 let speeds = QuickSpeeds { shares, ..speeds };
-                let quick = Quick::measured(speeds, Some(path.clone()), (work, world, console));
-                return Ok(Quick { source: SpeedSource::Remembered, ..quick });
+                let known = MeasuredSpeeds::new(speeds, Some(path.clone()), work, context);
+                return Ok(MeasuredSpeeds { source: SpeedSource::Remembered, ..known });
             }
             Remembered::Elsewhere(what) => {
-                console.detail(format!("speeds: measuring again, as {what} since they were measured"));
+                context.detail(format!("speeds: measuring again, as {what} since they were measured"));
             }
             Remembered::Speeds(_) | Remembered::Nothing => (),
         }
@@ -106,18 +107,23 @@ pub fn quick<T: Element>(
     let speeds = measure()?;
     if let Some(path) = &path {
         cache::store(path, &speeds, platform);
-        console.detail(format!("speeds: measured, saved to {}", path.display()));
+        context.detail(format!("speeds: measured, saved to {}", path.display()));
     }
-    Ok(Quick::measured(speeds, path, (work, world, console)))
+    Ok(MeasuredSpeeds::new(speeds, path, work, context))
 }
 
 /// The part of its time that each processor gets at the moment. A look lasts no longer than the run.
-fn shares_now(speeds: &QuickSpeeds, platform: &Platform, work: f64) -> Result<Vec<CpuShare>> {
+fn shares_now(
+    speeds: &QuickSpeeds,
+    platform: &Platform,
+    work: f64,
+    context: Context<'_>,
+) -> Result<Vec<CpuShare>> {
     let seconds = least_seconds(speeds, work);
     if seconds < WORTH_A_LOOK {
         return Ok(vec![CpuShare::WHOLE; platform.len()]);
     }
-    availability(platform, seconds.min(LOOK), monitor())
+    availability(platform, seconds.min(LOOK), context.monitor)
 }
 
 /// Seconds of the work if nothing else runs.
@@ -125,24 +131,25 @@ fn least_seconds(speeds: &QuickSpeeds, work: f64) -> f64 {
     work / speeds.models.models.iter().map(|model| model.speed(SIZES[3])).sum::<f64>()
 }
 
-impl Quick {
+impl MeasuredSpeeds {
     /// Before a long run, what makes the speeds uncertain is said at once; otherwise with its result.
-    fn measured(
-        speeds: QuickSpeeds,
-        path: Option<PathBuf>,
-        (work, world, console): (f64, &World, &Console),
-    ) -> Self {
+    fn new(speeds: QuickSpeeds, path: Option<PathBuf>, work: f64, context: Context<'_>) -> Self {
         let warned = least_seconds(&speeds, work) >= LONG;
-        if warned && world.rank() == 0 {
-            warn(&speeds, REMEASURE, console);
+        if warned && context.world.rank() == 0 {
+            warn_of_uncertainty(&speeds, REMEASURE, context);
         }
         Self { source: SpeedSource::Measured, speeds, path, warned }
     }
 
+    /// Where the speeds come from.
+    pub fn source(&self) -> SpeedSource {
+        self.source
+    }
+
     /// Says what makes the speeds uncertain, if it has not been said.
-    pub fn warn(&mut self, console: &Console) {
+    pub fn warn(&mut self, context: Context<'_>) {
         if !std::mem::replace(&mut self.warned, true) {
-            warn(&self.speeds, REMEASURE, console);
+            warn_of_uncertainty(&self.speeds, REMEASURE, context);
         }
     }
 
@@ -162,8 +169,8 @@ impl Quick {
 
     /// Compares the run with the speeds that it was planned by. Speeds that were off are replaced, and a note
     /// says what other programs or a CPU quota took.
-    pub fn check(mut self, report: &RunReport, platform: &Platform, console: &Console) {
-        self.warn(console);
+    pub fn check(mut self, report: &RunReport, platform: &Platform, context: Context<'_>) {
+        self.warn(context);
         let Some(forecast) = report.plan.forecast.as_ref().filter(|_| report.adaptation.is_none()) else {
             return;
         };
@@ -188,7 +195,7 @@ impl Quick {
         }
         let surprise = shares.iter().zip(expected).any(|(got, hoped)| (got.mean - hoped.mean).abs() > OFF);
         if let Some(taken) = disturbance(&names, &shares).filter(|_| surprise) {
-            console.note(format!("apportion: during the run {taken}"));
+            context.note(format!("apportion: during the run {taken}"));
         }
         let Some(path) = self.path.take() else { return };
         if off.is_empty() && spread == self.speeds.spread {
@@ -202,7 +209,7 @@ impl Quick {
         }
         cache::store(&path, &speeds, platform);
         if !changed.is_empty() {
-            console.note(format!(
+            context.note(format!(
                 "apportion: {} than measured before: remembered for the next run (--remeasure measures again)",
                 list(&changed)
             ));
@@ -211,10 +218,10 @@ impl Quick {
 }
 
 /// Says what makes shares and forecasts uncertain, and what to do about it.
-pub fn warn(speeds: &QuickSpeeds, remedy: &str, console: &Console) {
+pub fn warn_of_uncertainty(speeds: &QuickSpeeds, remedy: &str, context: Context<'_>) {
     let names = speeds.models.names();
     if let Some(taken) = disturbance(&names, &speeds.shares) {
-        console.note(format!(
+        context.note(format!(
             "apportion: warning: before the run {taken}: the shares and the forecast count with that"
         ));
     }
@@ -225,7 +232,7 @@ pub fn warn(speeds: &QuickSpeeds, remedy: &str, console: &Console) {
         .map(|(name, [low, high])| format!("that of {name} by {:.0} %", 100.0 * (high / low - 1.0)))
         .collect::<Vec<_>>();
     if !varied.is_empty() {
-        console.note(format!(
+        context.note(format!(
             "apportion: warning: the speeds varied while they were measured, {}: the shares and the forecast \
              are less certain ({remedy})",
             list(&varied)

@@ -1,22 +1,63 @@
 //! The operands of a product: files whose sizes fit together, with elements of one kind.
 
-use crate::prepare::distributed::is_layout;
-use crate::prepare::task::{Job, Task};
-use apportion::error::{Error, Result};
-use apportion::files::{FileState, is_stream};
-use apportion::geometry::{Rect, Span};
-use apportion::kernels::{Kernel, Semiring};
-use apportion::matrix::{
-    AnyMatrix, DistributedFile, Element, LocalBlocks, Matrix, NpyHeader, read_matrix_transposed,
-    read_matrix_with, read_npy_header, read_tiles,
+use super::product::{Operation, ProductTask};
+use crate::error::{Error, Result};
+use crate::files::{FileState, is_stream};
+use crate::geometry::{Rect, Span};
+use crate::kernels::{Kernel, Semiring};
+use crate::matrix::{
+    AnyMatrix, AnyView, BlockViews, DistributedFile, Element, LocalBlocks, Matrix, NpyHeader,
+    read_matrix_transposed, read_matrix_with, read_npy_header, read_tiles, views_of,
 };
-use apportion::plan::Shape;
-use apportion::run::World;
+use crate::plan::Shape;
+use crate::run::World;
 use std::path::{Path, PathBuf};
+
+/// A matrix that a job takes.
+#[derive(Debug, Clone)]
+pub enum MatrixOperand<'a> {
+    /// A file (`.npy`, `.mtx`, or a layout file, `.json`, of several `.npy` files), or its transpose.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// True for the transpose of what the file holds.
+        transposed: bool,
+    },
+    /// A matrix in memory, which every process of the world holds whole.
+    Array {
+        /// Its name in errors.
+        name: &'static str,
+        /// Its elements.
+        view: AnyView<'a>,
+    },
+}
+
+impl MatrixOperand<'_> {
+    /// The file, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File { path, .. } => Some(path),
+            Self::Array { .. } => None,
+        }
+    }
+
+    /// What errors call it.
+    fn place(&self) -> String {
+        match self {
+            Self::File { path, .. } => path.display().to_string(),
+            Self::Array { name, .. } => (*name).to_owned(),
+        }
+    }
+}
+
+/// True if a path names a layout file.
+pub fn is_layout_file(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
+}
 
 /// The elements of the operands, and whether truth values are written as such.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub(crate) enum Kind {
     F32,
     F64,
     I32,
@@ -35,29 +76,36 @@ impl Kind {
     }
 }
 
-/// A file of which each process reads its own parts; its sizes are those after any transposition.
-pub struct Input<'a> {
-    path: &'a Path,
-    transposed: bool,
-    source: Source,
+/// An operand of which each process reads its own parts; its sizes are those after any transposition.
+pub(crate) struct Input<'a> {
+    operand: &'a MatrixOperand<'a>,
+    source: Source<'a>,
     /// The files that are read when their elements are needed, as they were before their headers were.
     files: Vec<(PathBuf, FileState)>,
 }
 
 /// The source of the elements.
-enum Source {
+enum Source<'a> {
     /// Rectangles of an `.npy` file.
     Npy(NpyHeader),
     /// Rectangles of the `.npy` files that a layout file names.
     Blocks(DistributedFile),
     /// A Matrix Market file, or a matrix from a stream, which only a single process reads.
     Whole(AnyMatrix),
+    /// A matrix in memory.
+    Memory(AnyView<'a>),
 }
 
 impl<'a> Input<'a> {
-    fn open(path: &'a Path, transposed: bool, semiring: Semiring, world: &World) -> Result<Self> {
+    fn open(operand: &'a MatrixOperand<'a>, semiring: Semiring, world: &World) -> Result<Self> {
+        let (path, transposed) = match operand {
+            MatrixOperand::File { path, transposed } => (path, *transposed),
+            MatrixOperand::Array { view, .. } => {
+                return Ok(Self { operand, source: Source::Memory(*view), files: Vec::new() });
+            }
+        };
         let is = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
-        if !is("npy") && !is_layout(path) && !world.is_solo() {
+        if !is("npy") && !is_layout_file(path) && !world.is_solo() {
             return Err(Error::input(
                 path.display().to_string(),
                 "is not called .npy or .json: with --engine mpi each process reads its own part of the matrix",
@@ -74,7 +122,7 @@ impl<'a> Input<'a> {
         let source = if is("npy") && !streamed {
             let header = read_npy_header(path)?;
             Source::Npy(if transposed { header.transposed() } else { header })
-        } else if is_layout(path) {
+        } else if is_layout_file(path) {
             let blocks = DistributedFile::open(path, transposed)?;
             blocks.files().try_for_each(watch)?;
             Source::Blocks(blocks)
@@ -86,7 +134,7 @@ impl<'a> Input<'a> {
                 read_matrix_with(path, absent)?
             })
         };
-        let input = Self { path, transposed, source, files };
+        let input = Self { operand, source, files };
         input.check_unchanged()?;
         Ok(input)
     }
@@ -103,6 +151,7 @@ impl<'a> Input<'a> {
             Source::Blocks(file) => file.dtype(),
             Source::Whole(_) if semiring == Semiring::OrAnd => "bool",
             Source::Whole(matrix) => matrix.name(),
+            Source::Memory(view) => view.name(),
         }
     }
 
@@ -111,21 +160,31 @@ impl<'a> Input<'a> {
             Source::Npy(header) => (header.rows, header.cols),
             Source::Blocks(file) => (file.rows(), file.cols()),
             Source::Whole(matrix) => (matrix.rows(), matrix.cols()),
+            Source::Memory(view) => (view.rows(), view.cols()),
         }
     }
 
     /// `b.npy: is 8 x 9, but …`.
     fn misfit(&self, but: &str, remedy: &str) -> Error {
-        let turned = if self.transposed { "transposed, " } else { "" };
-        let (rows, cols) = self.size();
+        let (turned, (rows, cols)) = (self.turned(), self.size());
         let what = format!("{turned}is {rows} x {cols}{but}");
-        Error::input(self.path.display().to_string(), what, remedy)
+        Error::input(self.operand.place(), what, remedy)
+    }
+
+    /// `transposed, ` if it is.
+    fn turned(&self) -> &'static str {
+        match self.operand {
+            MatrixOperand::File { transposed: true, .. } => "transposed, ",
+            _ => "",
+        }
     }
 
     /// Some rectangles, whose elements the semiring accepts.
-    pub fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<LocalBlocks<T>> {
+    pub fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<OwnBlocks<'a, T>> {
+        let place = self.operand.place();
+        let path = self.operand.path().unwrap_or(Path::new(""));
         let blocks = match &self.source {
-            Source::Npy(header) => read_tiles::<T>(self.path, header, rects)?,
+            Source::Npy(header) => read_tiles::<T>(path, header, rects)?,
             Source::Blocks(file) => file.read::<T>(rects)?,
             Source::Whole(matrix) => {
                 let (rows, cols) = self.size();
@@ -133,12 +192,55 @@ impl<'a> Input<'a> {
                 assert_eq!(rects, [whole], "a process alone reads a matrix whole");
                 vec![(whole, elements::<T>(matrix))]
             }
+            Source::Memory(view) => {
+                let elements = view.elements::<T>().expect("other types were refused");
+                let whole = Rect::new(Span::new(0, view.rows() as u64), Span::new(0, view.cols() as u64));
+                kernel.check_tile((whole, elements), &place)?;
+                return Ok(match rects {
+                    [rect] if *rect == whole => OwnBlocks::Borrowed(vec![(whole, elements)]),
+                    _ => OwnBlocks::Owned(
+                        rects.iter().map(|rect| (*rect, cut(elements, view.cols(), *rect))).collect(),
+                    ),
+                });
+            }
         };
-        let place = self.path.display().to_string();
         self.check_unchanged()?;
         blocks.iter().try_for_each(|(rect, block)| kernel.check_tile((*rect, block), &place))?;
-        Ok(blocks)
+        Ok(OwnBlocks::Owned(blocks))
     }
+}
+
+/// A process's blocks of a matrix: its own, or those of an array in memory.
+pub(crate) enum OwnBlocks<'a, T> {
+    Owned(LocalBlocks<T>),
+    Borrowed(BlockViews<'a, T>),
+}
+
+impl<T: Element> OwnBlocks<'_, T> {
+    pub fn views(&self) -> BlockViews<'_, T> {
+        match self {
+            Self::Owned(blocks) => views_of(blocks),
+            Self::Borrowed(views) => views.clone(),
+        }
+    }
+
+    pub fn into_blocks(self) -> LocalBlocks<T> {
+        match self {
+            Self::Owned(blocks) => blocks,
+            Self::Borrowed(views) => {
+                views.into_iter().map(|(rect, elements)| (rect, elements.to_vec())).collect()
+            }
+        }
+    }
+}
+
+/// A rectangle of a matrix of `width` columns.
+fn cut<T: Copy>(elements: &[T], width: usize, rect: Rect) -> Vec<T> {
+    let row = |i: u64| {
+        let begin = i as usize * width;
+        &elements[begin + rect.cols.start as usize..begin + rect.cols.end as usize]
+    };
+    (rect.rows.start..rect.rows.end).flat_map(row).copied().collect()
 }
 
 /// A whole matrix's numbers as elements; for truth values, any number but 0 is true.
@@ -153,32 +255,31 @@ fn elements<T: Element>(matrix: &AnyMatrix) -> Vec<T> {
 }
 
 /// The operands of a product.
-pub struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     pub a: Input<'a>,
     pub b: Input<'a>,
     pub initial: Option<Input<'a>>,
 }
 
-/// The files, the shape of the product and the kind of its elements.
+/// Opens the operands of a task; they fit together.
 ///
 /// # Errors
 /// A file that cannot be read, elements of different types, sizes that do not fit.
-pub fn inputs_of<'a>(task: &Task<'a>, world: &World) -> Result<(Inputs<'a>, Shape, Kind)> {
-    let (path_a, path_b) = task.factors;
-    let (turned, path_0) = match task.job {
-        Job::Product(args) => {
-            ([args.scaled.transpose_a, args.scaled.transpose_b], args.scaled.c_in.as_deref())
-        }
-        Job::Power(_) | Job::Closure(..) => ([false; 2], None),
-    };
-    let open = |path, turned| Input::open(path, turned, task.semiring, world);
-    let a = open(path_a, turned[0])?;
+pub(crate) fn open_operands<'a>(
+    task: &'a ProductTask<'a>,
+    world: &World,
+) -> Result<(Inputs<'a>, Shape, Kind)> {
+    let open = |operand| Input::open(operand, task.semiring, world);
+    let a = open(&task.a)?;
     // A power reads its matrix once.
-    let b = if matches!(task.job, Job::Product(_)) { open(path_b, turned[1])? } else { a.again() };
-    let initial = path_0.map(|path| open(path, false)).transpose()?;
+    let b = match &task.b {
+        Some(b) => open(b)?,
+        None => a.again(),
+    };
+    let initial = task.initial.as_ref().map(open).transpose()?;
     let inputs = Inputs { a, b, initial };
     let kind = inputs.kind(task.semiring)?;
-    let shape = inputs.shape(task.job)?;
+    let shape = inputs.shape(task.operation)?;
     Ok((inputs, shape, kind))
 }
 
@@ -190,8 +291,9 @@ impl<'a> Input<'a> {
             Source::Npy(header) => Source::Npy(*header),
             Source::Blocks(file) => Source::Blocks(file.clone()),
             Source::Whole(_) => Source::Whole(empty()),
+            Source::Memory(view) => Source::Memory(*view),
         };
-        Self { source, path: self.path, transposed: self.transposed, files: Vec::new() }
+        Self { source, operand: self.operand, files: Vec::new() }
     }
 }
 
@@ -205,8 +307,7 @@ impl Inputs<'_> {
         let first = self.a.dtype(semiring);
         for input in self.all() {
             let dtype = input.dtype(semiring);
-            let refuse =
-                |what, remedy: &str| Err(Error::input(input.path.display().to_string(), what, remedy));
+            let refuse = |what, remedy: &str| Err(Error::input(input.operand.place(), what, remedy));
             let whole = dtype == "i32" || dtype == "i64";
             let takes = match semiring {
                 Semiring::OrAnd if !truth(dtype) => {
@@ -227,7 +328,7 @@ impl Inputs<'_> {
             }
             if semiring != Semiring::OrAnd && dtype != first {
                 return refuse(
-                    format!("holds {dtype}, but {} holds {first}", self.a.path.display()),
+                    format!("holds {dtype}, but {} holds {first}", self.a.operand.place()),
                     "convert one of them, so that all have the same element type",
                 );
             }
@@ -243,9 +344,9 @@ impl Inputs<'_> {
         })
     }
 
-    fn shape(&self, job: Job<'_>) -> Result<Shape> {
+    fn shape(&self, operation: Operation) -> Result<Shape> {
         let (m, k) = self.a.size();
-        let Job::Product(_) = job else {
+        let Operation::Product = operation else {
             if m != k {
                 return Err(self.a.misfit(", not square", "give a square matrix"));
             }
@@ -253,8 +354,8 @@ impl Inputs<'_> {
         };
         let (inner, n) = self.b.size();
         if k != inner {
-            let turned = if self.a.transposed { "transposed, " } else { "" };
-            let but = format!(", but {} {turned}is {m} x {k}", self.a.path.display());
+            let (a, turned) = (self.a.operand.place(), self.a.turned());
+            let but = format!(", but {a} {turned}is {m} x {k}");
             return Err(self.b.misfit(&but, &format!("the right factor needs {k} rows")));
         }
         match &self.initial {

@@ -1,12 +1,12 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
 //! functions, and which kernel is the fastest; and one per set of hosts: the network between them.
 
-use apportion::files::read_own_text;
-use apportion::kernels::Instructions;
-use apportion::measure::{CpuShare, QuickSpeeds};
-use apportion::model::Models;
-use apportion::output::OutputFile;
-use apportion::platform::{Platform, conditions, discover};
+use crate::files::read_own_text;
+use crate::kernels::Instructions;
+use crate::measure::{CpuShare, QuickSpeeds};
+use crate::model::Models;
+use crate::output::OutputFile;
+use crate::platform::{Platform, conditions, discover};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

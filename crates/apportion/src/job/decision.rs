@@ -1,0 +1,263 @@
+//! The decisions before a product: plan and flow, made on rank 0 for all ranks.
+
+use super::options::{RunOptions, network_options, size_parts};
+use super::sources::KnownMachine;
+use super::speeds::SpeedSource;
+use super::{Context, Sources};
+use crate::error::{Error, Result};
+use crate::kernels::Kernel;
+use crate::matrix::Element;
+use crate::model::Machine;
+use crate::plan::shapes::Method;
+use crate::plan::{Plan, Shape, inner_cuts_refused};
+use crate::product::MatmulJob;
+use crate::run::World;
+use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
+use crate::select::{
+    Choice, MemoryPolicy, PlanOptions, fit_order, forecast, in_order_of_preference, plan_matmul, time_bound,
+};
+use crate::simulate::CostModel;
+use crate::units;
+use serde_json::{Value, json};
+
+/// What was decided, and for which processors.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    /// The processors with the speeds of the forecast.
+    pub machine: Machine,
+    /// The candidates, the best first; on ranks other than 0 only the best.
+    pub choices: Vec<Choice>,
+    /// True if they were ranked by communication alone, since speeds are ratios.
+    pub relative: bool,
+    /// Where the speeds come from.
+    pub source: SpeedSource,
+}
+
+impl Decision {
+    /// The best candidate.
+    pub fn best(&self) -> &Choice {
+        &self.choices[0]
+    }
+
+    /// The best candidate's steps.
+    ///
+    /// # Errors
+    /// A plan without a layout.
+    pub fn schedule(&self) -> Result<MatmulSchedule> {
+        Ok(MatmulSchedule::new(self.best().plan.layout()?, self.best().order))
+    }
+
+    /// The plain product by the best candidate, whose forecast it has.
+    pub fn job<T: Element>(&self, kernel: Kernel<T>, seed: u64) -> MatmulJob<'_, T> {
+        let best = self.best();
+        MatmulJob::new(kernel, &best.plan, best.order, &self.machine.models, self.machine.block)
+            .with_forecast(best.plan.forecast.clone())
+            .with_seed(seed)
+    }
+}
+
+/// What is to be decided: the product, and what the caller gives.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub shape: Shape,
+    /// Bytes of an element.
+    pub element: u64,
+    pub known: &'a KnownMachine,
+    pub sources: &'a Sources,
+    pub options: &'a RunOptions,
+    /// What runs, if it cannot use a layout that cuts the inner dimension.
+    pub whole_inner: Option<&'static str>,
+}
+
+impl Question<'_> {
+    /// How processors obtain the operands of others.
+    pub fn data_path(&self, world: &World) -> DataPath {
+        match (
+            world.is_solo(),
+            self.options.copies() || self.known.machine.platform.has_memories_of_its_own(),
+        ) {
+            (false, _) => DataPath::Packed,
+            (true, true) => DataPath::Copied,
+            (true, false) => DataPath::InPlace,
+        }
+    }
+}
+
+impl RunOptions {
+    /// Whether threads must copy operands: by request, or because a number of messages is given that divides
+    /// the memory for them.
+    pub fn copies(&self) -> bool {
+        self.copy || self.flow.blocks.is_some()
+    }
+}
+
+/// Finds processors and speeds for a product of `shape` by this kernel, and decides its plan and flow for all
+/// ranks. `whole_inner` names what runs, if it cannot use a layout that cuts the inner dimension.
+///
+/// # Errors
+/// Sources that do not fit; no plan is possible; known to all ranks.
+pub fn decide<T: Element>(
+    kernel: Kernel<T>,
+    shape: Shape,
+    sources: &Sources,
+    options: &RunOptions,
+    whole_inner: Option<&'static str>,
+    context: Context<'_>,
+) -> Result<Decision> {
+    let known = sources.machine(kernel, shape, options.flow.block_size(), options.remeasure, context)?;
+    let question =
+        Question { shape, element: size_of::<T>() as u64, known: &known, sources, options, whole_inner };
+    let decision = decide_for_all(question, false, context)?;
+    Ok(decision.expect("only a product on disk is cut into panels"))
+}
+
+/// Decides on rank 0, for all ranks. `None` if no plan fits the processors' memory, but panels may
+/// (`can_be_cut`).
+///
+/// # Errors
+/// No plan is possible; known to all ranks.
+pub(crate) fn decide_for_all(
+    question: Question<'_>,
+    can_be_cut: bool,
+    context: Context<'_>,
+) -> Result<Option<Decision>> {
+    let world = context.world;
+    let path = question.data_path(world);
+    let decide = || match decide_here(question, path, context) {
+        // Panels of C need less memory on each processor.
+        Err(error @ Error::TooLittleMemory { .. }) if can_be_cut => {
+            context.detail(format!("{error}: cutting C into panels"));
+            Ok(None)
+        }
+        outcome => outcome.map(Some),
+    };
+    if world.is_solo() {
+        return decide();
+    }
+    let mine = world.all_ok(if world.rank() == 0 { decide() } else { Ok(None) })?;
+    let text = mine.as_ref().map(|decision| message(decision.best())).unwrap_or_default();
+    let text = world.broadcast(text.as_bytes())?;
+    if mine.is_some() || text.is_empty() {
+        return Ok(mine);
+    }
+    let (plan, order) = parse_message(&text)?;
+    let choices = vec![Choice {
+        plan,
+        order,
+        rank: None,
+        at_least: None,
+        narrowed: None,
+        left_out: None,
+        resized: None,
+    }];
+    let KnownMachine { machine, .. } = question.known;
+    Ok(Some(Decision { machine: machine.clone(), choices, relative: false, source: question.known.source() }))
+}
+
+/// A plan and its order, as rank 0 sends them.
+fn message(choice: &Choice) -> String {
+    json!({"plan": choice.plan.to_value(), "order": choice.order}).to_string()
+}
+
+/// Parses the output of [`message`].
+fn parse_message(text: &[u8]) -> Result<(Plan, ScheduleOptions)> {
+    let mut decided: Value = serde_json::from_slice(text).expect("rank 0 sent JSON");
+    let order = serde_json::from_value(decided["order"].take()).expect("rank 0 sent an order");
+    Ok((Plan::parse(&decided["plan"].to_string(), "rank 0's plan")?, order))
+}
+
+/// Decides on this rank alone.
+pub(crate) fn decide_here(question: Question<'_>, path: DataPath, context: Context<'_>) -> Result<Decision> {
+    let Question { known, sources, options, whole_inner, .. } = question;
+    let plan = sources.plan.as_ref();
+    if let Some(what) = whole_inner {
+        plan.iter().try_for_each(|plan| plan.layout()?.refuse_boxes(what))?;
+        if plan.is_none() && options.method.is_some_and(Method::cuts_inner) {
+            return Err(inner_cuts_refused(what));
+        }
+    }
+    let policy = options.flow.memory_policy(path);
+    let (choices, relative) = match plan {
+        Some(plan) => (choose_order(question, plan, policy)?, false),
+        None => choose_plan(question, path, context)?,
+    };
+    Ok(Decision { machine: known.machine.clone(), choices, relative, source: known.source() })
+}
+
+/// The orders of a given plan, the best first.
+fn choose_order(question: Question<'_>, plan: &Plan, policy: MemoryPolicy) -> Result<Vec<Choice>> {
+    let Question { shape, element, known, options, .. } = question;
+    let machine = &known.machine;
+    let fitting = plan.layout().ok().filter(|layout| layout.shape() == shape);
+    let Some(layout) = fitting else {
+        let what =
+            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
+        return Err(Error::input(
+            &question.sources.plan_place,
+            what,
+            "make one with `apportion partition --shape MxKxN`",
+        ));
+    };
+    let rates = machine.rates(&plan.sizes());
+    let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
+    let bound = time_bound(shape, &machine.platform, (&machine.models, machine.block), element)?;
+    let mut choices = Vec::new();
+    let mut refusal = Ok(());
+    for order in options.flow.orders(shape.k)? {
+        match fit_order(layout, order, &machine.platform, (element, policy)) {
+            Ok((order, narrowed)) => {
+                let predicted = forecast(layout, order, costs)?;
+                let rank = Some(predicted.seconds);
+                let plan = Plan { forecast: Some(predicted), ..plan.clone() }.with_time_bound(bound);
+                choices.push(Choice {
+                    plan,
+                    order,
+                    rank,
+                    narrowed,
+                    at_least: None,
+                    left_out: None,
+                    resized: None,
+                });
+            }
+            Err(error) => refusal = refusal.and(Err(error)),
+        }
+    }
+    if choices.is_empty() {
+        refusal?;
+    }
+    Ok(in_order_of_preference(choices))
+}
+
+/// A new plan, followed by its competitors; true if they were ranked by communication alone.
+fn choose_plan(question: Question<'_>, path: DataPath, context: Context<'_>) -> Result<(Vec<Choice>, bool)> {
+    let Question { shape, element, known, options, whole_inner, .. } = question;
+    let machine = &known.machine;
+    if let Some(method) = options.method.filter(|_| options.keep_all) {
+        let what = format!("--method {method} gives every processor a share anyway");
+        return Err(Error::input("`keep_all`", what, "leave one of the two out"));
+    }
+    let plan_options = PlanOptions {
+        method: options.method,
+        terms: network_options(&machine.platform),
+        inner_cuts: whole_inner.is_none(),
+        keep_all: options.keep_all,
+        ..options.flow.plan_options(shape.k, element, path)?
+    };
+    // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.
+    let relative = known.ratios.is_some();
+    let plan_options = size_parts(plan_options, options.shares, relative)?;
+    let choices = match &known.ratios {
+        Some(ratios) => {
+            let machine = Machine::new(machine.platform.clone(), ratios.clone(), 1);
+            plan_matmul(shape, &machine.platform, &machine.models, machine.block, &plan_options)?
+        }
+        None => plan_matmul(shape, &machine.platform, &machine.models, machine.block, &plan_options)?,
+    };
+    for (place, c) in choices.iter().enumerate() {
+        let of = if relative { " of communication" } else { "" };
+        let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{}{of}", units::show_seconds(r)));
+        let mark = if place == 0 { "chosen" } else { "against" };
+        context.detail(format!("{mark}: {:17} {:26} {rank}", c.plan.method, c.order.to_string()));
+    }
+    Ok((choices, relative))
+}

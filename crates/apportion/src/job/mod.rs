@@ -1,0 +1,97 @@
+//! Jobs: every decision that a caller leaves open, made once, for all front ends.
+//!
+//! A job goes from inputs to a verified result: it opens the operands, finds the processors and their speeds
+//! (given, remembered or measured), chooses plan and flow, makes the ranks agree on them, runs in memory or in
+//! panels, and leaves verified outputs that are ready to appear. The command, the Python package and the C
+//! library call it and decide nothing themselves.
+
+mod agreement;
+mod cache;
+mod decision;
+mod kernel;
+mod network;
+mod operands;
+mod options;
+mod outputs;
+mod panels;
+mod product;
+mod sources;
+mod speeds;
+
+pub use agreement::{InputFiles, block_files, compare_inputs};
+pub use decision::{Decision, decide};
+pub use kernel::{KernelChoice, fastest_kernel, kernel_of_models};
+pub use network::measure_unknown_network;
+pub use operands::{MatrixOperand, is_layout_file};
+pub use options::{
+    DEFAULT_BLOCK, FlowOptions, PanelOptions, RunOptions, method_named, network_options, size_parts,
+};
+pub use outputs::write_blocks;
+pub use panels::{CutReason, PanelOutcome};
+pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_trace, rank_of};
+pub use sources::{
+    Sources, check_world_size, discover_platform, in_plan_order, note_absent_cores, warn_of_another_kernel,
+    with_speeds, world_platform,
+};
+pub use speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall, warn_of_uncertainty};
+
+use crate::run::{Monitor, World};
+
+/// Receives what a job says while it runs. Nothing is required: by default it is dropped.
+pub trait Observer {
+    /// Takes a note for the user.
+    fn note(&self, _text: &str) {}
+
+    /// Takes a decision, for users who want to follow them.
+    fn detail(&self, _text: &str) {}
+
+    /// Accompanies work that may take long, such as with a progress bar; calls `work` once.
+    fn watch(&self, _what: &str, work: &mut dyn FnMut()) {
+        work();
+    }
+}
+
+/// An observer that drops everything.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// Where a job runs, and who observes it.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The processes.
+    pub world: &'a World,
+    /// Progress, and requests to stop.
+    pub monitor: &'a Monitor,
+    /// Notes, decisions and progress. Only rank 0's is heard: those of other ranks are [`Silent`].
+    pub observer: &'a dyn Observer,
+}
+
+impl<'a> Context<'a> {
+    /// A context without an observer.
+    pub fn silent(world: &'a World, monitor: &'a Monitor) -> Self {
+        Self { world, monitor, observer: &Silent }
+    }
+
+    pub(crate) fn silenced(self) -> Self {
+        Self { observer: &Silent, ..self }
+    }
+
+    /// Passes on a note.
+    pub fn note(&self, text: impl AsRef<str>) {
+        self.observer.note(text.as_ref());
+    }
+
+    /// Passes on a decision.
+    pub fn detail(&self, text: impl AsRef<str>) {
+        self.observer.detail(text.as_ref());
+    }
+
+    /// Does work that the observer accompanies, and returns its result.
+    pub fn watch<R>(&self, what: &str, work: impl FnOnce() -> R) -> R {
+        let (mut work, mut outcome) = (Some(work), None);
+        self.observer.watch(what, &mut || outcome = work.take().map(|work| work()));
+        outcome.expect("an observer calls the work once")
+    }
+}

@@ -1,0 +1,259 @@
+//! The matrices that a job leaves on disk: opened before the work, complete after it, not yet visible.
+
+use super::is_layout_file;
+use crate::error::{Error, Result};
+use crate::geometry::{Rank, Rect, Span};
+use crate::matrix::{
+    Element, LocalArray, LocalBlocks, layout_file_text, local_arrays, npy_header, npy_header_bool,
+    tiles_header, write_npy_rows, write_tiles,
+};
+use crate::output::{OutputFile, try_output};
+use crate::plan::Shape;
+use crate::run::{World, redistribute};
+use crate::schedule::{Application, MatmulSchedule};
+use std::path::{Path, PathBuf};
+
+/// Files that are kept open until all of them are full.
+const MOST_OPEN: usize = 256;
+
+/// The destinations of a result; only rank 0 has the files.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    pub file: Option<OutputFile>,
+    predecessors: Option<OutputFile>,
+    /// True if truth values are written as bool.
+    pub bool: bool,
+    /// The paths of C and the predecessors; known to every rank.
+    paths: [Option<PathBuf>; 2],
+}
+
+impl Outputs {
+    /// Opens the files before the work, on rank 0, so that a file that cannot be written is reported at once.
+    /// If the end of another rank could leave them half written, they are only tried here, and opened when there
+    /// is something to write.
+    pub fn open(paths: [Option<&PathBuf>; 2], world: &World) -> Result<Self> {
+        let mut outputs = Self { paths: paths.map(|path| path.cloned()), ..Self::default() };
+        if world.is_solo() {
+            outputs.create()?;
+        } else if world.rank() == 0 {
+            outputs.paths.iter().flatten().try_for_each(|path| try_output(path))?;
+        }
+        Ok(outputs)
+    }
+
+    fn create(&mut self) -> Result<()> {
+        let create = |path: &Option<PathBuf>| path.as_ref().map(OutputFile::create).transpose();
+        (self.file, self.predecessors) = (create(&self.paths[0])?, create(&self.paths[1])?);
+        Ok(())
+    }
+
+    /// Checks that the disks have room for matrices of `elements` of `size` bytes, before the work.
+    pub fn reserve(&mut self, elements: u64, size: u64) -> Result<()> {
+        let predecessors = elements.saturating_mul(size_of::<i32>() as u64);
+        for (file, bytes) in
+            [(&mut self.file, elements.saturating_mul(size)), (&mut self.predecessors, predecessors)]
+        {
+            file.as_mut().map_or(Ok(()), |file| file.reserve(bytes))?;
+        }
+        Ok(())
+    }
+
+    /// The same with its files open on rank 0.
+    pub fn opened(mut self, world: &World) -> Result<Self> {
+        if world.rank() == 0 && !world.is_solo() {
+            self.create()?;
+        }
+        Ok(self)
+    }
+
+    /// Writes C into one file, or with a layout file into one for each processor of the schedule. The file is
+    /// complete, but does not appear yet.
+    ///
+    /// # Errors
+    /// A file cannot be written; known to all ranks.
+    pub fn write<T: Element>(
+        self,
+        c: &LocalBlocks<T>,
+        at: (Shape, &World),
+        schedule: &MatmulSchedule,
+    ) -> Result<Vec<OutputFile>> {
+        let opened = at.1.all_ok(self.opened(at.1))?;
+        let file = match &opened.paths[0] {
+            None => None,
+            Some(path) if is_layout_file(path) => {
+                write_distributed(opened.file, path, (c, opened.bool), at, schedule)?
+            }
+            Some(path) => write((opened.file, path), c, opened.bool, at)?,
+        };
+        complete([file, None], at.1)
+    }
+
+    /// Writes C and its predecessors.
+    ///
+    /// # Errors
+    /// As [`Outputs::write`].
+    pub fn write_both<T: Element>(
+        self,
+        c: &LocalBlocks<T>,
+        predecessors: &LocalBlocks<i32>,
+        at: (Shape, &World),
+    ) -> Result<Vec<OutputFile>> {
+        let opened = at.1.all_ok(self.opened(at.1))?;
+        let [path, beside] = &opened.paths;
+        let file = match path {
+            Some(path) => write((opened.file, path), c, false, at)?,
+            None => None,
+        };
+        let predecessors = match beside {
+            Some(path) => write((opened.predecessors, path), predecessors, false, at)?,
+            None => None,
+        };
+        complete([file, predecessors], at.1)
+    }
+}
+
+/// Brings full files to the disk; they do not appear yet.
+fn complete(files: [Option<OutputFile>; 2], world: &World) -> Result<Vec<OutputFile>> {
+    let mut files: Vec<OutputFile> = files.into_iter().flatten().collect();
+    world.all_ok(files.iter_mut().try_for_each(OutputFile::complete))?;
+    Ok(files)
+}
+
+/// Every rank writes its blocks into one file; rank 0 makes it appear.
+fn write<T: Element>(
+    (mut file, path): (Option<OutputFile>, &Path),
+    c: &LocalBlocks<T>,
+    bool: bool,
+    (shape, world): (Shape, &World),
+) -> Result<Option<OutputFile>> {
+    let (m, n) = (shape.m as usize, shape.n as usize);
+    if world.is_solo() {
+        if let Some(file) = &mut file {
+            file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
+            c.iter().try_for_each(|(_, block)| write_npy_rows(file, block))?;
+        }
+        return Ok(file);
+    }
+    write_blocks((file, path), c, &tiles_header::<T>(m, n, bool), (shape.m, shape.n), world)
+}
+
+/// Every process writes its blocks of a matrix of `rows` x `cols` after a header; rank 0 has the file, whose
+/// name all know. Into a stream, rank 0 writes all.
+pub fn write_blocks<T: Element>(
+    (mut file, path): (Option<OutputFile>, &Path),
+    c: &LocalBlocks<T>,
+    header: &[u8],
+    (rows, cols): (u64, u64),
+    world: &World,
+) -> Result<Option<OutputFile>> {
+    let streamed = file.as_ref().is_some_and(OutputFile::is_stream);
+    if world.broadcast(&[u8::from(streamed)])? == [1] {
+        let whole = Rect::new(Span::new(0, rows), Span::new(0, cols));
+        let wanted = if world.rank() == 0 { vec![whole] } else { Vec::new() };
+        let found = redistribute(world, c, &wanted)?;
+        let mut put = || match (&mut file, found.first()) {
+            (Some(file), Some((_, elements))) => {
+                file.put(header)?;
+                write_npy_rows(file, elements)
+            }
+            _ => Ok(()),
+        };
+        world.all_ok(put())?;
+        return Ok(file);
+    }
+    let length = header.len() as u64 + rows * cols * size_of::<T>() as u64;
+    let mut create = || match &mut file {
+        Some(file) => {
+            file.put(header)?;
+            file.share(length)
+        }
+        None => Ok(PathBuf::new()),
+    };
+    let place = world.all_ok(create())?;
+    let place = world.broadcast(place.as_os_str().as_encoded_bytes())?;
+    let place = path_of(place);
+    // A rank that is stopped in the middle removes it: rank 0 may have ended.
+    let stray = Stray(&place);
+    let written = write_tiles(&place, c, (header.len() as u64, cols)).map_err(|error| match error {
+        Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Error::input(
+            path.display().to_string(),
+            "the file that rank 0 has begun is not here",
+            "write to a directory on a file system that all hosts share",
+        ),
+        Error::File { action, source, .. } => Error::file(path, action, source),
+        other => other,
+    });
+    world.all_ok(written)?;
+    std::mem::forget(stray);
+    Ok(file)
+}
+
+/// A path as another process of the same system encoded it.
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+/// A file that is removed unless this is forgotten.
+struct Stray<'a>(&'a Path);
+
+impl Drop for Stray<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0);
+    }
+}
+
+/// Writes C as the processors of the schedule own it: every process writes the arrays of its processors, and
+/// they appear. Fills the layout file, which rank 0 has, but does not make it appear.
+///
+/// # Errors
+/// A file cannot be written; known to all ranks.
+fn write_distributed<T: Element>(
+    layout: Option<OutputFile>,
+    path: &Path,
+    (c, bool): (&LocalBlocks<T>, bool),
+    (shape, world): (Shape, &World),
+    schedule: &MatmulSchedule,
+) -> Result<Option<OutputFile>> {
+    let arrays = |rank: usize| named(path, rank, schedule.rects(Rank(rank)));
+    let here = if world.is_solo() { 0..schedule.processors() } else { world.rank()..world.rank() + 1 };
+    let write = || {
+        let mut full = Vec::new();
+        for (name, array) in here.flat_map(arrays) {
+            let mut file = OutputFile::create(path.with_file_name(name))?;
+            let [rows, cols] = array.sizes.map(|size| size as usize);
+            file.put(&tiles_header::<T>(rows, cols, bool))?;
+            write_npy_rows(&mut file, &array.fill(c))?;
+            full.push(file);
+            if full.len() == MOST_OPEN {
+                OutputFile::commit_all(std::mem::take(&mut full))?;
+            }
+        }
+        OutputFile::commit_all(full)
+    };
+    world.all_ok(write())?;
+    let Some(mut layout) = layout else { return Ok(None) };
+    let all: Vec<(String, LocalArray)> = (0..schedule.processors()).flat_map(arrays).collect();
+    layout.put(layout_file_text([shape.m, shape.n], &all).as_bytes())?;
+    Ok(Some(layout))
+}
+
+/// The arrays of a rank with the names of their files.
+fn named(path: &Path, rank: usize, rects: &[Rect]) -> Vec<(String, LocalArray)> {
+    let arrays = local_arrays(rects);
+    let count = arrays.len();
+    let name = |(number, array)| (block_name(path, rank, number, count), array);
+    arrays.into_iter().enumerate().map(name).collect()
+}
+
+/// The name of the file for array `number` of the `count` arrays of a rank, beside the layout file.
+fn block_name(layout: &Path, rank: usize, number: usize, count: usize) -> String {
+    let stem = layout.file_stem().unwrap_or_default().to_string_lossy();
+    if count == 1 { format!("{stem}-{rank}.npy") } else { format!("{stem}-{rank}-{number}.npy") }
+}

@@ -10,9 +10,9 @@ use apportion::select::relative_times;
 /// Shares by the platform's clusters, level by level, and each cluster's units beside those of the flat
 /// division.
 pub fn by_clusters(processors: &Processors, n: u64) -> Result<(Vec<u64>, Vec<Cluster>)> {
-    let models = &processors.models;
+    let models = &processors.machine.models;
     let paths: Vec<Vec<&str>> =
-        processors.platform.processors.iter().map(|p| p.cluster.split('/').collect()).collect();
+        processors.machine.platform.processors.iter().map(|p| p.cluster.split('/').collect()).collect();
     let flat = shares::fpm(models, n)?;
     let mut found = vec![0; models.len()];
     let mut clusters = Vec::new();

@@ -9,7 +9,7 @@ use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, LayoutConstraints, Metrics, Plan, message_steps};
 use apportion::platform::Topology;
 use apportion::select::{
-    Minimise, PlanOptions, Sizing, affordable, areas, forecast, imbalance_of, plan_matmul, rates,
+    Minimise, PlanOptions, Sizing, affordable, areas, forecast, imbalance_of, plan_matmul,
 };
 use apportion::simulate::CostModel;
 use std::time::Instant;
@@ -26,18 +26,21 @@ pub fn compare(
     processors: &Processors,
 ) -> Result<Comparison> {
     let shape = plan.layout()?.shape();
-    let weights = areas(&processors.models, shape)?;
-    let (terms, form) = (args.terms(&processors.platform)?, args.form()?);
-    let simulated =
-        affordable(processors.platform.len(), shape, args.flow.pivot(shape.k)?, 8 * Method::all().count());
-    let network = &processors.platform.network;
+    let weights = areas(&processors.machine.models, shape)?;
+    let (terms, form) = (args.terms(&processors.machine.platform)?, args.form()?);
+    let simulated = affordable(
+        processors.machine.platform.len(),
+        shape,
+        args.flow.pivot(shape.k)?,
+        8 * Method::all().count(),
+    );
+    let network = &processors.machine.platform.network;
     let options = wishes(args, processors, shape)?;
-    let timed = options.minimise == Minimise::Time && !processors.only_ratios();
+    let timed = options.minimise == Minimise::Time && !processors.machine.only_ratios();
     let sized = simulated && timed && !network.is_free() && options.sizing == Sizing::ByForecast;
     let by_plan = |method: Method| {
         let options = PlanOptions { method: Some(method), ..options.clone() };
-        let Processors { platform, models, block, .. } = processors;
-        plan_matmul(shape, platform, models, *block, &options).map(|mut choices| choices.swap_remove(0).plan)
+        plan_matmul(shape, &processors.machine, &options).map(|mut choices| choices.swap_remove(0).plan)
     };
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
@@ -63,9 +66,9 @@ pub fn compare(
                     None => None,
                 };
                 let (forecast, communication) =
-                    if processors.only_ratios() { (None, seconds) } else { (seconds, None) };
+                    if processors.machine.only_ratios() { (None, seconds) } else { (seconds, None) };
                 Ok(Box::new(Cost {
-                    metrics: Metrics::of_layout(&layout, imbalance_of(&processors.models, &layout)?),
+                    metrics: Metrics::of_layout(&layout, imbalance_of(&processors.machine.models, &layout)?),
                     relayed: relayed_volume(&layout, network)?,
                     steps: (layout.processors() <= MOST_COUNTED && layout.boxes().is_none())
                         .then(|| message_steps(&layout)),
@@ -84,8 +87,8 @@ pub fn compare(
 
 /// The forecast of a layout with the flow of the least; of communication alone where speeds are ratios.
 fn seconds(args: &PartitionArgs, layout: &Layout, processors: &Processors) -> Result<f64> {
-    let rates = rates(&processors.models, &layout.sizes(), processors.block);
-    let conditions = CostModel { rates: &rates, network: &processors.platform.network, element: 8 };
+    let rates = processors.machine.rates(&layout.sizes());
+    let conditions = CostModel { rates: &rates, network: &processors.machine.platform.network, element: 8 };
     let orders = args.flow.orders(layout.shape().k)?;
     let orders = orders.into_iter().filter(|order| order.check_layout(layout).is_ok());
     let all = orders.map(|order| forecast(layout, order, conditions).map(|f| f.seconds));

@@ -13,7 +13,7 @@ use crate::prepare::sections::{sections, surfaces};
 use crate::prepare::shape;
 use crate::prepare::units::with_memory;
 use apportion::error::Result;
-use apportion::model::WorkUnit;
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::{Communication, hybrid_choice};
 use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::Platform;
@@ -50,9 +50,8 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                 None => {
                     let processors = args.sources.processors(WorkUnit::MultiplyAdd)?;
                     let wishes = wishes(args, &processors, shape)?;
-                    let Processors { platform, models, block, .. } = &processors;
                     monitor().begin(0);
-                    let plan = || plan_matmul(shape, platform, models, *block, &wishes);
+                    let plan = || plan_matmul(shape, &processors.machine, &wishes);
                     let choices = console.watch("planning", monitor(), plan)?;
                     (processors, choices)
                 }
@@ -75,8 +74,8 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     let line = || candidates.as_ref().and_then(Chosen::line);
     let compared = args.compare.then(|| compare(args, &plan, line(), &processors)).transpose()?;
     let drawn = || match &compared {
-        Some(compared) => compared.picture(&processors.platform),
-        None => picture(&plan, &processors.platform),
+        Some(compared) => compared.picture(&processors.machine.platform),
+        None => picture(&plan, &processors.machine.platform),
     };
     appear([(svg, &drawn), (output, &|| format!("{:#}\n", value_of_plan()))])?;
     let export = args.export.apply(&plan, console)?;
@@ -106,7 +105,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                 let more =
                     taken.map(|(layout, how)| ("hybrid", format!("{layout}, for {how} communication")));
                 let more = more.into_iter().collect();
-                let network = &processors.platform.network;
+                let network = &processors.machine.platform.network;
                 text((&plan, method), (&others, candidates.as_ref()), more, network) + &beside
             }
         },
@@ -134,11 +133,11 @@ fn taken(
     processors: &Processors,
 ) -> Result<Option<(&'static str, &'static str)>> {
     let (Ok(layout), "hybrid") = (plan.layout(), plan.method.as_str()) else { return Ok(None) };
-    if processors.models.is_empty() {
+    if processors.machine.models.is_empty() {
         return Ok(None);
     }
-    let terms = args.terms(&processors.platform)?;
-    let weights = areas(&processors.models, layout.shape())?;
+    let terms = args.terms(&processors.machine.platform)?;
+    let weights = areas(&processors.machine.models, layout.shape())?;
     let mut taken = None;
     args.form()?.layout(layout.shape(), |shape| {
         let (name, layout) = hybrid_choice(shape, &weights, terms.communication, terms.centre)?;
@@ -169,7 +168,7 @@ fn idle(plan: &Plan, processors: &Processors) -> Option<String> {
          processors (repeat a larger one)",
         block.m,
         block.n,
-        processors.platform.len()
+        processors.machine.platform.len()
     ))
 }
 
@@ -177,9 +176,9 @@ fn idle(plan: &Plan, processors: &Processors) -> Option<String> {
 fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Processors, Vec<Choice>)> {
     let (platform, surfaces) = surfaces(path, args.sources.platform()?)?;
     let block = args.flow.block();
-    let processors = Processors { platform, models: Vec::new(), block, sampled: false };
+    let processors = Processors { machine: Machine { platform, models: Vec::new(), block }, sampled: false };
     let wishes = wishes(args, &processors, shape)?;
-    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, block, &wishes)?;
+    let choices = plan_fpm_br(shape, &processors.machine.platform, &surfaces, block, &wishes)?;
     Ok((processors, choices))
 }
 
@@ -188,6 +187,6 @@ fn chosen<'a>(args: &PartitionArgs, processors: &Processors, choices: &'a [Choic
     // A plan has no flow: each method counts with its best one.
     let mut seen = std::collections::BTreeSet::new();
     let choices: Vec<&Choice> = choices.iter().filter(|c| seen.insert(&c.plan.method)).collect();
-    let (minimise, relative) = (minimise(args), processors.only_ratios());
+    let (minimise, relative) = (minimise(args), processors.machine.only_ratios());
     (choices.len() > 1).then_some(Chosen { choices, minimise, relative })
 }

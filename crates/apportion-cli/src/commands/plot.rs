@@ -5,14 +5,15 @@ use crate::console::Console;
 use crate::output::curves::Drawing;
 use crate::prepare::processors::Processors;
 use apportion::error::Result;
-use apportion::model::{WorkUnit, only_ratios, read_models};
+use apportion::model::{Machine, WorkUnit, only_ratios, read_models};
 use apportion::output::write_whole;
 use apportion::plan::shares;
 use apportion::report::{pairs, plot_svg_on, wide_axes};
 use serde_json::json;
 
 pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {
-    let Processors { models, platform, sampled, .. } = args.sources.processors(WorkUnit::Unit)?;
+    let Processors { machine: Machine { models, platform, .. }, sampled } =
+        args.sources.processors(WorkUnit::Unit)?;
     let relative = only_ratios(&models);
     let division = args.units.map(|n| shares::fpm(&models, n).map(|shares| (n, shares))).transpose()?;
     let source = match (&args.sources.platform, &args.sources.models) {

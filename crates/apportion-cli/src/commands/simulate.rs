@@ -16,7 +16,7 @@ use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
 use apportion::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
-use apportion::select::{MemoryOverrun, fit_order, preferred, rates};
+use apportion::select::{MemoryOverrun, fit_order, preferred};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
@@ -112,14 +112,14 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             fitted: None,
         });
     };
-    let alone = processors.only_ratios();
-    let rates = rates(&processors.models, &plan.sizes(), processors.block);
-    let network = &processors.platform.network;
+    let alone = processors.machine.only_ratios();
+    let rates = processors.machine.rates(&plan.sizes());
+    let network = &processors.machine.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
     // Blocks become smaller where a processor's memory requires it, as in a run.
     let policy = (args.element(), args.flow.fit(DataPath::Copied));
     let forecast = |order: ScheduleOptions| {
-        let (order, narrowed) = fit_order(layout, order, &processors.platform, policy)?;
+        let (order, narrowed) = fit_order(layout, order, &processors.machine.platform, policy)?;
         let schedule = MatmulSchedule::new(layout, order);
         schedule.check_size()?;
         let simulated = Simulated::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))?;
@@ -155,15 +155,15 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
-    let fitted =
-        narrowed.map(|excess| memory_fit(excess, order.block, layout.shape().k, &processors.platform));
+    let fitted = narrowed
+        .map(|excess| memory_fit(excess, order.block, layout.shape().k, &processors.machine.platform));
     let order = Some(Order::Product(order));
     Ok(Forecast { simulated, order, command, taken_apart, alone, fitted, names: plan.processors })
 }
 
 /// Independent units: all processors compute, none communicates.
 fn of_units(plan: &Plan, processors: &Processors) -> Trace {
-    let lanes = plan.shares.iter().zip(&processors.models).map(|(&share, model)| {
+    let lanes = plan.shares.iter().zip(&processors.machine.models).map(|(&share, model)| {
         let mut lane = Lane::default();
         lane.push(Activity::Compute, 0.0, model.seconds(share as f64), None);
         lane

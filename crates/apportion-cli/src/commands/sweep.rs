@@ -39,9 +39,7 @@ pub fn run(
     let candidates = candidates(args, plan, &flow.orders(shape.k)?, wanted.parameter)?;
     let setting = SweepSetup {
         shape,
-        platform: &processors.platform,
-        models: &processors.models,
-        models_block: processors.block,
+        machine: &processors.machine,
         element,
         sharing: match rule {
             Rule::Fifo => None,
@@ -51,8 +49,8 @@ pub fn run(
     let monitor = monitor();
     let swept = console.watch("sweeping", monitor, || sweep(&setting, &candidates, &wanted, monitor))?;
     let [m, k, n] = [shape.m, shape.k, shape.n].map(|x| show_count(u128::from(x)));
-    let subject = format!("C of {m} x {n}, k = {k}, on {}", processors.platform.name);
-    let alone = processors.only_ratios();
+    let subject = format!("C of {m} x {n}, k = {k}, on {}", processors.machine.platform.name);
+    let alone = processors.machine.only_ratios();
     let table = Table { wanted, candidates: &candidates, swept: &swept, rule, alone, subject };
     let [output, svg] = files;
     let listed = || if csv == Some(true) { table.csv() } else { format!("{:#}\n", table.value()) };

@@ -28,7 +28,7 @@ pub fn divide(
     if n > 1 << 53 {
         return Err(Error::input("--units", format!("{n} is more than 2^53"), "use a smaller number"));
     }
-    let models = &processors.models;
+    let models = &processors.machine.models;
     let limits = args.limits(models.len())?;
     let front = matches!(args.objective, Some(Objective::Energy | Objective::Both));
     let open = method.is_none() && left_over.is_none();
@@ -47,7 +47,7 @@ pub fn divide(
         let what = "cannot be used with --min, --max or --multiple-of";
         return Err(Error::input("--left-over", what, "remove it, or the limits"));
     }
-    if args.robust && processors.only_ratios() {
+    if args.robust && processors.machine.only_ratios() {
         return Err(Error::input(
             "--robust",
             "ratios of speeds have no bands",
@@ -150,7 +150,7 @@ fn proportional(models: &[Model], n: u64, left_over: LeftOver) -> Result<Vec<u64
 }
 
 fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan> {
-    let models = &processors.models;
+    let models = &processors.machine.models;
     let over = |(model, &share): (&Model, &u64)| model.seconds(share as f64).is_infinite();
     if let Some(i) = models.iter().zip(&shares).position(over) {
         let cap = models[i].max_size().map_or(0, |cap| cap as u64);
@@ -167,7 +167,7 @@ fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan>
     let (forecast, relative_times) = (forecast_units(models, &shares), relative_times(models, &shares)?);
     let imbalance = imbalance(models, &shares)?;
     let bound = shares::ideal_seconds(models, shares.iter().sum())?;
-    let plan = Plan::of_units(method, processors.platform.names(), shares, imbalance);
+    let plan = Plan::of_units(method, processors.machine.platform.names(), shares, imbalance);
     let plan = Plan { forecast, relative_times, ..plan };
     Ok(plan.with_time_bound(Some(bound).filter(|bound| *bound > 0.0)))
 }

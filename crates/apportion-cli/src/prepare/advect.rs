@@ -13,7 +13,7 @@ use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
 use apportion::measure::{QuickSpeeds, advection_kernel, measure_advection_quickly};
-use apportion::model::{Model, WorkUnit, only_ratios};
+use apportion::model::{Machine, Model, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::run::World;
@@ -308,7 +308,8 @@ pub fn choose<T: Advectable>(
     let choose = || {
         let method = method_at("--method", &args.method)?;
         let amount = (args.steps, size_of::<T>() as u64);
-        plan_advection(problem, (platform, models), (method, orders), plan.as_ref(), amount)
+        let machine = Machine::new(platform.clone(), models.clone(), 1);
+        plan_advection(problem, &machine, (method, orders), plan.as_ref(), amount)
     };
     let mut choices = world.all_ok(if world.rank() == 0 { choose() } else { Ok(Vec::new()) })?;
     if !timed {
@@ -406,7 +407,7 @@ fn speeds<T: Advectable>(
     }
     if platform.processors.iter().all(|p| p.speed.is_some() || p.emulated.is_some()) {
         // A cell is a unit: speeds in units/s give times, ratios and flop/s only shares.
-        let models = world.all_ok(constant(platform.clone(), WorkUnit::Unit))?.models;
+        let models = world.all_ok(constant(platform.clone(), WorkUnit::Unit))?.machine.models;
         let timed = !only_ratios(&models);
         return Ok((models, timed, None));
     }

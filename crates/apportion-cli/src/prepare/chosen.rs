@@ -2,12 +2,9 @@
 
 use crate::args::RunningArgs;
 use apportion::error::{Error, Result};
-use apportion::model::Model;
+use apportion::model::Machine;
 use apportion::plan::{Plan, Shape};
-use apportion::platform::Platform;
-use apportion::select::{
-    Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, rates, time_bound,
-};
+use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, time_bound};
 use apportion::simulate::CostModel;
 use std::path::Path;
 
@@ -16,7 +13,7 @@ pub fn given(
     plan: &Plan,
     shape: Shape,
     args: &RunningArgs,
-    (platform, models, block): (&Platform, &[Model], u64),
+    machine: &Machine,
     (element, fit): (u64, MemoryPolicy),
 ) -> Result<Vec<Choice>> {
     let fitting = plan.layout().ok().filter(|layout| layout.shape() == shape);
@@ -30,13 +27,13 @@ pub fn given(
             "make one with `apportion partition --shape MxKxN`",
         ));
     };
-    let rates = rates(models, &plan.sizes(), block);
-    let conditions = CostModel { rates: &rates, network: &platform.network, element };
-    let bound = time_bound(shape, platform, (models, block), element)?;
+    let rates = machine.rates(&plan.sizes());
+    let conditions = CostModel { rates: &rates, network: &machine.platform.network, element };
+    let bound = time_bound(shape, machine, element)?;
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in args.flow.orders(shape.k)? {
-        match fit_order(layout, order, platform, (element, fit)) {
+        match fit_order(layout, order, &machine.platform, (element, fit)) {
             Ok((order, narrowed)) => {
                 let predicted = forecast(layout, order, conditions)?;
                 let rank = Some(predicted.seconds);

@@ -82,7 +82,7 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
         block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
-        terms: args.terms(&processors.platform)?,
+        terms: args.terms(&processors.machine.platform)?,
         form: args.form()?,
         minimise: minimise(args),
         element: 8,
@@ -91,7 +91,7 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
         keep_all: args.keep_all,
         ..PlanOptions::open(args.flow.pivot(shape.k)?, 8)
     };
-    sized(options, args.shares, processors.only_ratios())
+    sized(options, args.shares, processors.machine.only_ratios())
 }
 
 /// The objective of auto.

@@ -3,7 +3,7 @@
 use crate::args::Sources;
 use crate::args::numbers::Speeds;
 use apportion::error::{Error, Result};
-use apportion::model::{Model, WorkUnit, mixed, only_ratios, platform_models, read_models};
+use apportion::model::{Machine, WorkUnit, mixed, read_models};
 use apportion::plan::Plan;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Topology, discover, read_platform};
@@ -11,22 +11,11 @@ use apportion::select::communication_of;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Processors with their speed functions.
+/// A machine and the source of its speeds.
 pub struct Processors {
-    pub platform: Platform,
-    /// By rank.
-    pub models: Vec<Model>,
-    /// The pivot block that the models' sizes refer to (1 for constant speeds).
-    pub block: u64,
+    pub machine: Machine,
     /// True if a model is an emulated processor's speed function: its points are not measured sizes.
     pub sampled: bool,
-}
-
-impl Processors {
-    /// True if only ratios of speeds are known, so that nothing has a time.
-    pub fn only_ratios(&self) -> bool {
-        only_ratios(&self.models)
-    }
 }
 
 impl Sources {
@@ -68,7 +57,8 @@ impl Sources {
         let (first, second) = (read_models(Path::new(first))?, read_models(Path::new(second))?);
         let platform = self.platform()?.unwrap_or_else(|| Platform::from_names(&first.names()));
         let [first, second] = [first.in_order(&platform.names())?, second.in_order(&platform.names())?];
-        Ok(Processors { models: mixed(&first, &second, weight)?, block: 1, sampled: true, platform })
+        let models = mixed(&first, &second, weight)?;
+        Ok(Processors { machine: Machine::new(platform, models, 1), sampled: true })
     }
 
     /// Processors whose speeds the flags and files give, for work of this unit.
@@ -82,7 +72,7 @@ impl Sources {
             let block = models.block().unwrap_or(1);
             let platform = platform.unwrap_or_else(|| Platform::from_names(&models.names()));
             let models = models.in_order(&platform.names())?;
-            return Ok(Processors { models, block, sampled: false, platform });
+            return Ok(Processors { machine: Machine::new(platform, models, block), sampled: false });
         }
         let Some(platform) = platform else {
             return Err(Error::input(
@@ -107,9 +97,8 @@ fn platform_of(Speeds(speeds): &Speeds) -> Result<Platform> {
 
 /// Processors with models from the platform alone.
 pub fn constant(platform: Platform, work: WorkUnit) -> Result<Processors> {
-    let models = platform_models(&platform, work)?;
     let sampled = platform.processors.iter().any(|p| p.emulated.is_some());
-    Ok(Processors { models, block: 1, sampled, platform })
+    Ok(Processors { machine: Machine::from_platform(platform, work)?, sampled })
 }
 
 /// Options of the methods, from the platform's network and from flags.

@@ -12,7 +12,7 @@ use crate::prepare::world::{fits, note_absent_cores, processes};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::model::{Model, Models, WorkUnit, only_ratios, platform_models, read_models};
+use apportion::model::{Machine, Model, Models, WorkUnit, read_models};
 use apportion::plan::shapes::Method;
 use apportion::plan::{Plan, Shape, inner_cuts_refused, read_plan};
 use apportion::platform::{Platform, Processor, Speed};
@@ -167,7 +167,7 @@ fn known_models(given: &Given) -> Result<Option<Speeds>> {
         // Speeds in flop/s and given functions need no measuring; ratios alone give no time.
         None if platform.processors.iter().all(given_speed) => {
             let processors = constant(platform.clone(), WorkUnit::MultiplyAdd)?;
-            Some(Speeds { models: processors.models, block: processors.block, quick: None })
+            Some(Speeds { models: processors.machine.models, block: processors.machine.block, quick: None })
         }
         None => None,
     })
@@ -270,7 +270,7 @@ pub fn settled<T: Element>(
 ) -> Result<Prepared> {
     let (element, policy) = (size_of::<T>() as u64, args.flow.fit(path));
     let Given { platform, plan, uncut, .. } = given;
-    let Speeds { models, block, .. } = speeds;
+    let machine = Machine::new(platform.clone(), speeds.models.clone(), speeds.block);
     if let Some(what) = uncut {
         plan.iter().try_for_each(|plan| plan.layout()?.refuse_boxes(what))?;
         if plan.is_none() && method_at("--method", &args.method)?.is_some_and(Method::cuts_inner) {
@@ -279,19 +279,13 @@ pub fn settled<T: Element>(
     }
     let (choices, relative) = match plan {
         Some(plan) => {
-            let choices = self::given(plan, shape, args, (platform, models, *block), (element, policy))?;
+            let choices = self::given(plan, shape, args, &machine, (element, policy))?;
             (choices, false)
         }
-        None => made(shape, (args, uncut.is_none()), (platform, models, *block), (element, policy), console)?,
+        None => made(shape, (args, uncut.is_none()), &machine, (element, policy), console)?,
     };
-    Ok(Prepared {
-        platform: platform.clone(),
-        models: models.clone(),
-        block: *block,
-        choices,
-        relative,
-        source: speeds.source(),
-    })
+    let Machine { platform, models, block } = machine;
+    Ok(Prepared { platform, models, block, choices, relative, source: speeds.source() })
 }
 
 /// Speeds of another kernel may still be the best available (f32 for f64, say), so they are used, with a
@@ -310,7 +304,7 @@ pub fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) 
 fn made(
     shape: Shape,
     (args, inner_cuts): (&RunningArgs, bool),
-    (platform, models, block): (&Platform, &[Model], u64),
+    machine: &Machine,
     (element, fit): (u64, MemoryPolicy),
     console: &Console,
 ) -> Result<(Vec<Choice>, bool)> {
@@ -324,7 +318,7 @@ fn made(
         flow: args.flow.flow.0,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
-        terms: terms(platform, None, None)?,
+        terms: terms(&machine.platform, None, None)?,
         fit,
         messages: args.flow.messages()?,
         inner_cuts,
@@ -332,17 +326,16 @@ fn made(
         ..PlanOptions::open(args.flow.pivot(shape.k)?, element)
     };
     // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.
-    let given = match platform.speeds() {
-        Some(_) if args.sources.models.is_none() => Some(platform_models(platform, WorkUnit::MultiplyAdd)?),
+    let ratios = match machine.platform.speeds() {
+        Some(_) if args.sources.models.is_none() => {
+            Some(Machine::from_platform(machine.platform.clone(), WorkUnit::MultiplyAdd)?)
+        }
         _ => None,
     };
-    let given = given.filter(|given| only_ratios(given));
-    let relative = given.is_some();
+    let ratios = ratios.filter(Machine::only_ratios);
+    let relative = ratios.is_some();
     let options = sized(options, args.shares, relative)?;
-    let choices = match given {
-        Some(given) => plan_matmul(shape, platform, &given, 1, &options)?,
-        None => plan_matmul(shape, platform, models, block, &options)?,
-    };
+    let choices = plan_matmul(shape, ratios.as_ref().unwrap_or(machine), &options)?;
     for (place, c) in choices.iter().enumerate() {
         let of = if relative { " of communication" } else { "" };
         let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{}{of}", units::show_seconds(r)));

@@ -3,7 +3,7 @@
 use crate::args::numbers::number;
 use crate::prepare::processors::Processors;
 use apportion::error::{Error, Result};
-use apportion::model::{Model, Surface, Surfaces, read_surfaces};
+use apportion::model::{Machine, Model, Surface, Surfaces, read_surfaces};
 use apportion::platform::Platform;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Re
         models.iter().find(|m| m.processor() == name).cloned().ok_or_else(|| missing(&place, name))
     };
     let models = platform.names().iter().map(model).collect::<Result<_>>()?;
-    Ok(Processors { platform, models, block: 1, sampled: false })
+    Ok(Processors { machine: Machine::new(platform, models, 1), sampled: false })
 }
 
 /// The processors of a file's surfaces, or of the platform, with their surfaces by rank.

@@ -4,7 +4,7 @@ use super::processors::{Processors, constant, in_plan_order};
 use crate::args::SimulateArgs;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
-use apportion::model::{WorkUnit, read_models};
+use apportion::model::{Machine, WorkUnit, read_models};
 use apportion::plan::{Division, Plan};
 use apportion::platform::{Speed, read_platform};
 use apportion::select::check_has_times;
@@ -72,7 +72,7 @@ pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors
             let models = read_models(path)?;
             let block = models.block().unwrap_or(1);
             let models = models.in_order(&platform.names())?;
-            Ok(Processors { models, block, sampled: false, platform })
+            Ok(Processors { machine: Machine::new(platform, models, block), sampled: false })
         }
     }
 }
@@ -81,12 +81,12 @@ pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors
 fn refuse_ratios(args: &SimulateArgs, processors: &Processors, units: bool) -> Result<()> {
     let refuse =
         |what: &str, remedy: &str| Err(Error::input(args.platform.display().to_string(), what, remedy));
-    if !processors.only_ratios() {
+    if !processors.machine.only_ratios() {
         return Ok(());
     }
     if units {
         let in_flops =
-            processors.platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Flops(_))));
+            processors.machine.platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Flops(_))));
         return refuse(
             if in_flops {
                 "its speeds are in flop/s, which say nothing of units, and units send no messages: there is no \
@@ -107,7 +107,7 @@ fn refuse_ratios(args: &SimulateArgs, processors: &Processors, units: bool) -> R
     if args.sweep.sweep.is_some() {
         return Ok(());
     }
-    check_has_times(&processors.models, &processors.platform.network)
+    check_has_times(&processors.machine.models, &processors.machine.platform.network)
 }
 
 /// The processor that a flag names.

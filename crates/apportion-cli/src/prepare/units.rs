@@ -5,7 +5,7 @@ use crate::args::UnitsArgs;
 use crate::args::numbers::Wholes;
 use crate::console::Console;
 use apportion::error::{Error, Result};
-use apportion::model::Model;
+use apportion::model::{Machine, Model};
 use apportion::plan::shares::Limits;
 use apportion::platform::Processor;
 
@@ -14,7 +14,7 @@ use apportion::platform::Processor;
 /// # Errors
 /// A size of a unit, but no processor with a memory.
 pub fn with_memory(processors: Processors, args: &UnitsArgs, console: &Console) -> Result<Processors> {
-    let limited = processors.platform.processors.iter().any(|p| p.memory.is_some());
+    let limited = processors.machine.platform.processors.iter().any(|p| p.memory.is_some());
     let bytes = match (args.bytes_per_unit, limited) {
         (None, false) => return Ok(processors),
         (None, true) => {
@@ -35,9 +35,9 @@ pub fn with_memory(processors: Processors, args: &UnitsArgs, console: &Console) 
         Some(memory) => model.with_cap(memory as f64 / bytes as f64),
         None => Ok(model),
     };
-    let Processors { platform, models, block, sampled } = processors;
+    let Processors { machine: Machine { platform, models, block }, sampled } = processors;
     let models = models.into_iter().zip(&platform.processors).map(cap).collect::<Result<_>>()?;
-    Ok(Processors { platform, models, block, sampled })
+    Ok(Processors { machine: Machine { platform, models, block }, sampled })
 }
 
 /// Rejects flags that the method would ignore.

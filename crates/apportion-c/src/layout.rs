@@ -5,12 +5,12 @@ use crate::boundary::{
 };
 use crate::models::Models;
 use crate::shares::{check_processors, checked_speeds};
-use apportion::model::{WorkUnit, platform_models};
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Shape};
 use apportion::platform::read_platform;
 use apportion::schedule::{Flow, ScheduleOptions};
-use apportion::select::{check_has_times, forecast, rates};
+use apportion::select::{check_has_times, forecast};
 use apportion::simulate::CostModel;
 use std::ffi::{c_char, c_int};
 use std::path::Path;
@@ -125,18 +125,18 @@ pub unsafe extern "C" fn apportion_forecast(
         let platform = read_platform(Path::new(path))?;
         check_processors(count(processors, "processors", 1)?, layout.processors())?;
         check_processors(platform.len(), layout.processors())?;
-        let (models, block) = if models.is_null() {
-            (platform_models(&platform, WorkUnit::MultiplyAdd)?, 1)
+        let machine = if models.is_null() {
+            Machine::from_platform(platform, WorkUnit::MultiplyAdd)?
         } else {
             // SAFETY: the caller's promise.
             let given = unsafe { look(models, "models") }?;
             check_processors(given.models.len(), layout.processors())?;
-            (given.models.clone(), given.block)
+            Machine::new(platform, given.models.clone(), given.block)
         };
-        check_has_times(&models, &platform.network)?;
-        let rates = rates(&models, &layout.shares(), block);
+        check_has_times(&machine.models, &machine.platform.network)?;
+        let rates = machine.rates(&layout.shares());
         let order = ScheduleOptions::new(Flow::OneToAll, BLOCK);
-        let conditions = CostModel { rates: &rates, network: &platform.network, element: ELEMENT };
+        let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: ELEMENT };
         let found = forecast(layout, order, conditions)?;
         // SAFETY: the caller's promises.
         unsafe {

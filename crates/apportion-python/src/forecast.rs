@@ -7,10 +7,9 @@ use crate::models::from_json;
 use crate::value::{Reduced, Value, of_state, reduce, to_state};
 use crate::wait::long;
 use apportion::model::{WorkUnit, only_ratios};
-use apportion::platform::Platform;
 use apportion::report::{Timeline, timeline_svg};
 use apportion::schedule::{MatmulSchedule, ScheduleOptions};
-use apportion::select::{check_has_times, orders, preferred, rates};
+use apportion::select::{check_has_times, orders, preferred};
 use apportion::simulate::{CostModel, simulate as simulated};
 use apportion::trace::{Lane, Trace};
 use apportion::units::show_seconds;
@@ -64,11 +63,11 @@ pub fn simulate(
 ) -> PyResult<Forecast> {
     long(py, |monitor| {
         let machine = machine_of(layout, &sources)?;
-        let Machine { platform, models, block } = &machine;
+        let Machine { platform, models, .. } = &machine;
         let options = order.options(platform, within("element", element, 1, 1 << 10)?)?;
         check_has_times(models, &platform.network)?;
         let names = layout.plan.processors.clone();
-        let rates = rates(models, &layout.plan.shares, *block);
+        let rates = machine.rates(&layout.plan.shares);
         let conditions = CostModel { rates: &rates, network: &platform.network, element };
         let mut fastest: Option<(ScheduleOptions, Trace)> = None;
         let mut refused = None;
@@ -113,9 +112,8 @@ fn machine_of(layout: &Layout, sources: &Sources) -> Result<Machine> {
         return Err(refuse("processors", what, "name the processors as in the layout"));
     }
     let rank = |name: &String| known.iter().position(|n| n == name).expect("was just found");
-    let models = names.iter().map(|name| machine.models[rank(name)].clone()).collect();
-    let platform: Platform = machine.platform.select(names);
-    Ok(Machine { platform, models, block: machine.block })
+    let ranks: Vec<usize> = names.iter().map(rank).collect();
+    Ok(machine.select(&ranks))
 }
 
 #[pymethods]

@@ -145,8 +145,7 @@ pub fn shape_of(sizes: &[u64]) -> Result<Shape> {
 /// # Errors
 /// As [`plan_matmul`]; a method that cuts the inner dimension, which the package's rectangles do not show.
 pub fn best(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Choice> {
-    let Machine { platform, models, block } = machine;
-    let best = plan_matmul(shape, platform, models, *block, options)?.swap_remove(0);
+    let best = plan_matmul(shape, machine, options)?.swap_remove(0);
     best.plan.layout()?.refuse_boxes("the Python package")?;
     Ok(best)
 }

@@ -1,6 +1,7 @@
 //! The processors of a call with their speeds, from the arguments that describe them.
 
 use crate::errors::refuse;
+pub use apportion::model::Machine;
 use apportion::model::{Model, Models, Point, WorkUnit, platform_models, read_models};
 use apportion::platform::{Network, Platform, Speed, parse_platform, read_platform};
 use apportion::{Error, Result};
@@ -46,15 +47,6 @@ pub struct Sources {
     processors: Option<Vec<String>>,
     latency: Option<Amount>,
     bandwidth: Option<Amount>,
-}
-
-/// Processors with their speed functions by rank.
-#[derive(Clone)]
-pub struct Machine {
-    pub platform: Platform,
-    pub models: Vec<Model>,
-    /// The pivot block that the models' sizes refer to (1 for constant speeds).
-    pub block: u64,
 }
 
 impl Sources {
@@ -130,7 +122,7 @@ impl Sources {
             self.of_seconds(points, platform)?
         } else if let Some(speeds) = &self.speeds {
             let platform = self.of_speeds(speeds, platform)?;
-            Machine { models: platform_models(&platform, work)?, block: 1, platform }
+            Machine::from_platform(platform, work)?
         } else if let Some(platform) = platform {
             match platform_models(&platform, work) {
                 Ok(models) => Machine { models, block: 1, platform },

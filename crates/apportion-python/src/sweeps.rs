@@ -2,11 +2,11 @@
 
 use crate::errors::refuse;
 use crate::layouts::{Order, shape_of};
-use crate::machine::{Machine, Sources, named, within};
+use crate::machine::{Sources, named, within};
 use crate::value::{Reduced, Value, bits, of_state, reduce, to_state};
 use crate::wait::long;
 use apportion::explore::{Candidate, LayoutSource, ParameterSweep, SweepSetup, sweep as swept};
-use apportion::model::{WorkUnit, only_ratios};
+use apportion::model::WorkUnit;
 use apportion::plan::shapes::Method;
 use apportion::report::{Plot, Series, plot_svg_on, wide_axes};
 use apportion::select::orders;
@@ -78,8 +78,7 @@ pub fn sweep(
     long(py, |monitor| {
         let shape = shape_of(&shape)?;
         let machine = sources.machine(WorkUnit::MultiplyAdd)?;
-        let Machine { platform, models, block } = &machine;
-        let options = order.options(platform, within("element", element, 1, 1 << 10)?)?;
+        let options = order.options(&machine.platform, within("element", element, 1, 1 << 10)?)?;
         let parse = along.parse::<ParameterSweep>();
         let wanted = parse.map_err(|what| Error::input("along", what, "see help(apportion.sweep)"))?;
         if points.is_some_and(|points| !(2..=1000).contains(&points)) {
@@ -91,7 +90,7 @@ pub fn sweep(
         let wanted = ParameterSweep { points, margin, ..wanted };
         let orders = orders(options.flow, options.block, options.overlap, options.look_ahead);
         let candidates = candidates(methods.as_deref(), &orders)?;
-        let setup = SweepSetup { shape, platform, models, models_block: *block, element, sharing: None };
+        let setup = SweepSetup { shape, machine: &machine, element, sharing: None };
         let result = swept(&setup, &candidates, &wanted, monitor)?;
         let point = |point: &apportion::explore::SweepPoint| Point {
             value: point.value,
@@ -109,7 +108,7 @@ pub fn sweep(
             names: candidates.into_iter().map(|candidate| candidate.name).collect(),
             points: result.points.iter().map(point).collect(),
             crossovers: result.crossovers.iter().map(crossover).collect(),
-            alone: only_ratios(models),
+            alone: machine.only_ratios(),
         })
     })
 }

@@ -11,7 +11,7 @@ mod product;
 use apportion::kernels::{Kernel, View, ViewMut};
 use apportion::matrix::Matrix;
 use apportion::measure::{MeasureOptions, measure_gemm};
-use apportion::model::Model;
+use apportion::model::{Machine, Model};
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::{Network, Platform};
 use apportion::report::table;
@@ -105,10 +105,10 @@ fn row(size: u64, block: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matri
         .expect("it is not interrupted")
         .models;
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
-    let choices = plan_matmul(shape, platform, &models, block, &PlanOptions::open(block, 8))
-        .expect("columns serve all");
+    let machine = Machine::new(platform.clone(), models, block);
+    let choices = plan_matmul(shape, &machine, &PlanOptions::open(block, 8)).expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);
-    let took = seconds(plan, order, (platform, &models, block), (a, b));
+    let took = seconds(plan, order, (platform, &machine.models, block), (a, b));
     let (slower, forecast) = (took.measured / took.ideal, took.forecast / took.measured);
     let slowdowns: Vec<String> = platform.processors.iter().map(|p| p.slowdown.to_string()).collect();
     vec![

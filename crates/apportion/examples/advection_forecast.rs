@@ -4,7 +4,7 @@
 
 use apportion::advect::{AdvectJob, Courant, advect, plan_advection};
 use apportion::kernels::mpdata::{Boundary, Exchange, Scheme};
-use apportion::model::Model;
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::Method;
 use apportion::platform::{Platform, parse_platform};
 use apportion::report::table;
@@ -57,16 +57,11 @@ fn main() -> Result<()> {
     ] {
         let platform = platform(speeds, network)?;
         let problem = AdvectProblem { sizes: SIZES.to_vec(), boundary: vec![Boundary::Periodic; 3], scheme };
-        let models: Vec<Model> = platform
-            .processors
-            .iter()
-            .map(|p| p.emulated.as_ref().expect("all are emulated").model(&p.name))
-            .collect::<Result<_>>()?;
+        let machine = Machine::from_platform(platform, WorkUnit::Unit)?;
         let choice =
-            plan_advection(&problem, (&platform, &models), (Some(method), &[order]), None, (STEPS, 8))?
-                .remove(0);
+            plan_advection(&problem, &machine, (Some(method), &[order]), None, (STEPS, 8))?.remove(0);
         let forecast = choice.plan.forecast.as_ref().expect("a forecast was made").seconds;
-        let measured = run(&problem, &platform, (&choice.plan, order))?;
+        let measured = run(&problem, &machine.platform, (&choice.plan, order))?;
         let error = 100.0 * (forecast / measured - 1.0);
         errors.push(error.abs());
         lines.push(vec![

@@ -6,9 +6,9 @@
 //! buses, stars, clusters, and clusters behind shared uplinks.
 
 use apportion::error::Result;
-use apportion::model::{Model, WorkUnit, platform_models};
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::Shape;
-use apportion::platform::{Platform, parse_platform};
+use apportion::platform::parse_platform;
 use apportion::random::Random;
 use apportion::select::{PlanOptions, plan_matmul};
 use std::time::Instant;
@@ -21,8 +21,7 @@ const NETWORKS: [&str; 6] = ["full", "half duplex", "bus", "star", "clusters", "
 
 struct Case {
     network: &'static str,
-    platform: Platform,
-    models: Vec<Model>,
+    machine: Machine,
     shape: Shape,
 }
 
@@ -66,8 +65,8 @@ fn case(random: &mut Random, [least, most]: [f64; 2]) -> Result<Case> {
         }
     }
     let platform = parse_platform(&text, "example")?;
-    let models = platform_models(&platform, WorkUnit::MultiplyAdd)?;
-    Ok(Case { network, platform, models, shape: Shape::new(sides[0], sides[1], sides[2], "example")? })
+    let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd)?;
+    Ok(Case { network, machine, shape: Shape::new(sides[0], sides[1], sides[2], "example")? })
 }
 
 fn main() -> Result<()> {
@@ -85,7 +84,7 @@ fn main() -> Result<()> {
         let mut best = None;
         for _ in 0..3 {
             let begin = Instant::now();
-            best = plan_matmul(case.shape, &case.platform, &case.models, 1, &options)?.into_iter().next();
+            best = plan_matmul(case.shape, &case.machine, &options)?.into_iter().next();
             least = least.min(begin.elapsed().as_secs_f64());
             if least > LONG {
                 break;
@@ -98,7 +97,7 @@ fn main() -> Result<()> {
         let Shape { m, k, n, .. } = case.shape;
         println!(
             "{number} | {} | {} | {m} x {k} x {n} | {}, {:?} | {} | {least:.4} | {:.2}",
-            case.platform.len(),
+            case.machine.processors(),
             case.network,
             best.plan.method,
             best.order.flow,

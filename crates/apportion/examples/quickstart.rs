@@ -6,6 +6,7 @@
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::measure::{MeasureOptions, measure_kernel};
+use apportion::model::Machine;
 use apportion::plan::Shape;
 use apportion::platform::Platform;
 use apportion::product::{MatmulJob, Operands, multiply, whole_block, whole_matrix};
@@ -25,11 +26,13 @@ fn main() -> apportion::Result<()> {
     let models =
         measure_kernel(kernel, &platform, (&sizes, BLOCK), MeasureOptions::quick(), &monitor)?.models;
 
+    let machine = Machine::new(platform, models, BLOCK);
+
     let shape = Shape::new(size, size, size, "quickstart")?;
-    let choices = plan_matmul(shape, &platform, &models, BLOCK, &PlanOptions::open(BLOCK, 8))?;
+    let choices = plan_matmul(shape, &machine, &PlanOptions::open(BLOCK, 8))?;
     let best = &choices[0];
     println!("method {}, flow {:?}", best.plan.method, best.order.flow);
-    for (processor, share) in platform.processors.iter().zip(&best.plan.shares) {
+    for (processor, share) in machine.platform.processors.iter().zip(&best.plan.shares) {
         let percent = 100.0 * *share as f64 / (size * size) as f64;
         println!("  {}: {share} elements of C ({percent:.0} %)", processor.name);
     }
@@ -38,9 +41,9 @@ fn main() -> apportion::Result<()> {
     let a = Matrix::new(size as usize, size as usize, numbers(1));
     let b = Matrix::new(size as usize, size as usize, numbers(2));
     let (a, b) = (whole_block(a), whole_block(b));
-    let job = MatmulJob::new(kernel, &best.plan, best.order, &models, BLOCK);
+    let job = MatmulJob::new(kernel, &best.plan, best.order, &machine.models, machine.block);
     let world = World::solo(&monitor);
-    let session = Session::new(&world, &platform, &monitor, job.work());
+    let session = Session::new(&world, &machine.platform, &monitor, job.work());
     let (c, report) = multiply(Operands::new(&a, &b), &job, &session)?;
     let c = whole_matrix(c);
     println!("forecast {:.4} s, measured {:.4} s", report.forecast_seconds, report.seconds());

@@ -4,7 +4,7 @@
 //! `cargo run --release -p apportion --example ten_machines`
 
 use apportion::error::Result;
-use apportion::model::{WorkUnit, platform_models};
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::Shape;
 use apportion::platform::parse_platform;
 use apportion::select::{Choice, PlanOptions, Sizing, plan_matmul};
@@ -14,19 +14,19 @@ use std::time::Instant;
 const BLOCK: u64 = 256;
 
 /// A name, Gflop/s of each cluster's processors, and the network.
-struct Machine {
+struct Example {
     name: &'static str,
     clusters: Vec<Vec<f64>>,
     network: &'static str,
     shape: [u64; 3],
 }
 
-fn machine(name: &'static str, clusters: &[&[f64]], network: &'static str) -> Machine {
+fn machine(name: &'static str, clusters: &[&[f64]], network: &'static str) -> Example {
     let clusters = clusters.iter().map(|speeds| speeds.to_vec()).collect();
-    Machine { name, clusters, network, shape: [20_000; 3] }
+    Example { name, clusters, network, shape: [20_000; 3] }
 }
 
-fn machines() -> Vec<Machine> {
+fn machines() -> Vec<Example> {
     let equal = |speed: f64, count: usize| vec![speed; count];
     let uneven: Vec<f64> = (0..16).map(|i| 10.0 + 35.0 * f64::from(i) / 15.0).collect();
     let gpu: Vec<f64> = [vec![2000.0], equal(30.0, 8)].concat();
@@ -67,7 +67,7 @@ fn machines() -> Vec<Machine> {
             &[&equal(2.0, 8)],
             "bandwidth = \"100 Mbit/s\"\ntopology = \"bus\"\n",
         ),
-        Machine {
+        Example {
             shape: [2048, 65_536, 2048],
             ..machine(
                 "8 equal (50 Gflop/s), 1 Gbit/s, 2048 x 65536 x 2048",
@@ -78,7 +78,7 @@ fn machines() -> Vec<Machine> {
     ]
 }
 
-fn text_of(machine: &Machine) -> String {
+fn text_of(machine: &Example) -> String {
     let mut text = String::new();
     for (c, speeds) in machine.clusters.iter().enumerate() {
         for (i, speed) in speeds.iter().enumerate() {
@@ -101,9 +101,9 @@ fn main() -> Result<()> {
     println!("machine | winner | forecast s | plain s | over bound | stay out | planned in ms");
     println!("--- | --- | --- | --- | --- | --- | ---");
     for machine in machines() {
-        let platform = parse_platform(&text_of(&machine), machine.name)?;
-        let models = platform_models(&platform, WorkUnit::MultiplyAdd)?;
-        let [m, k, n] = machine.shape;
+        let Example { name, shape: [m, k, n], .. } = machine;
+        let platform = parse_platform(&text_of(&machine), name)?;
+        let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd)?;
         let shape = Shape::new(m, k, n, "ten machines")?;
         let open = PlanOptions { inner_cuts: true, ..PlanOptions::open(BLOCK, 8) };
         let plain = PlanOptions {
@@ -113,12 +113,12 @@ fn main() -> Result<()> {
             ..PlanOptions::open(BLOCK, 8)
         };
         let begun = Instant::now();
-        let best = plan_matmul(shape, &platform, &models, 1, &open)?.remove(0);
+        let best = plan_matmul(shape, &machine, &open)?.remove(0);
         let took = begun.elapsed().as_secs_f64() * 1e3;
-        let plain = plan_matmul(shape, &platform, &models, 1, &plain)?.remove(0);
+        let plain = plan_matmul(shape, &machine, &plain)?.remove(0);
         println!(
             "{} | {}, {} | {:.3} | {:.3} | {} | {} | {took:.0}",
-            machine.name,
+            name,
             best.plan.method,
             best.order,
             best.rank.unwrap_or(f64::NAN),

@@ -11,13 +11,13 @@
 //! ```
 //! use apportion::prelude::*;
 //!
-//! // Two processors, one three times as fast; speeds in elements of C updated by one inner index, per
-//! second. let platform = Platform::from_speeds(&[3.0, 1.0])?; let models = [Model::constant("p0", 3e8)?,
-//! Model::constant("p1", 1e8)?];
+//! // Two processors, one three times as fast; speeds in multiply-adds per second.
+//! let models = vec![Model::constant("p0", 3e8)?, Model::constant("p1", 1e8)?];
+//! let machine = Machine::new(Platform::from_speeds(&[3.0, 1.0])?, models, 1);
 //!
 //! // Who computes what, in which order: every layout and flow is simulated, the fastest comes first.
 //! let shape = Shape::new(120, 80, 100, "example")?;
-//! let best = plan_matmul(shape, &platform, &models, 1, &PlanOptions::open(32, 8))?.remove(0);
+//! let best = plan_matmul(shape, &machine, &PlanOptions::open(32, 8))?.remove(0);
 //! assert_eq!(best.plan.shares.iter().sum::<u64>(), 120 * 100);
 //!
 //! // Run and verify it, here on threads of this process.
@@ -25,8 +25,8 @@
 //! let (a, b) = (ones(120, 80), ones(80, 100));
 //! let (monitor, kernel) = (Monitor::new(), Kernel::plus_times());
 //! let world = World::solo(&monitor);
-//! let job = MatmulJob::new(kernel, &best.plan, best.order, &models, 1);
-//! let session = Session::new(&world, &platform, &monitor, job.work());
+//! let job = MatmulJob::new(kernel, &best.plan, best.order, &machine.models, machine.block);
+//! let session = Session::new(&world, &machine.platform, &monitor, job.work());
 //! let (c, report) = multiply(Operands::new(&a, &b), &job, &session)?;
 //! assert_eq!(whole_matrix(c).row(7)[9], 80.0);
 //! println!("forecast {} s, measured {} s", report.forecast_seconds, report.seconds());
@@ -83,7 +83,7 @@ pub mod prelude {
     pub use crate::geometry::{Rank, Rect, Span};
     pub use crate::kernels::{Kernel, Semiring};
     pub use crate::matrix::{LocalBlocks, Matrix};
-    pub use crate::model::{Model, Models};
+    pub use crate::model::{Machine, Model, Models};
     pub use crate::plan::shares::{Balancer, Decision};
     pub use crate::plan::{Layout, Plan, Shape};
     pub use crate::platform::{Platform, Processor, read_platform};

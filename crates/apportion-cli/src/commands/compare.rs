@@ -40,8 +40,7 @@ pub fn compare(
     let sized = simulated && timed && !network.is_free() && options.sizing == Sizing::ByForecast;
     let by_plan = |method: Method| {
         let options = PlanOptions { method: Some(method), ..options.clone() };
-        plan_matmul(shape, &processors.platform, &processors.models, processors.block, &options)
-            .map(|mut choices| choices.swap_remove(0).plan)
+        plan_matmul(shape, processors, &options).map(|mut choices| choices.swap_remove(0).plan)
     };
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {

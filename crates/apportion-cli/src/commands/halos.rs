@@ -29,18 +29,18 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
     let (boundary, scheme) = (args.scheme.ends(sizes.len())?, args.scheme.scheme()?);
     let problem = AdvectProblem { sizes, boundary, scheme };
     let (processors, steps) = (processors(args, plan)?, args.steps.unwrap_or(1));
-    let (platform, models) = (&processors.platform, &processors.models);
+    let machine = &processors;
     let orders = args.scheme.orders(args.flow.overlap);
     let amount = (steps, args.element());
-    let choices = plan_advection(&problem, (platform, models), (None, &orders), plan, amount)?;
+    let choices = plan_advection(&problem, machine, (None, &orders), plan, amount)?;
     let best = &choices[0].plan;
     let layout = best.rectangles().expect("an advection's plan is of a grid");
     let mut fastest: Option<(_, Simulated)> = None;
     for choice in choices.iter().filter(|choice| choice.plan.method == best.method) {
         let schedule = AdvectSchedule::new(&problem, layout, choice.order, steps)?;
         schedule.check_size()?;
-        let rates = advection_rates(models, &schedule);
-        let costs = CostModel { rates: &rates, network: &platform.network, element: args.element() };
+        let rates = advection_rates(&machine.models, &schedule);
+        let costs = CostModel { rates: &rates, network: &machine.platform.network, element: args.element() };
         let simulated = Simulated::new(&schedule, costs, &best.processors, rule, Keep::of(args))?;
         let cost = |simulated: &Simulated| Some((simulated.times.seconds, 0));
         let better = |(_, best): &(_, Simulated)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);

@@ -57,15 +57,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                     let processors = args.sources.machine(WorkUnit::MultiplyAdd)?;
                     let options = plan_options(args, &processors, shape)?;
                     monitor().begin(0);
-                    let plan = || {
-                        plan_matmul(
-                            shape,
-                            &processors.platform,
-                            &processors.models,
-                            processors.block,
-                            &options,
-                        )
-                    };
+                    let plan = || plan_matmul(shape, &processors, &options);
                     let choices = console.watch("planning", monitor(), plan)?;
                     (processors, choices)
                 }

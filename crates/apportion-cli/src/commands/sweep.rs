@@ -40,9 +40,7 @@ pub fn run(
     let candidates = candidates(args, plan, &flow.orders(shape.k)?, wanted.parameter)?;
     let setting = SweepSetup {
         shape,
-        platform: &processors.platform,
-        models: &processors.models,
-        models_block: processors.block,
+        machine: processors,
         element,
         sharing: match rule {
             Rule::Fifo => None,

@@ -101,7 +101,9 @@ fn is_numbered(rest: &str, ending: &str) -> bool {
 fn patterns(command: &Typed) -> Vec<Pattern> {
     let mut all = Vec::new();
     let (output, checkpoint) = match command {
-        Typed::Matmul(args) => (args.output.as_ref(), args.panels.checkpoint.as_ref().or(args.panels.resume.as_ref())),
+        Typed::Matmul(args) => {
+            (args.output.as_ref(), args.panels.checkpoint.as_ref().or(args.panels.resume.as_ref()))
+        }
         Typed::Power(args) => (args.output.as_ref(), None),
         Typed::Closure(args) => (args.output.as_ref(), None),
         _ => (None, None),

@@ -12,7 +12,7 @@ use apportion::job::{
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
 use apportion::measure::{QuickSpeeds, advection_kernel, measure_advection_quickly};
-use apportion::model::{Model, WorkUnit, only_ratios, platform_models};
+use apportion::model::{Machine, Model, WorkUnit, only_ratios, platform_models};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::run::World;
@@ -307,7 +307,8 @@ pub fn choose<T: Advectable>(
     let choose = || {
         let method = method_named("--method", &args.method)?;
         let amount = (args.steps, size_of::<T>() as u64);
-        plan_advection(problem, (platform, models), (method, orders), plan.as_ref(), amount)
+        let machine = Machine::new(platform.clone(), models.clone(), 1);
+        plan_advection(problem, &machine, (method, orders), plan.as_ref(), amount)
     };
     let mut choices = world.all_ok(if world.rank() == 0 { choose() } else { Ok(Vec::new()) })?;
     if !timed {

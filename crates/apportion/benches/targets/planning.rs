@@ -5,10 +5,10 @@
 //! The rest calls the library.
 
 use super::Row;
-use apportion::model::Model;
+use apportion::model::{Machine, Model};
 use apportion::plan::Shape;
 use apportion::platform::{Network, Platform};
-use apportion::select::{PlanOptions, forecast, plan_matmul, rates};
+use apportion::select::{PlanOptions, forecast, plan_matmul};
 use apportion::simulate::CostModel;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -45,16 +45,15 @@ fn by_library(quick: bool) -> Vec<Row> {
         let mut platform = Platform::from_speeds(&speeds).expect("sound speeds");
         platform.network = Network::uniform(1e-5, 1e9);
         let model = |s: &f64| Model::constant("p", *s).expect("a sound speed");
-        let models: Vec<Model> = speeds.iter().map(model).collect();
+        let machine = Machine::new(platform, speeds.iter().map(model).collect(), 1);
         let shape = Shape::new(20_000, 20_000, 20_000, "bench").expect("a sound shape");
         let options = PlanOptions::open(256, 8);
-        let (seconds, choices) =
-            best_of(3, || plan_matmul(shape, &platform, &models, 1, &options).expect("a plan"));
+        let (seconds, choices) = best_of(3, || plan_matmul(shape, &machine, &options).expect("a plan"));
         let best = &choices[0];
         let planned = best.plan.forecast.as_ref().map_or(0.0, |f| f.seconds);
         let layout = best.plan.layout().expect("a layout");
-        let rates = rates(&models, &layout.sizes(), 1);
-        let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+        let rates = machine.rates(&layout.sizes());
+        let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
         let again = forecast(layout, best.order, conditions).expect("a forecast").seconds;
         assert!((again - planned).abs() <= 1e-9 * planned, "the plan's forecast is not that of its layout");
         let target = format!("planning, {p} unlike processors, forecast of {planned:.1} s: seconds");

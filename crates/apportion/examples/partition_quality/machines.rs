@@ -1,9 +1,9 @@
 //! Seeded machines of two levels.
 
 use apportion::error::Result;
-use apportion::model::Model;
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::Shape;
-use apportion::platform::{Platform, parse_platform};
+use apportion::platform::parse_platform;
 use apportion::random::Random;
 use apportion::select::{Choice, PlanOptions, Sizing, plan_matmul};
 
@@ -11,12 +11,6 @@ use apportion::select::{Choice, PlanOptions, Sizing, plan_matmul};
 pub const SIDE: u64 = 2048;
 /// The pivot block: few, so that forecasts of a thousand machines take minutes.
 pub const BLOCK: u64 = 256;
-
-/// A machine with its speed functions.
-pub struct Machine {
-    pub platform: Platform,
-    pub models: Vec<Model>,
-}
 
 /// Processors in two to three clusters, of 1 to 8 Gflop/s each. Links inside a cluster are ten times as fast
 /// as between clusters, where they have `bandwidth` bytes per second.
@@ -37,16 +31,13 @@ pub fn two_levels(random: &mut Random, most: usize, bandwidth: f64) -> Result<Ma
             &format!("[[network.link]]\nbetween = [\"c{c}\", \"c{c}\"]\nbandwidth = {}\n", 10.0 * bandwidth);
     }
     let platform = parse_platform(&text, "two levels")?;
-    let models = apportion::model::platform_models(&platform, apportion::model::WorkUnit::MultiplyAdd)?;
-    Ok(Machine { platform, models })
+    Machine::from_platform(platform, WorkUnit::MultiplyAdd)
 }
 
-impl Machine {
-    /// The best plan with these options.
-    pub fn plan(&self, options: &PlanOptions) -> Result<Choice> {
-        let shape = Shape::new(SIDE, SIDE, SIDE, "example")?;
-        Ok(plan_matmul(shape, &self.platform, &self.models, 1, options)?.remove(0))
-    }
+/// The best plan with these options.
+pub fn best_plan(machine: &Machine, options: &PlanOptions) -> Result<Choice> {
+    let shape = Shape::new(SIDE, SIDE, SIDE, "example")?;
+    Ok(plan_matmul(shape, machine, options)?.remove(0))
 }
 
 /// Every processor, with shares in proportion to the speeds.

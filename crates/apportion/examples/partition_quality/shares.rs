@@ -1,12 +1,12 @@
 //! Shares that consider communication, against shares in proportion to the speeds and random changes.
 
-use super::machines::{SIDE, communication, plain, two_levels};
+use super::machines::{SIDE, best_plan, communication, plain, two_levels};
 use super::on_all_cores;
 use apportion::error::Result;
 use apportion::plan::Shape;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::random::Random;
-use apportion::select::{PlanOptions, Sizing, areas, forecast, rates};
+use apportion::select::{PlanOptions, Sizing, areas, forecast};
 use apportion::simulate::CostModel;
 
 /// Random changes of the shares of each machine.
@@ -20,11 +20,11 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
         loop {
             let bandwidth = 1e7 * 100f64.powf(random.unit());
             let machine = two_levels(&mut random, 8, bandwidth)?;
-            let before = machine.plan(&plain())?;
+            let before = best_plan(&machine, &plain())?;
             if !(0.25..0.42).contains(&communication(&before)) {
                 continue;
             }
-            let after = machine.plan(&PlanOptions { sizing: Sizing::ByForecast, ..plain() })?;
+            let after = best_plan(&machine, &PlanOptions { sizing: Sizing::ByForecast, ..plain() })?;
             let weights = areas(&machine.models, shape)?;
             let method: Option<Method> = before.plan.method.parse().ok();
             let mut changed = f64::INFINITY;
@@ -36,7 +36,7 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
                 else {
                     continue;
                 };
-                let rates = rates(&machine.models, &layout.shares(), 1);
+                let rates = machine.rates(&layout.shares());
                 let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
                 changed = changed.min(forecast(&layout, before.order, conditions)?.seconds);
             }

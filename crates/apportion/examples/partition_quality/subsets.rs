@@ -1,14 +1,14 @@
 //! Leaving processors out: auto against every subset with every method and flow, and the certificate of time
 //! against the best of all these plans.
 
-use super::machines::{BLOCK, Machine, SIDE, two_levels};
+use super::machines::{BLOCK, SIDE, best_plan, two_levels};
 use super::on_all_cores;
 use apportion::error::Result;
-use apportion::model::Model;
+use apportion::model::{Machine, Model};
 use apportion::plan::Shape;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::random::Random;
-use apportion::select::{PlanOptions, Sizing, areas, forecast, orders, rates};
+use apportion::select::{PlanOptions, Sizing, areas, forecast, orders};
 use apportion::simulate::CostModel;
 use std::time::Instant;
 
@@ -19,12 +19,11 @@ fn brute_force(machine: &Machine) -> Result<f64> {
     let mut best = f64::INFINITY;
     for set in 1..1usize << p {
         let subset: Vec<usize> = (0..p).filter(|i| set >> i & 1 == 1).collect();
-        let own: Vec<Model> = subset.iter().map(|&i| machine.models[i].clone()).collect();
-        let weights = areas(&own, shape)?;
+        let weights = areas(&machine.select(&subset).models, shape)?;
         for method in Method::candidates() {
             let Ok(layout) = method.layout(shape, &weights, &MethodOptions::default()) else { continue };
             let layout = layout.among(&subset, p)?;
-            let rates = rates(&machine.models, &layout.shares(), 1);
+            let rates = machine.rates(&layout.shares());
             let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
             for order in orders(None, BLOCK, false, 1) {
                 best = best.min(forecast(&layout, order, conditions)?.seconds);
@@ -48,10 +47,10 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
         machine.platform.network = machine.platform.network.at_bandwidth(bandwidth / 100.0);
         let clock = Instant::now();
         let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(BLOCK, 8) };
-        let ours = machine.plan(&options)?;
+        let ours = best_plan(&machine, &options)?;
         let seconds = clock.elapsed().as_secs_f64();
-        let shared = machine.plan(&PlanOptions::open(BLOCK, 8))?;
-        let all = machine.plan(&PlanOptions { keep_all: true, ..options })?;
+        let shared = best_plan(&machine, &PlanOptions::open(BLOCK, 8))?;
+        let all = best_plan(&machine, &PlanOptions { keep_all: true, ..options })?;
         let bound = shared.plan.metrics.time_bound.unwrap_or(0.0);
         let [ours, shared, all, left] =
             [ours.rank, shared.rank, all.rank, ours.left_out.map(|_| 1.0)].map(|x| x.unwrap_or(0.0));

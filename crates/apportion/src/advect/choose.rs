@@ -3,10 +3,9 @@
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::kernels::mpdata::Exchange;
-use crate::model::{Model, only_ratios};
+use crate::model::{Machine, Model, only_ratios};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Forecast, Layout, Plan, shares};
-use crate::platform::Platform;
 use crate::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Application, Plane};
 use crate::select::imbalance;
 use crate::simulate::{CostModel, simulate};
@@ -41,7 +40,7 @@ pub struct AdvectChoice {
 /// No method serves this number of processors (exit code 1); a plan of another grid (exit code 2).
 pub fn plan_advection(
     problem: &AdvectProblem,
-    (platform, models): (&Platform, &[Model]),
+    machine: &Machine,
     (method, orders): (Option<Method>, &[AdvectOrder]),
     given: Option<&Plan>,
     (steps, element): (u64, u64),
@@ -62,7 +61,7 @@ pub fn plan_advection(
         ));
     } else {
         let columns: Vec<Model> =
-            models.iter().map(|model| per_column(model, plane.levels())).collect::<Result<_>>()?;
+            machine.models.iter().map(|model| per_column(model, plane.levels())).collect::<Result<_>>()?;
         let areas = shares::fpm(&columns, shape.elements())?;
         let weights: Vec<f64> = areas.iter().map(|area| *area as f64).collect();
         for method in method.map_or(METHODS.to_vec(), |method| vec![method]) {
@@ -78,7 +77,7 @@ pub fn plan_advection(
     let mut choices = Vec::new();
     for (name, layout) in layouts {
         for order in orders {
-            choices.push(forecast(problem, (platform, models), (&name, &layout), *order, (steps, element))?);
+            choices.push(forecast(problem, machine, (&name, &layout), *order, (steps, element))?);
         }
     }
     if choices.is_empty() {
@@ -120,11 +119,12 @@ pub fn advection_rates(models: &[Model], schedule: &AdvectSchedule) -> Vec<f64> 
 /// Simulates some steps of a layout in an order, and extends them to all.
 fn forecast(
     problem: &AdvectProblem,
-    (platform, models): (&Platform, &[Model]),
+    machine: &Machine,
     (name, layout): (&str, &Layout),
     order: AdvectOrder,
     (steps, element): (u64, u64),
 ) -> Result<AdvectChoice> {
+    let Machine { platform, models, .. } = machine;
     let few = steps.min(2 * SIMULATED);
     let schedule = AdvectSchedule::new(problem, layout, order, few)?;
     // Ratios count here: they have no times, but the layout with the least of them is the best.

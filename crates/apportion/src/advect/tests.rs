@@ -4,6 +4,7 @@ use super::*;
 use crate::geometry::{Rank, Span};
 use crate::kernels::mpdata::{Advectable, Boundary, Exchange, Place, Scheme};
 use crate::matrix::LocalBlocks;
+use crate::model::{Machine, WorkUnit};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Plan};
 use crate::platform::{Network, Platform};
@@ -212,9 +213,8 @@ fn the_forecast_is_near_the_run_on_an_emulated_network() {
     }
     platform.network = Network::uniform(2e-3, 1e6);
     platform.network.emulate = true;
-    let models: Vec<_> =
-        platform.processors.iter().map(|p| p.emulated.as_ref().unwrap().model(&p.name).unwrap()).collect();
-    let best = plan_advection(&flow.problem, (&platform, &models), (None, &AdvectOrder::ALL), None, (2, 8));
+    let machine = Machine::from_platform(platform, WorkUnit::Unit).unwrap();
+    let best = plan_advection(&flow.problem, &machine, (None, &AdvectOrder::ALL), None, (2, 8));
     let best = best.unwrap();
     // Narrow exchanges count more than their forecasts.
     let wide: Vec<_> = best.iter().filter(|choice| choice.order.exchange == Exchange::Wide).collect();
@@ -224,7 +224,8 @@ fn the_forecast_is_near_the_run_on_an_emulated_network() {
     assert!(before.all(|choice| choice.step_seconds <= first));
     let (monitor, choice) = (Monitor::new(), &best[0]);
     let world = World::solo(&monitor);
-    let (_, trace) = flow.run(&choice.plan, choice.order, &Session::new(&world, &platform, &monitor, 0.0));
+    let (_, trace) =
+        flow.run(&choice.plan, choice.order, &Session::new(&world, &machine.platform, &monitor, 0.0));
     let forecast = choice.plan.forecast.as_ref().unwrap().seconds;
     // Never earlier: the emulation's clock cannot be beaten.
     assert!(trace.seconds() > 0.95 * forecast, "{} against {forecast}", trace.seconds());

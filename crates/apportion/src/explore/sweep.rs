@@ -6,14 +6,14 @@ mod range;
 pub use range::{Parameter, ParameterSweep};
 
 use crate::error::{Error, Result};
-use crate::model::{Model, only_ratios};
+use crate::model::{Machine, Model, only_ratios};
 use crate::plan::shapes::{Method, MethodOptions, hierarchical};
 use crate::plan::{Hierarchy, Layout, Metrics, Shape};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::select::{
-    PlanOptions, areas, check_has_times, communication_of, forecast, plan_matmul, preferred, rates,
+    PlanOptions, areas, check_has_times, communication_of, forecast, plan_matmul, preferred,
 };
 use crate::simulate::{CostModel, Fluid, forecast_fluid};
 
@@ -25,13 +25,9 @@ const NEAR: f64 = 1e-4;
 pub struct SweepSetup<'a> {
     /// The shape of the product.
     pub shape: Shape,
-    /// The platform, one parameter of which varies.
-    pub platform: &'a Platform,
-    /// The speed functions, by rank. If the number of processors varies, they are repeated. With ratios of
-    /// speeds, candidates are compared by communication alone.
-    pub models: &'a [Model],
-    /// The pivot block that the sizes of the models refer to.
-    pub models_block: u64,
+    /// The machine, one parameter of which varies. If the number of processors varies, their speed functions
+    /// are repeated. With ratios of speeds, candidates are compared by communication alone.
+    pub machine: &'a Machine,
     /// Bytes of one element.
     pub element: u64,
     /// How messages share links; `None` for one after the other, as in [`forecast`].
@@ -139,7 +135,7 @@ pub fn sweep(
 ) -> Result<SweepResult> {
     // A sweep of the network gives it costs.
     if !sweep.parameter.is_of_the_network() {
-        check_has_times(setting.models, &setting.platform.network)?;
+        check_has_times(&setting.machine.models, &setting.machine.platform.network)?;
     }
     let race = Race { setting, contenders, parameter: sweep.parameter, margin: sweep.margin, monitor };
     let values = sweep.values();
@@ -168,25 +164,27 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
-    /// The platform at a value.
-    fn machine(&self, value: f64) -> Result<(Platform, Vec<Model>)> {
-        let SweepSetup { platform, models, .. } = *self.setting;
+    /// The machine at a value.
+    fn machine(&self, value: f64) -> Result<Machine> {
+        let machine = self.setting.machine;
+        let Machine { platform, models, block } = machine;
         let network = match self.parameter {
             Parameter::Bandwidth => platform.network.at_bandwidth(value),
             Parameter::Latency => platform.network.at_latency(value),
-            Parameter::Ratio => return Ok((platform.clone(), at_ratio(models, value)?)),
+            Parameter::Ratio => return Ok(machine.with_models(at_ratio(models, value)?)),
             Parameter::Processors => {
                 let count = value as usize;
                 let models = models.iter().cycle().take(count).cloned().collect();
-                return Ok((platform.repeated(count), models));
+                return Ok(Machine::new(platform.repeated(count), models, *block));
             }
         };
-        Ok((Platform { network, ..platform.clone() }, models.to_vec()))
+        Ok(Machine::new(Platform { network, ..platform.clone() }, models.clone(), *block))
     }
 
     fn point(&self, value: f64) -> Result<SweepPoint> {
-        let (platform, models) = self.machine(value)?;
-        let weights = areas(&models, self.setting.shape)?;
+        let machine = self.machine(value)?;
+        let platform = &machine.platform;
+        let weights = areas(&machine.models, self.setting.shape)?;
         let mut forecasts = Vec::new();
         for contender in self.contenders {
             if self.monitor.is_stopped() {
@@ -201,11 +199,11 @@ impl Race<'_> {
                     ));
                 }
                 LayoutSource::Given(layout) => Some((**layout).clone()),
-                LayoutSource::By(method) => self.laid_out(*method, &weights, &platform)?,
-                LayoutSource::Levels(methods) => self.by_levels(methods, &weights, &platform)?,
-                LayoutSource::Auto => Some(self.automatic(contender, &platform, &models)?),
+                LayoutSource::By(method) => self.laid_out(*method, &weights, platform)?,
+                LayoutSource::Levels(methods) => self.by_levels(methods, &weights, platform)?,
+                LayoutSource::Auto => Some(self.automatic(contender, &machine)?),
             };
-            forecasts.push(layout.map(|l| self.fastest(&l, contender, &platform, &models)).transpose()?);
+            forecasts.push(layout.map(|l| self.fastest(&l, contender, &machine)).transpose()?);
         }
         let cost = |f: &Option<CandidateForecast>| f.map(|f| (f.seconds, f.volume));
         let winner = preferred(&forecasts.iter().map(cost).collect::<Vec<_>>(), self.margin);
@@ -242,8 +240,8 @@ impl Race<'_> {
     }
 
     /// The best layout, with any of the candidate's orders.
-    fn automatic(&self, contender: &Candidate, platform: &Platform, models: &[Model]) -> Result<Layout> {
-        let SweepSetup { shape, models_block, element, .. } = *self.setting;
+    fn automatic(&self, contender: &Candidate, machine: &Machine) -> Result<Layout> {
+        let SweepSetup { shape, element, .. } = *self.setting;
         let first = contender.orders[0];
         let one = contender.orders.iter().all(|order| order.flow == first.flow);
         let options = PlanOptions {
@@ -253,7 +251,7 @@ impl Race<'_> {
             messages: first.messages,
             ..PlanOptions::open(first.block, element)
         };
-        let best = plan_matmul(shape, platform, models, models_block, &options)?.remove(0);
+        let best = plan_matmul(shape, machine, &options)?.remove(0);
         best.plan.layout().cloned()
     }
 
@@ -261,11 +259,10 @@ impl Race<'_> {
         &self,
         layout: &Layout,
         contender: &Candidate,
-        platform: &Platform,
-        models: &[Model],
+        machine: &Machine,
     ) -> Result<CandidateForecast> {
-        let rates = rates(models, &layout.sizes(), self.setting.models_block);
-        let network = &platform.network;
+        let rates = machine.rates(&layout.sizes());
+        let Platform { network, .. } = &machine.platform;
         let conditions = CostModel { rates: &rates, network, element: self.setting.element };
         let volume = Metrics::of_layout(layout, 1.0).volume.unwrap_or(u64::MAX);
         let mut all = Vec::new();
@@ -280,7 +277,7 @@ impl Race<'_> {
                 None => forecast(layout, order, conditions)?.seconds,
                 Some(rules) => {
                     let schedule = MatmulSchedule::new(layout, order);
-                    forecast_fluid(&schedule, conditions, &platform.names(), rules)?.seconds
+                    forecast_fluid(&schedule, conditions, &machine.platform.names(), rules)?.seconds
                 }
             };
             all.push(CandidateForecast { seconds, order, volume });

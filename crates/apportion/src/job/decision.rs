@@ -200,7 +200,7 @@ fn choose_order(question: Question<'_>, plan: &Plan, policy: MemoryPolicy) -> Re
     };
     let rates = machine.rates(&plan.sizes());
     let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
-    let bound = time_bound(shape, &machine.platform, (&machine.models, machine.block), element)?;
+    let bound = time_bound(shape, machine, element)?;
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in options.flow.orders(shape.k)? {
@@ -249,9 +249,9 @@ fn choose_plan(question: Question<'_>, path: DataPath, context: Context<'_>) -> 
     let choices = match &known.ratios {
         Some(ratios) => {
             let machine = Machine::new(machine.platform.clone(), ratios.clone(), 1);
-            plan_matmul(shape, &machine.platform, &machine.models, machine.block, &plan_options)?
+            plan_matmul(shape, &machine, &plan_options)?
         }
-        None => plan_matmul(shape, &machine.platform, &machine.models, machine.block, &plan_options)?,
+        None => plan_matmul(shape, machine, &plan_options)?,
     };
     for (place, c) in choices.iter().enumerate() {
         let of = if relative { " of communication" } else { "" };

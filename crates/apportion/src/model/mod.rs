@@ -22,7 +22,7 @@ pub use adaptive::AdaptiveSweep;
 pub use curve::{Failure, Interpolation, Model};
 pub use file::{Models, read_models};
 pub use hockney::{Hockney, MessageTime, fit_hockney};
-pub use machine::Machine;
+pub use machine::{Machine, rates};
 pub use merge::merge;
 pub use mix::mixed;
 pub use platform_speeds::{WorkUnit, only_ratios, platform_models};

@@ -11,7 +11,6 @@ use crate::error::Result;
 use crate::geometry::Span;
 use crate::plan::Layout;
 use crate::schedule::MatmulSchedule;
-use crate::select::rates;
 use crate::select::{Proposal, Rebalance};
 use crate::trace::{Activity, Trace};
 use follower::Follower;
@@ -137,7 +136,9 @@ pub(crate) fn adapt(
         }
         let Some(observed) = observed else { continue };
         if let Some(proposal) = rebalance.proposal(&layout, &method, rest, &observed)? {
-            let rates: Vec<f64> = rates(rebalance.models, &proposal.layout.shares(), rebalance.models_block)
+            let rates: Vec<f64> = rebalance
+                .machine
+                .rates(&proposal.layout.shares())
                 .iter()
                 .zip(&observed.slower)
                 .map(|(rate, slower)| rate / slower)
@@ -179,7 +180,7 @@ fn relocate(
     all: &mut Trace,
 ) -> Result<(f64, f64)> {
     let (moves, p) = (&proposal.moves, old.processors());
-    let arrivals = moves.arrivals(rebalance.platform, rebalance.element);
+    let arrivals = moves.arrivals(&rebalance.machine.platform, rebalance.element);
     let at = engine.now();
     let took = engine.relocate(&MatmulSchedule::new(&proposal.layout, rebalance.order), rest, &arrivals)?;
     let shares = old.shares().into_iter().zip(proposal.layout.shares());

@@ -6,7 +6,7 @@ use super::{Adaptation, Adaptive, ClosureMethod, OperandViews, OwnRects, RunRepo
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling, views_of};
-use crate::model::Model;
+use crate::model::{Machine, Model};
 use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::{Platform, available_memory};
 use crate::run::{Session, trace_of_all};
@@ -276,10 +276,9 @@ fn adapting<T: Element>(
 ) -> Result<(LocalBlocks<T>, Trace, Adaptation)> {
     let layout = job.plan.layout()?;
     let order = MatmulSchedule::new(layout, job.order).order();
-    let MatmulJob { models, models_block, .. } = *job;
-    let platform = session.platform();
+    let machine = &Machine::new(session.platform().clone(), job.models.to_vec(), job.models_block);
     let (element, path) = (size_of::<T>() as u64, data_path(session));
-    let rebalance = Rebalance { platform, models, models_block, order, element, path };
+    let rebalance = Rebalance { machine, order, element, path };
     let mut engine = RunSegments::new(job.kernel, operands, session);
     let (trace, adaptation) = adaptive::adapt(layout, &job.plan.method, adaptive, &rebalance, &mut engine)?;
     let c = engine.product(MatmulSchedule::new(layout, order))?;

@@ -6,10 +6,9 @@
 use super::effort::FEW;
 use super::{Minimise, PlanOptions, imbalance, relative_times};
 use crate::error::{Error, Result};
-use crate::model::{Interpolation, Model, only_ratios};
+use crate::model::{Interpolation, Machine, Model, only_ratios};
 use crate::plan::shapes::{Method, all_boxes, inner};
 use crate::plan::{Layout, LayoutConstraints, Shape};
-use crate::platform::Platform;
 
 /// Layouts by which weights follow speeds at the sizes of the layout before.
 const MOST_ROUNDS: usize = 6;
@@ -24,25 +23,25 @@ const MOST_ROUNDS: usize = 6;
 /// boxes that move least are candidates in any case.
 pub(super) fn candidates(
     shape: Shape,
-    platform: &Platform,
-    (weights, models): (&[f64], &[Model]),
+    machine: &Machine,
+    weights: &[f64],
     wishes: &PlanOptions,
     others: &[(String, Layout)],
 ) -> Vec<(String, Layout)> {
     let constrained = wishes.form != LayoutConstraints::default();
     let long = shape.k > shape.m.max(shape.n);
     let by_time = wishes.minimise == Minimise::Time;
-    if !wishes.inner_cuts || constrained || (!long && by_time && only_ratios(models)) {
+    if !wishes.inner_cuts || constrained || (!long && by_time && machine.only_ratios()) {
         return Vec::new();
     }
     let least = others.iter().map(|(_, layout)| layout.volume()).min().unwrap_or(u64::MAX);
-    let network = &platform.network;
-    let forecast = by_time && !only_ratios(models) && !network.is_free();
-    let (unlike, few) = (forecast && !network.is_uniform(), forecast && platform.len() <= FEW);
+    let network = &machine.platform.network;
+    let forecast = by_time && !machine.only_ratios() && !network.is_free();
+    let (unlike, few) = (forecast && !network.is_uniform(), forecast && machine.processors() <= FEW);
     let mut found: Vec<(String, Layout)> = Vec::new();
     for method in [Method::Inner, Method::Boxes] {
         for (place, layout) in
-            layouts(method, shape, weights, models).unwrap_or_default().into_iter().enumerate()
+            layouts(method, shape, weights, &machine.models).unwrap_or_default().into_iter().enumerate()
         {
             let new = found.iter().all(|(_, other)| *other != layout);
             let given = few || (unlike && place == 0) || wishes.minimise.half_perimeters();
@@ -174,6 +173,7 @@ pub fn relative_times_of(models: &[Model], layout: &Layout) -> Result<Option<Vec
 mod tests {
     use super::*;
     use crate::model::Point;
+    use crate::platform::Platform;
 
     fn shape(m: u64, k: u64, n: u64) -> Shape {
         Shape::new(m, k, n, "test").unwrap()
@@ -218,11 +218,11 @@ mod tests {
             let points = vec![Point::new(100.0, 1e-6), Point::new(7000.0, 7e-5)];
             Model::new(name, Interpolation::PiecewiseLinear, points, Some(7000.0)).unwrap()
         };
-        let models = [model("a"), model("b")];
-        let platform = Platform::from_names(&["a".into(), "b".into()]);
-        let best = super::super::plan_matmul(s, &platform, &models, 1, &PlanOptions::open(64, 8)).unwrap();
+        let models = vec![model("a"), model("b")];
+        let machine = Machine::new(Platform::from_names(&["a".into(), "b".into()]), models, 1);
+        let best = super::super::plan_matmul(s, &machine, &PlanOptions::open(64, 8)).unwrap();
         assert!(best[0].plan.layout().unwrap().boxes().is_none());
-        let weights = super::super::areas(&models, s).unwrap();
-        assert_eq!(layouts(Method::Inner, s, &weights, &models).unwrap_err().exit_code(), 1);
+        let weights = super::super::areas(&machine.models, s).unwrap();
+        assert_eq!(layouts(Method::Inner, s, &weights, &machine.models).unwrap_err().exit_code(), 1);
     }
 }

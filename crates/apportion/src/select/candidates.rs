@@ -1,14 +1,14 @@
 //! Candidates of a plan: every applicable layout with every order of steps that fits into memory.
 
 use crate::error::{Error, Result};
-use crate::model::{Model, only_ratios};
+use crate::model::{Machine, Model};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Hierarchy, Layout, LayoutConstraints, Shape};
 use crate::platform::{Platform, Processor};
 use crate::schedule::{Flow, ScheduleOptions};
 use crate::select::effort::FEW;
 use crate::select::{MemoryOverrun, MemoryPolicy, PlanOptions, Sizing, boxes, fitted};
-use crate::select::{affordable, areas, corner_for_overlap, forecast, rates};
+use crate::select::{affordable, areas, corner_for_overlap, forecast};
 use crate::simulate::CostModel;
 use crate::units::show_bytes;
 use std::rc::Rc;
@@ -30,15 +30,10 @@ pub(super) type Candidate = (String, Rc<Layout>, ScheduleOptions, Option<MemoryO
 /// The candidates. If `memory` caps leave too little room for data in flight beside the own parts, capped
 /// processors get smaller shares, down to the last fraction in [`ROOM`]. Pivot blocks smaller than
 /// [`SMALL_BLOCK`] are the last resort.
-pub(super) fn candidates(
-    shape: Shape,
-    platform: &Platform,
-    (models, models_block): (&[Model], u64),
-    wishes: &PlanOptions,
-) -> Result<Vec<Candidate>> {
+pub(super) fn candidates(shape: Shape, machine: &Machine, wishes: &PlanOptions) -> Result<Vec<Candidate>> {
+    let platform = &machine.platform;
     let orders = wishes.orders();
-    let every =
-        |capped: &[Model]| layouts(shape, platform, &areas(capped, shape)?, (models, models_block), wishes);
+    let every = |capped: &[Model]| layouts(shape, machine, &areas(capped, shape)?, wishes);
     let each = |layouts: Vec<(String, Layout)>| -> Result<Vec<(String, Rc<Layout>, ScheduleOptions)>> {
         let mut found = Vec::new();
         let mut refusal = Ok(());
@@ -59,7 +54,7 @@ pub(super) fn candidates(
         MemoryPolicy::SmallerBlocks(path) => (Some(path), true),
     };
     let Some(path) = path.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
-        let found = each(every(models)?)?.into_iter();
+        let found = each(every(&machine.models)?)?.into_iter();
         return Ok(found.map(|(name, layout, order)| (name, layout, order, None)).collect());
     };
     if let Some(error) = all_too_small(shape, platform, wishes.element) {
@@ -69,7 +64,7 @@ pub(super) fn candidates(
     let small = wishes.block.min(SMALL_BLOCK);
     for (least, room) in [small, 1].into_iter().flat_map(|least| ROOM.map(|room| (least, room))) {
         let least = if smaller { least } else { u64::MAX };
-        let capped = capped(shape, platform, models, (wishes.element, room))?;
+        let capped = capped(shape, machine, wishes.element, room)?;
         let layouts = match every(&capped) {
             Ok(layouts) => layouts,
             // With less room, the parts together do not fit.
@@ -98,18 +93,13 @@ pub(super) fn candidates(
 ///
 /// # Errors
 /// As [`Model::with_cap`].
-pub fn capped(
-    shape: Shape,
-    platform: &Platform,
-    models: &[Model],
-    (element, room): (u64, f64),
-) -> Result<Vec<Model>> {
+pub(super) fn capped(shape: Shape, machine: &Machine, element: u64, room: f64) -> Result<Vec<Model>> {
     let per_element = per_element(shape, element);
     let with = |(model, processor): (&Model, &Processor)| match processor.memory {
         Some(bytes) if room.is_finite() => model.clone().with_cap(room * bytes as f64 / per_element),
         _ => Ok(model.clone()),
     };
-    models.iter().zip(&platform.processors).map(with).collect()
+    machine.models.iter().zip(&machine.platform.processors).map(with).collect()
 }
 
 /// Bytes per element of C: the element and its part of A and B.
@@ -135,11 +125,11 @@ fn all_too_small(shape: Shape, platform: &Platform, element: u64) -> Option<Erro
 /// The layouts to choose from, by name.
 fn layouts(
     shape: Shape,
-    platform: &Platform,
+    machine: &Machine,
     weights: &[f64],
-    models: (&[Model], u64),
     wishes: &PlanOptions,
 ) -> Result<Vec<(String, Layout)>> {
+    let platform = &machine.platform;
     let wishes = &PlanOptions {
         terms: MethodOptions {
             objective: wishes.minimise.objective(),
@@ -155,14 +145,14 @@ fn layouts(
         let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
         layout.map(|layout| (method.to_string(), layout))
     };
-    let corner = |s: Shape| sized_for_overlap(s, platform, weights, models, wishes);
+    let corner = |s: Shape| sized_for_overlap(s, machine, weights, wishes);
     let overlapped = || -> Result<(String, Layout)> {
         Ok((Method::SquareCorner.to_string(), wishes.form.layout(shape, corner)?))
     };
     match (wishes.method, wishes.sizing) {
         (Some(Method::SquareCorner), Sizing::ForOverlap) => Ok(vec![overlapped()?]),
         (Some(method), _) if method.cuts_inner() && wishes.form == LayoutConstraints::default() => {
-            let all = boxes::layouts(method, shape, weights, models.0)?.into_iter();
+            let all = boxes::layouts(method, shape, weights, &machine.models)?.into_iter();
             Ok(all.map(|layout| (method.to_string(), layout)).collect())
         }
         (Some(method), _) => Ok(vec![by(method)?]),
@@ -177,7 +167,7 @@ fn layouts(
                     all.push((name, layout));
                 }
             }
-            all.extend(boxes::candidates(shape, platform, (weights, models.0), wishes, &all));
+            all.extend(boxes::candidates(shape, machine, weights, wishes, &all));
             all
         }),
     }
@@ -186,19 +176,19 @@ fn layouts(
 /// The square corner for an overlapped bulk run: of least forecast, or the thesis's where speeds are ratios.
 fn sized_for_overlap(
     shape: Shape,
-    platform: &Platform,
+    machine: &Machine,
     weights: &[f64],
-    (models, models_block): (&[Model], u64),
     wishes: &PlanOptions,
 ) -> Result<Layout> {
     let order =
         ScheduleOptions::new(Flow::Bulk, wishes.block).with_look_ahead(1).with_messages(wishes.messages);
     let seconds = |layout: &Layout| {
-        let rates = rates(models, &layout.shares(), models_block);
-        let conditions = CostModel { rates: &rates, network: &platform.network, element: wishes.element };
+        let rates = machine.rates(&layout.shares());
+        let network = &machine.platform.network;
+        let conditions = CostModel { rates: &rates, network, element: wishes.element };
         forecast(layout, order, conditions).map(|f| f.seconds)
     };
-    let timed = !only_ratios(models) && affordable(platform.len(), shape, wishes.block, 82);
+    let timed = !machine.only_ratios() && affordable(machine.processors(), shape, wishes.block, 82);
     corner_for_overlap(shape, weights, timed.then_some(&seconds as &dyn Fn(&Layout) -> Result<f64>))
 }
 

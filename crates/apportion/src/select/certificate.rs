@@ -13,7 +13,7 @@
 
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::model::{Interpolation, Model, Point, only_ratios};
+use crate::model::{Interpolation, Machine, Model, Point};
 use crate::plan::{Hierarchy, Member, Shape, shares};
 use crate::platform::{Cut, Platform};
 
@@ -24,7 +24,7 @@ const MOST_PROCESSORS: usize = 128;
 const STEPS: usize = 100;
 
 /// Seconds that no plan of this product can beat on this platform by these models (`size` in elements of C,
-/// for pivot blocks of `models_block`): the largest of work / sum of speeds and of what the wires around each
+/// for pivot blocks of the machine's `block`): the largest of work / sum of speeds and of what the wires around each
 /// processor and each cluster must carry. `None` where speeds are only ratios.
 ///
 /// It holds for every layout, also with cuts of the inner dimension, every flow, and every choice of
@@ -36,23 +36,20 @@ const STEPS: usize = 100;
 ///
 /// # Errors
 /// The models' caps cannot hold the matrix.
-pub fn time_bound(
-    shape: Shape,
-    platform: &Platform,
-    (models, models_block): (&[Model], u64),
-    element: u64,
-) -> Result<Option<f64>> {
-    if only_ratios(models) {
+pub fn time_bound(shape: Shape, machine: &Machine, element: u64) -> Result<Option<f64>> {
+    if machine.only_ratios() {
         return Ok(None);
     }
-    let scale = shape.k as f64 / models_block as f64;
-    let models = &models.iter().map(|model| envelope(model, shape.elements())).collect::<Result<Vec<_>>>()?;
+    let platform = &machine.platform;
+    let scale = shape.k as f64 / machine.block as f64;
+    let models =
+        &machine.models.iter().map(|model| envelope(model, shape.elements())).collect::<Result<Vec<_>>>()?;
     let by_speed = shares::ideal_seconds(models, shape.elements())? * scale;
     if platform.network.is_free() || platform.len() > MOST_PROCESSORS || platform.len() < 2 {
         return Ok(Some(by_speed));
     }
-    let machine = Machine::new(shape, platform, (models, scale), element);
-    if machine.may_finish(by_speed) {
+    let limits = WorkLimits::new(shape, platform, (models, scale), element);
+    if limits.may_finish(by_speed) {
         return Ok(Some(by_speed));
     }
     // A processor alone sends nothing.
@@ -60,7 +57,7 @@ pub fn time_bound(
     let (mut low, mut high) = (by_speed, models.iter().map(alone).fold(f64::INFINITY, f64::min));
     if !high.is_finite() {
         high = low.max(f64::MIN_POSITIVE);
-        while !machine.may_finish(high) && high < f64::MAX / 2.0 {
+        while !limits.may_finish(high) && high < f64::MAX / 2.0 {
             (low, high) = (high, 2.0 * high);
         }
     }
@@ -69,7 +66,7 @@ pub fn time_bound(
         if middle <= low || middle >= high {
             break;
         }
-        if machine.may_finish(middle) { high = middle } else { low = middle }
+        if limits.may_finish(middle) { high = middle } else { low = middle }
     }
     Ok(Some(low))
 }
@@ -149,7 +146,7 @@ enum Below {
 }
 
 /// What bounds the work that is done in a time.
-struct Machine<'a> {
+struct WorkLimits<'a> {
     shape: Shape,
     models: &'a [Model],
     /// Seconds of the whole inner dimension per second of the models.
@@ -158,7 +155,7 @@ struct Machine<'a> {
     members: Vec<Node>,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> WorkLimits<'a> {
     fn new(shape: Shape, platform: &Platform, (models, scale): (&'a [Model], f64), element: u64) -> Self {
         let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
         let hierarchy = Hierarchy::of_paths(&paths);

@@ -11,10 +11,10 @@ use super::candidates::Candidate;
 use super::effort::{self, LINES};
 use super::improve::{FEW_PROCESSORS, HOPELESS, HOPELESS_OF_FEW};
 use super::wires::{self, Bounds, Wires};
-use super::{Field, Minimise, Sizing, forecast_within, rates};
+use super::{Field, Minimise, Sizing, forecast_within};
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::model::only_ratios;
+use crate::model::Machine;
 use crate::plan::{Forecast, Plan};
 use crate::platform::Topology;
 use crate::schedule::{Flow, MatmulSchedule};
@@ -49,7 +49,7 @@ pub(super) fn outcomes(
     plans: &[Rc<Plan>],
     all: f64,
 ) -> Result<Vec<Outcome>> {
-    let p = field.platform.len() as f64;
+    let p = field.machine.processors() as f64;
     let work =
         |(_, layout, order, _): &Candidate| p * p * layout.shape().k.div_ceil(order.block.max(1)) as f64;
     let timed = field.wishes.minimise == Minimise::Time;
@@ -114,8 +114,8 @@ impl<'c, 'a> Contest<'c, 'a> {
 
     /// The candidates in the order in which they are simulated.
     fn entries(&self, effort: &Effort) -> Vec<Entry> {
-        let Field { platform, wishes, .. } = self.field;
-        let (network, p) = (&platform.network, platform.len());
+        let Field { machine, wishes, .. } = self.field;
+        let (network, p) = (&machine.platform.network, machine.processors());
         let wires = Wires::of(network, p);
         effort.spend(wires.as_ref().map_or(0.0, |_| wires::PAIR * (p * p) as f64));
         let mut known: Option<(&Rc<_>, Bounds)> = None;
@@ -123,11 +123,10 @@ impl<'c, 'a> Contest<'c, 'a> {
             let bounds = match known {
                 Some((same, bounds)) if Rc::ptr_eq(same, layout) => bounds,
                 _ => {
-                    let models = (self.field.models, self.field.models_block);
                     effort.spend(
                         LINES * p as f64 + wires.as_ref().map_or(0.0, |_| wires::READ * (p * p) as f64),
                     );
-                    wires::bounds(wires.as_ref(), layout, models, wishes.element)
+                    wires::bounds(wires.as_ref(), layout, machine, wishes.element)
                 }
             };
             known = Some((layout, bounds));
@@ -150,7 +149,7 @@ impl<'c, 'a> Contest<'c, 'a> {
 
     /// About the time of a candidate, in seconds: work and messages at the same time or one after the other.
     fn guess(&self, i: usize, bounds: &Bounds) -> f64 {
-        let Field { platform, wishes, .. } = self.field;
+        let Field { machine: Machine { platform, .. }, wishes, .. } = self.field;
         let (_, layout, order, _) = &self.candidates[i];
         let p = platform.len();
         let link = platform.network.link(Rank(0), Rank(p - 1));
@@ -172,10 +171,10 @@ impl<'c, 'a> Contest<'c, 'a> {
     /// A bound of the ring flow where every pair has a wire of its own.
     fn ring(&self, i: usize, effort: &Effort) -> f64 {
         let (_, layout, order, _) = &self.candidates[i];
-        if order.flow != Flow::Ring || !self.field.platform.network.has_a_wire_for_each_pair() {
+        if order.flow != Flow::Ring || !self.field.machine.platform.network.has_a_wire_for_each_pair() {
             return 0.0;
         }
-        let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
+        let rates = self.field.machine.rates(&layout.sizes());
         let schedule = MatmulSchedule::new(layout, *order);
         effort.spend(2.0 * effort::setting_up(&schedule));
         apart::least_seconds_of_ring(&schedule, self.conditions(&rates))
@@ -184,7 +183,7 @@ impl<'c, 'a> Contest<'c, 'a> {
     /// Forecasts beyond this are of no use. By recurrence they cost little, and those near the best are kept.
     fn limit(&self, i: usize) -> f64 {
         let (_, layout, order, _) = &self.candidates[i];
-        let quick = self.field.platform.network.has_a_wire_for_each_pair()
+        let quick = self.field.machine.platform.network.has_a_wire_for_each_pair()
             && layout.boxes().is_none()
             && order.flow != Flow::Ring;
         match (self.resizes(), quick) {
@@ -196,27 +195,29 @@ impl<'c, 'a> Contest<'c, 'a> {
 
     /// True if other shares may make a candidate near the best the best one, and may be looked for.
     fn resizes(&self) -> bool {
-        let Field { platform, wishes, models, .. } = self.field;
-        wishes.sizing == Sizing::ByForecast && platform.len() <= FEW_PROCESSORS && !only_ratios(models)
+        let Field { machine, wishes, .. } = self.field;
+        wishes.sizing == Sizing::ByForecast
+            && machine.processors() <= FEW_PROCESSORS
+            && !machine.only_ratios()
     }
 
     /// A candidate's forecast if it takes at most `limit` seconds.
     fn simulate(&self, i: usize, limit: f64, effort: &Effort) -> Result<Outcome> {
         let (_, layout, order, _) = &self.candidates[i];
-        let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
+        let rates = self.field.machine.rates(&layout.sizes());
         let schedule = MatmulSchedule::new(layout, *order);
         let forecast = forecast_within(&schedule, self.conditions(&rates), limit, effort)?;
         Ok(forecast.map_or(Outcome::AtLeast(limit), Outcome::Simulated))
     }
 
     fn conditions<'r>(&'r self, rates: &'r [f64]) -> CostModel<'r> {
-        CostModel { rates, network: &self.field.platform.network, element: self.field.wishes.element }
+        CostModel { rates, network: &self.field.machine.platform.network, element: self.field.wishes.element }
     }
 
     /// For an order without overlap that a recurrence serves: what is known of the same one with overlap.
     fn overlapped(&self, i: usize) -> Option<f64> {
         let (_, layout, order, _) = &self.candidates[i];
-        let served = self.field.platform.network.has_a_wire_for_each_pair()
+        let served = self.field.machine.platform.network.has_a_wire_for_each_pair()
             && layout.boxes().is_none()
             && order.flow != Flow::Ring
             && !order.sends_separately();

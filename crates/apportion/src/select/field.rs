@@ -2,11 +2,11 @@
 
 use super::candidates::Candidate;
 use super::contest::{self, Outcome};
-use super::{Choice, Minimise, PlanOptions, boxes, forecast, rates};
+use super::{Choice, Minimise, PlanOptions, boxes, forecast};
 use crate::error::Result;
-use crate::model::{Model, only_ratios};
+use crate::model::{Machine, Model};
 use crate::plan::{Forecast, Layout, Plan, shares, star_volume};
-use crate::platform::{Platform, Topology};
+use crate::platform::Topology;
 use crate::schedule::ScheduleOptions;
 use crate::simulate::CostModel;
 use std::cell::OnceCell;
@@ -14,9 +14,7 @@ use std::rc::Rc;
 
 /// Inputs that all candidates share.
 pub(crate) struct Field<'a> {
-    pub platform: &'a Platform,
-    pub models: &'a [Model],
-    pub models_block: u64,
+    pub machine: &'a Machine,
     pub wishes: &'a PlanOptions,
     /// The time in which all would finish together: the same for every layout, and not free for many
     /// processors.
@@ -24,14 +22,8 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The inputs; `models_block` is the models' pivot block.
-    pub fn new(
-        platform: &'a Platform,
-        models: &'a [Model],
-        models_block: u64,
-        wishes: &'a PlanOptions,
-    ) -> Self {
-        Self { platform, models, models_block, wishes, ideal: OnceCell::new() }
+    pub fn new(machine: &'a Machine, wishes: &'a PlanOptions) -> Self {
+        Self { machine, wishes, ideal: OnceCell::new() }
     }
 
     /// The candidates' plans, forecasts and ranks. A layout is appraised once for all of its orders. Without
@@ -69,13 +61,12 @@ impl<'a> Field<'a> {
 
     /// The plan of a layout, without a forecast and without the table of directions.
     fn plan(&self, method: &str, layout: &Layout) -> Result<Plan> {
+        let models = &self.machine.models;
         let (imbalance, relative_times) = match layout.boxes() {
             None => self.balance(&layout.shares())?,
-            Some(_) => {
-                (boxes::imbalance_of(self.models, layout)?, boxes::relative_times_of(self.models, layout)?)
-            }
+            Some(_) => (boxes::imbalance_of(models, layout)?, boxes::relative_times_of(models, layout)?),
         };
-        let plan = Plan::candidate(method, self.platform.names(), layout.clone(), imbalance);
+        let plan = Plan::candidate(method, self.machine.platform.names(), layout.clone(), imbalance);
         Ok(Plan { relative_times, ..plan })
     }
 
@@ -84,16 +75,16 @@ impl<'a> Field<'a> {
         let ideal = match self.ideal.get() {
             Some(known) => *known,
             None => {
-                let seconds = shares::balanced_seconds(self.models, owned.iter().sum())?;
+                let seconds = shares::balanced_seconds(&self.machine.models, owned.iter().sum())?;
                 *self.ideal.get_or_init(|| seconds)
             }
         };
-        let longest = shares::makespan(self.models, owned);
+        let longest = shares::makespan(&self.machine.models, owned);
         // The ideal is a lower bound, also where time falls with size; rounding must not go below it.
         let imbalance = (longest / ideal).max(1.0);
         let relative = |(model, &share): (&Model, &u64)| model.seconds(share as f64) / (longest / imbalance);
-        let relative =
-            only_ratios(self.models).then(|| self.models.iter().zip(owned).map(relative).collect());
+        let all = self.machine.models.iter().zip(owned);
+        let relative = self.machine.only_ratios().then(|| all.map(relative).collect());
         Ok((imbalance, relative))
     }
 
@@ -111,7 +102,7 @@ impl<'a> Field<'a> {
     /// A plan with its rank, given its forecast.
     fn ranked(&self, plan: Plan, order: ScheduleOptions, simulated: Option<Forecast>) -> Result<Choice> {
         let seconds = simulated.as_ref().map(|f| f.seconds);
-        let rank = match (self.wishes.minimise, self.platform.network.topology) {
+        let rank = match (self.wishes.minimise, self.machine.platform.network.topology) {
             (Minimise::Time, _) => seconds,
             (Minimise::Sum, _) => plan.metrics.sum_half_perimeters,
             (Minimise::Largest, _) => plan.metrics.largest_half_perimeter,
@@ -121,18 +112,18 @@ impl<'a> Field<'a> {
             (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
         };
         // Ratios give no seconds of computation: a forecast of communication alone is none of the run.
-        let plan = Plan { forecast: simulated.filter(|_| !only_ratios(self.models)), ..plan };
+        let plan = Plan { forecast: simulated.filter(|_| !self.machine.only_ratios()), ..plan };
         Ok(Choice { plan, order, rank, at_least: None, narrowed: None, left_out: None, resized: None })
     }
 
     /// The forecast of a candidate.
     pub fn forecast(&self, choice: &Choice) -> Result<Forecast> {
         let layout = choice.plan.layout()?;
-        self.simulate(layout, choice.order, &rates(self.models, &layout.sizes(), self.models_block))
+        self.simulate(layout, choice.order, &self.machine.rates(&layout.sizes()))
     }
 
     fn simulate(&self, layout: &Layout, order: ScheduleOptions, rates: &[f64]) -> Result<Forecast> {
-        let network = &self.platform.network;
+        let network = &self.machine.platform.network;
         forecast(layout, order, CostModel { rates, network, element: self.wishes.element })
     }
 }

@@ -15,7 +15,6 @@ pub use subsets::LeftOut;
 use super::{Choice, Field, Minimise, PlanOptions, Sizing, in_order_of_preference};
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::model::only_ratios;
 use crate::plan::Shape;
 pub(super) use shares::{HOPELESS, HOPELESS_OF_FEW};
 use trials::Trials;
@@ -33,8 +32,8 @@ const FOR_MAPPING: f64 = 0.03;
 /// The candidates with those that improve on the best, which is the first, again in order of preference.
 pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) -> Result<Vec<Choice>> {
     let wishes = field.wishes;
-    let timed = wishes.minimise == Minimise::Time && !only_ratios(field.models);
-    if !timed || field.platform.network.is_free() || field.platform.len() < 2 {
+    let timed = wishes.minimise == Minimise::Time && !field.machine.only_ratios();
+    if !timed || field.machine.platform.network.is_free() || field.machine.processors() < 2 {
         return Ok(choices);
     }
     let Some(seconds) = choices[0].rank else { return Ok(choices) };
@@ -46,13 +45,13 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
     }
     // Each with a budget of its own, that of the fastest plan so far.
     let known = some.iter().filter_map(|choice| choice.rank).fold(seconds, f64::min);
-    let few = field.platform.len() <= FEW_PROCESSORS;
+    let few = field.machine.processors() <= FEW_PROCESSORS;
     let all = choices.clone();
     let mut choices = refined(field, shape, choices, if few { seconds } else { known }, open)?;
     if few && open && !wishes.keep_all && !idle(field, &choices[0]).is_empty() {
         // Small shares may still be better than none, which a search that has reached none does not find.
         let keeping = PlanOptions { keep_all: true, ..wishes.clone() };
-        let of_all = Field::new(field.platform, field.models, field.models_block, &keeping);
+        let of_all = Field::new(field.machine, &keeping);
         choices.extend(refined(&of_all, shape, all, seconds, open)?);
         choices = in_order_of_preference(choices);
     }
@@ -73,7 +72,7 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
 
 /// The processors without a share that could have some.
 fn idle(field: &Field<'_>, choice: &Choice) -> Vec<Rank> {
-    let shares = choice.plan.shares.iter().zip(field.models).enumerate();
+    let shares = choice.plan.shares.iter().zip(&field.machine.models).enumerate();
     shares.filter(|(_, (share, model))| **share == 0 && !model.is_stopped()).map(|(i, _)| Rank(i)).collect()
 }
 
@@ -111,7 +110,7 @@ fn refined(
         choices = in_order_of_preference(choices);
     }
     if field.wishes.sizing == Sizing::ByForecast {
-        let part = if field.platform.len() <= FEW_PROCESSORS { FOR_FEW_SHARES } else { FOR_SHARES };
+        let part = if field.machine.processors() <= FEW_PROCESSORS { FOR_FEW_SHARES } else { FOR_SHARES };
         let found = shares::search(&mut trials(&choices, part), &choices)?;
         choices.extend(found);
         choices = in_order_of_preference(choices);

@@ -17,11 +17,11 @@ mod surfaces;
 mod times;
 mod wires;
 
+pub use crate::model::rates;
 pub use bounds::ideal_seconds_turning;
 pub use boxes::{imbalance_of, relative_times_of};
-pub use candidates::capped;
 pub use certificate::{crossing_bound, time_bound};
-pub(crate) use field::Field;
+use field::Field;
 pub use improve::LeftOut;
 pub(crate) use memory_fit::fitted;
 pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
@@ -34,10 +34,10 @@ pub use surfaces::{Balanced, fpm_br, plan_fpm_br};
 pub use times::{check_has_times, forecast_units, relative_times};
 
 use crate::error::Result;
-use crate::model::{Interpolation, Model, only_ratios};
+use crate::model::{Interpolation, Machine, Model};
 use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
 use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares};
-use crate::platform::{Network, Platform, Topology};
+use crate::platform::{Network, Topology};
 use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
 use crate::simulate::{self, CostModel, Effort, apart};
 
@@ -161,18 +161,6 @@ pub fn areas(models: &[Model], shape: Shape) -> Result<Vec<f64>> {
     Ok(speeds.into_iter().map(|s| s / largest / total * shape.elements() as f64).collect())
 }
 
-/// Multiply-adds per second of each processor at its share of C, or at the [size](Layout::sizes) of its
-/// boxes. `block` is the models' pivot block.
-///
-/// Ratios of speeds have no rates: every processor then computes in no time, so that a simulation with these
-/// rates gives the times of communication alone.
-pub fn rates(models: &[Model], shares: &[u64], block: u64) -> Vec<f64> {
-    if only_ratios(models) {
-        return vec![f64::MAX; models.len()];
-    }
-    models.iter().zip(shares).map(|(m, &share)| m.speed(share as f64) * block as f64).collect()
-}
-
 /// Lower bound of the seconds of any layout: all work at the sum of the speeds.
 pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
     0.5 * shape.flops() / rates.iter().sum::<f64>()
@@ -207,36 +195,29 @@ fn forecast_within(
     simulate::forecast_within(schedule, conditions, limit, effort)
 }
 
-/// Maps `shape` to the platform's processors by their models (`size` in elements of C, for pivot blocks of
-/// `models_block`), and returns all candidates, the best first. Only the first has the table of directions
+/// Maps `shape` to the machine's processors by their models (`size` in elements of C), and returns all candidates, the best first. Only the first has the table of directions
 /// ([`Metrics::volume_matrix`](crate::plan::Metrics::volume_matrix)) and
 /// [`Metrics::communication_free`](crate::plan::Metrics::communication_free).
 ///
 /// # Errors
 /// The models' caps cannot hold the matrix, or the requested method is not applicable (exit code 1).
-pub fn plan_matmul(
-    shape: Shape,
-    platform: &Platform,
-    models: &[Model],
-    models_block: u64,
-    wishes: &PlanOptions,
-) -> Result<Vec<Choice>> {
-    let candidates = candidates::candidates(shape, platform, (models, models_block), wishes)?;
-    let simulated = affordable(platform.len(), shape, wishes.block, candidates.len());
-    let field = Field::new(platform, models, models_block, wishes);
+pub fn plan_matmul(shape: Shape, machine: &Machine, wishes: &PlanOptions) -> Result<Vec<Choice>> {
+    let candidates = candidates::candidates(shape, machine, wishes)?;
+    let simulated = affordable(machine.processors(), shape, wishes.block, candidates.len());
+    let field = Field::new(machine, wishes);
     let choices = field.choices(candidates, simulated)?;
-    let mut choices = chosen(choices, wishes, only_ratios(models));
+    let mut choices = chosen(choices, wishes, machine.only_ratios());
     if simulated {
         choices = improve::improved(&field, shape, choices)?;
     }
     let best = &mut choices[0];
     if best.plan.forecast.is_none()
-        && !only_ratios(models)
-        && affordable(platform.len(), shape, wishes.block, 1)
+        && !machine.only_ratios()
+        && affordable(machine.processors(), shape, wishes.block, 1)
     {
         best.plan.forecast = Some(field.forecast(best)?);
     }
-    let bound = time_bound(shape, platform, (models, models_block), wishes.element)?;
+    let bound = time_bound(shape, machine, wishes.element)?;
     for choice in &mut choices {
         choice.plan.set_time_bound(bound);
     }

@@ -11,13 +11,14 @@
 
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
-use crate::model::{Model, Point};
+use crate::model::{Machine, Model, Point};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Part, shares};
 use crate::platform::{LinkBookings, Load, Platform, Topology};
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
+use crate::select::candidates::capped;
 use crate::select::check_caps;
-use crate::select::{affordable, capped, communication_of, rates};
+use crate::select::{affordable, communication_of};
 use crate::simulate::{CostModel, simulate};
 
 /// Minimum fraction of the remaining time that a new layout must save, cost of moving included. Another
@@ -30,10 +31,8 @@ const COPYING: f64 = 2e9;
 /// Inputs that do not change during a product.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rebalance<'a> {
-    pub platform: &'a Platform,
-    /// Speeds by rank before this run measured any.
-    pub models: &'a [Model],
-    pub models_block: u64,
+    /// The machine, with its speeds before this run measured any.
+    pub machine: &'a Machine,
     pub order: ScheduleOptions,
     /// Bytes of one element.
     pub element: u64,
@@ -142,24 +141,24 @@ impl Rebalance<'_> {
         rest: Span,
         observed: &Observed,
     ) -> Result<Option<Proposal>> {
-        let models = scaled(self.models, &observed.slower)?;
-        let stay = self.seconds(layout, rest, &models)?;
+        let machine = self.machine.with_models(scaled(&self.machine.models, &observed.slower)?);
+        let platform = &machine.platform;
+        let stay = self.seconds(layout, rest, &machine)?;
         let shape = layout.shape();
-        let areas =
-            shares::fpm(&capped(shape, self.platform, &models, (self.element, 1.0))?, shape.elements())?;
-        let best = rates(&models, &areas, self.models_block).iter().sum::<f64>();
+        let areas = shares::fpm(&capped(shape, &machine, self.element, 1.0)?, shape.elements())?;
+        let best = machine.rates(&areas).iter().sum::<f64>();
         let least = shape.elements() as f64 * rest.len() as f64 / best;
         let too_little = |gain: f64| gain < WORTH_WHILE * stay || gain < observed.doubt * (stay - gain);
         if too_little(stay - least) {
             return Ok(None);
         }
         let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
-        let centre = match self.platform.network.topology {
+        let centre = match platform.network.topology {
             Topology::Star { centre } => Some(centre.0),
             _ => None,
         };
         let terms = MethodOptions {
-            communication: communication_of(&self.platform.network),
+            communication: communication_of(&platform.network),
             centre,
             ..MethodOptions::default()
         };
@@ -168,15 +167,15 @@ impl Rebalance<'_> {
         let mut found: Option<Proposal> = None;
         for method in present.into_iter().chain(others) {
             let Ok(layout_by) = method.layout(shape, &weights, &terms) else { continue };
-            if check_caps(&layout_by, self.order, self.platform, (self.element, self.path)).is_err() {
+            if check_caps(&layout_by, self.order, platform, (self.element, self.path)).is_err() {
                 continue;
             }
             let moves = Moves::between(layout, &layout_by, rest);
             // Threads find their parts where they are.
             let packed = if self.path == DataPath::Packed { moves.total() } else { 0 };
             let copied = packed as f64 * self.element as f64 / COPYING;
-            let cost = moves.arrivals(self.platform, self.element).into_iter().fold(copied, f64::max);
-            let gain = stay - self.seconds(&layout_by, rest, &models)?;
+            let cost = moves.arrivals(platform, self.element).into_iter().fold(copied, f64::max);
+            let gain = stay - self.seconds(&layout_by, rest, &machine)?;
             let beyond = WORTH_WHILE * stay;
             if found.as_ref().is_none_or(|best| gain - cost > best.gain - best.cost + beyond) {
                 found = Some(Proposal { method: method.to_string(), layout: layout_by, gain, cost, moves });
@@ -187,9 +186,9 @@ impl Rebalance<'_> {
     }
 
     /// The forecast of the inner indices `rest` on a layout.
-    fn seconds(&self, layout: &Layout, rest: Span, models: &[Model]) -> Result<f64> {
+    fn seconds(&self, layout: &Layout, rest: Span, machine: &Machine) -> Result<f64> {
         let shares = layout.shares();
-        let rates = rates(models, &shares, self.models_block);
+        let rates = machine.rates(&shares);
         let p = shares.len();
         let pivots = rest.len().div_ceil(self.order.block) as usize;
         if !affordable(p, layout.shape(), self.order.block, 1) || p * p * pivots > 100_000 {
@@ -197,7 +196,8 @@ impl Rebalance<'_> {
             let own = |(share, rate): (&u64, &f64)| *share as f64 * rest.len() as f64 / rate;
             return Ok(shares.iter().zip(&rates).filter(|(s, _)| **s > 0).map(own).fold(0.0, f64::max));
         }
-        let conditions = CostModel { rates: &rates, network: &self.platform.network, element: self.element };
+        let network = &machine.platform.network;
+        let conditions = CostModel { rates: &rates, network, element: self.element };
         Ok(simulate(&MatmulSchedule::new(layout, self.order).within(rest), conditions)?.seconds())
     }
 }

@@ -5,7 +5,7 @@
 //! surfaces over rows and columns: Lastovetsky and Reddy 2007, section 2.
 
 use crate::error::{Error, Result};
-use crate::model::{Model, Surface};
+use crate::model::{Machine, Model, Surface};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::Platform;
@@ -136,7 +136,8 @@ pub fn plan_fpm_br(
             .map(|(s, &speed)| Model::constant(s.processor(), speed))
             .collect::<Result<Vec<Model>>>()?;
         let per_update = if surfaces[0].names().len() == 2 { block } else { shape.k };
-        let field = Field::new(platform, &models, per_update, wishes);
+        let machine = Machine::new(platform.clone(), models, per_update);
+        let field = Field::new(&machine, wishes);
         let layout = Rc::new(balanced.layout);
         let candidate = |&order: &ScheduleOptions| (name.clone(), Rc::clone(&layout), order, None);
         choices.extend(field.choices(orders.iter().map(candidate).collect(), simulated)?);

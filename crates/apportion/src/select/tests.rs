@@ -1,12 +1,13 @@
 //! The choice among candidates.
 
 use super::*;
-use crate::model::{WorkUnit, platform_models};
+use crate::model::WorkUnit;
+use crate::platform::Platform;
 
-fn constant(speeds: &[f64]) -> (Platform, Vec<Model>) {
-    let platform = Platform::from_speeds(speeds).unwrap();
+/// A machine of these constant speeds, for the models' pivot block.
+fn constant(speeds: &[f64], block: u64) -> Machine {
     let models = speeds.iter().map(|&s| Model::constant("p", s).unwrap()).collect();
-    (platform, models)
+    Machine::new(Platform::from_speeds(speeds).unwrap(), models, block)
 }
 
 /// All processors, with shares in proportion to their speeds.
@@ -23,11 +24,11 @@ fn the_method_follows_ratio_and_network() {
         (2.5, true, "square-corner"),
         (1.5, true, "straight-line"),
     ] {
-        let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
-        platform.network = Network::uniform(1e-4, 1e6);
-        platform.network.duplex = duplex;
+        let mut machine = constant(&[ratio * 1e6, 1e6], 64);
+        machine.platform.network = Network::uniform(1e-4, 1e6);
+        machine.platform.network.duplex = duplex;
         let wishes = &PlanOptions { flow: Some(Flow::Bulk), inner_cuts: false, ..plain() };
-        let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
+        let choices = plan_matmul(shape, &machine, wishes).unwrap();
         // Straight-line and columns give the same layout for two processors.
         let best = &choices[0].plan.method;
         let same = expected == "straight-line" && best == "columns";
@@ -38,9 +39,8 @@ fn the_method_follows_ratio_and_network() {
 #[test]
 fn speeds_without_a_network_are_ranked_by_volume() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
-    let platform = Platform::from_speeds(&[9.0, 1.0]).unwrap();
-    let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
-    let choices = plan_matmul(shape, &platform, &models, 64, &PlanOptions::open(64, 8)).unwrap();
+    let machine = Machine::from_speeds(&[9.0, 1.0]).unwrap();
+    let choices = plan_matmul(shape, &machine, &PlanOptions::open(64, 8)).unwrap();
     assert_eq!(choices[0].plan.method, "square-corner");
     assert!(choices.iter().all(|c| c.plan.forecast.is_none()), "ratios give no seconds");
     let relative = choices[0].plan.relative_times.as_ref().unwrap();
@@ -56,15 +56,15 @@ fn speeds_without_a_network_are_ranked_by_volume() {
 #[test]
 fn open_levels_are_chosen_by_the_objective() {
     let shape = Shape::new(300, 300, 300, "test").unwrap();
-    let (mut platform, models) = constant(&[8e6, 4e6, 1e6, 1e6]);
-    for (i, processor) in platform.processors.iter_mut().enumerate() {
+    let mut machine = constant(&[8e6, 4e6, 1e6, 1e6], 64);
+    for (i, processor) in machine.platform.processors.iter_mut().enumerate() {
         processor.cluster = ["a", "a", "b", "b"][i].to_owned();
     }
-    platform.network = Network::uniform(1e-3, 1e6);
+    machine.platform.network = Network::uniform(1e-3, 1e6);
     let best = |minimise, levels: [Option<Method>; 2]| {
         let form = LayoutConstraints { levels: Some(levels.to_vec()), ..LayoutConstraints::default() };
         let wishes = PlanOptions { form, minimise, flow: Some(Flow::Bulk), ..plain() };
-        plan_matmul(shape, &platform, &models, 64, &wishes).map(|choices| choices[0].clone())
+        plan_matmul(shape, &machine, &wishes).map(|choices| choices[0].clone())
     };
     for minimise in [Minimise::Time, Minimise::Sum, Minimise::Largest, Minimise::Volume] {
         let open = best(minimise, [None, None]).unwrap();
@@ -82,8 +82,7 @@ fn open_levels_are_chosen_by_the_objective() {
 #[test]
 fn ideal_time_is_work_over_speed() {
     let shape = Shape::new(10, 20, 30, "test").unwrap();
-    let models = [Model::constant("a", 2.0).unwrap(), Model::constant("b", 1.0).unwrap()];
-    let rates = rates(&models, &[200, 100], 10);
+    let rates = constant(&[2.0, 1.0], 10).rates(&[200, 100]);
     assert_eq!(rates, [20.0, 10.0]);
     assert_eq!(ideal_seconds(shape, &rates), 200.0);
 }
@@ -111,12 +110,12 @@ fn auto_is_no_slower_than_inner_cuts_that_avoid_a_slow_link() {
         latency = "2 ms"
     "#;
     let platform = crate::platform::parse_platform(text, "test").unwrap();
-    let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+    let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
     for [m, k, n] in [[1000, 1000, 1000], [300, 300, 300], [100, 200, 1000]] {
         let shape = Shape::new(m, k, n, "test").unwrap();
         let seconds = |method: Option<Method>| {
             let options = PlanOptions { method, ..PlanOptions::open(256, 8) };
-            let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+            let best = plan_matmul(shape, &machine, &options).unwrap().remove(0);
             best.plan.forecast.unwrap().seconds
         };
         let open = seconds(None);
@@ -128,7 +127,7 @@ fn auto_is_no_slower_than_inner_cuts_that_avoid_a_slow_link() {
 
 /// Every method with every flow, overlapped or not, and every way to size parts that can be typed: slow, and
 /// obviously the least that `auto` has to reach.
-fn least_typed(shape: Shape, platform: &Platform, models: &[Model]) -> (f64, String) {
+fn least_typed(shape: Shape, machine: &Machine) -> (f64, String) {
     let mut least = (f64::INFINITY, String::new());
     for method in Method::all().filter(|&method| method != Method::ColumnGroups) {
         for order in orders(None, 128, false, 1) {
@@ -139,7 +138,7 @@ fn least_typed(shape: Shape, platform: &Platform, models: &[Model]) -> (f64, Str
                 if sizing == Sizing::ForOverlap && method != Method::SquareCorner {
                     continue;
                 }
-                let Ok(choices) = plan_matmul(shape, platform, models, 1, &options) else { continue };
+                let Ok(choices) = plan_matmul(shape, machine, &options) else { continue };
                 let seconds = choices[0].plan.forecast.as_ref().unwrap().seconds;
                 if seconds < least.0 {
                     least = (seconds, format!("{method}, {order}, {sizing:?}"));
@@ -173,11 +172,11 @@ fn auto_is_the_best_that_can_be_typed() {
             text += &format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{speed} Gflop/s\"\n");
         }
         let platform = crate::platform::parse_platform(&text, "test").unwrap();
-        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
         let shape = Shape::new(m, k, n, "test").unwrap();
-        let ours = plan_matmul(shape, &platform, &models, 1, &PlanOptions::open(128, 8)).unwrap().remove(0);
+        let ours = plan_matmul(shape, &machine, &PlanOptions::open(128, 8)).unwrap().remove(0);
         let seconds = ours.plan.forecast.unwrap().seconds;
-        let (least, how) = least_typed(shape, &platform, &models);
+        let (least, how) = least_typed(shape, &machine);
         assert!(seconds <= least * 1.03, "{} {seconds}, {how} {least}: {text}", ours.plan.method);
     }
 }
@@ -190,8 +189,9 @@ fn the_least_volume_wins_for_ratios_too() {
         let platform = Platform::from_speeds(&speeds).unwrap();
         let options = PlanOptions { minimise: Minimise::Volume, ..PlanOptions::open(256, 8) };
         for make in [Model::ratio, Model::constant] {
-            let models: Vec<Model> = speeds.iter().map(|&s| make("p".to_owned(), s).unwrap()).collect();
-            let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+            let models = speeds.iter().map(|&s| make("p".to_owned(), s).unwrap()).collect();
+            let machine = Machine::new(platform.clone(), models, 1);
+            let best = plan_matmul(shape, &machine, &options).unwrap().remove(0);
             assert!(best.volume() <= least, "{} {}", best.plan.method, best.volume());
         }
     }
@@ -206,9 +206,10 @@ fn a_processor_of_speed_0_gets_nothing() {
     platform.network = Network::uniform(1e-6, 1e6);
     for method in Method::all().map(Some).chain([None]) {
         for make in [Model::ratio, Model::constant] {
-            let models: Vec<Model> = [3e5, 0.0, 1e5].map(|s| make("p".to_owned(), s).unwrap()).to_vec();
+            let models = [3e5, 0.0, 1e5].map(|s| make("p".to_owned(), s).unwrap()).to_vec();
+            let machine = Machine::new(platform.clone(), models, 1);
             let options = PlanOptions { method, ..PlanOptions::open(16, 8) };
-            let Ok(choices) = plan_matmul(shape, &platform, &models, 1, &options) else {
+            let Ok(choices) = plan_matmul(shape, &machine, &options) else {
                 let limited = [Method::ColumnGroups, Method::SquareEdge, Method::SquareMiddle];
                 assert!(method.is_some_and(|method| limited.contains(&method)), "{method:?}");
                 continue;

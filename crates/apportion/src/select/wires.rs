@@ -1,9 +1,8 @@
 //! How long a layout's messages occupy the wires: a lower bound of its time on networks whose wires are
 //! shared.
 
-use super::rates;
 use crate::geometry::Rank;
-use crate::model::Model;
+use crate::model::Machine;
 use crate::plan::{Layout, Metrics};
 use crate::platform::{Network, Topology, Wire};
 use crate::schedule::{Flow, ScheduleOptions};
@@ -120,13 +119,8 @@ impl Wires {
 }
 
 /// The bounds of a layout; without wires, the work alone.
-pub(super) fn bounds(
-    wires: Option<&Wires>,
-    layout: &Layout,
-    (models, models_block): (&[Model], u64),
-    element: u64,
-) -> Bounds {
-    let rates = rates(models, &layout.sizes(), models_block);
+pub(super) fn bounds(wires: Option<&Wires>, layout: &Layout, machine: &Machine, element: u64) -> Bounds {
+    let rates = machine.rates(&layout.sizes());
     let seconds = |(work, rate): (u128, &f64)| match work > 0 && *rate > 0.0 {
         true => work as f64 / rate * (1.0 - ROUNDING),
         false => 0.0,
@@ -139,9 +133,10 @@ pub(super) fn bounds(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Model;
     use crate::plan::Shape;
     use crate::plan::shapes::{Method, MethodOptions};
-    use crate::platform::parse_platform;
+    use crate::platform::{Platform, parse_platform};
     use crate::schedule::MatmulSchedule;
     use crate::simulate::{CostModel, simulate};
     use proptest::prelude::*;
@@ -180,10 +175,10 @@ mod tests {
             let network = network(kind, speeds.len());
             let wires = Wires::of(&network, speeds.len());
             prop_assert!(wires.is_some());
-            let models: Vec<Model> =
-                speeds.iter().map(|s| Model::constant("p", s * 10f64.powf(rate)).unwrap()).collect();
-            let bounds = bounds(wires.as_ref(), &layout, (&models, 1), 8);
-            let rates = rates(&models, &layout.sizes(), 1);
+            let models = speeds.iter().map(|s| Model::constant("p", s * 10f64.powf(rate)).unwrap()).collect();
+            let machine = Machine::new(Platform::from_speeds(&speeds).unwrap(), models, 1);
+            let bounds = bounds(wires.as_ref(), &layout, &machine, 8);
+            let rates = machine.rates(&layout.sizes());
             for flow in Flow::ALL {
                 let order = ScheduleOptions::new(flow, block).with_look_ahead(ahead);
                 if order.check_layout(&layout).is_err() {

@@ -1,8 +1,8 @@
 //! What leaving processors out gains on random machines of two levels.
 
-use crate::model::{Model, WorkUnit, platform_models};
+use crate::model::{Machine, WorkUnit};
 use crate::plan::Shape;
-use crate::platform::{Platform, parse_platform};
+use crate::platform::parse_platform;
 use crate::random::Random;
 use crate::select::{PlanOptions, plan_matmul};
 
@@ -27,11 +27,11 @@ pub(super) struct Priced {
 /// Plans a product on processors of these relative speeds, in two clusters. The bandwidth between the
 /// clusters is 1 MB/s to 1 GB/s, its logarithm uniform; inside it is ten times as high.
 pub(super) fn priced(speeds: &[f64], random: &mut Random) -> Priced {
-    let (platform, models) = machine(speeds, 1e6 * 1e3f64.powf(random.unit()), random);
+    let machine = machine(speeds, 1e6 * 1e3f64.powf(random.unit()), random);
     let shape = Shape { m: SIDE, k: SIDE, n: SIDE };
     let best = |keep_all| {
         let options = PlanOptions { keep_all, ..PlanOptions::open(BLOCK, 8) };
-        let choices = plan_matmul(shape, &platform, &models, 1, &options);
+        let choices = plan_matmul(shape, &machine, &options);
         choices.expect("columns serve every machine").remove(0)
     };
     let (all, open) = (best(true), best(false));
@@ -42,7 +42,7 @@ pub(super) fn priced(speeds: &[f64], random: &mut Random) -> Priced {
     }
 }
 
-fn machine(speeds: &[f64], bandwidth: f64, random: &mut Random) -> (Platform, Vec<Model>) {
+fn machine(speeds: &[f64], bandwidth: f64, random: &mut Random) -> Machine {
     let total: f64 = speeds.iter().sum();
     let mut text = String::new();
     let mut present = [false; 2];
@@ -61,6 +61,5 @@ fn machine(speeds: &[f64], bandwidth: f64, random: &mut Random) -> (Platform, Ve
             &format!("[[network.link]]\nbetween = [\"c{cluster}\", \"c{cluster}\"]\nbandwidth = {inside}\n");
     }
     let platform = parse_platform(&text, "two levels").expect("a sound platform file");
-    let models = platform_models(&platform, WorkUnit::MultiplyAdd).expect("every processor has a speed");
-    (platform, models)
+    Machine::from_platform(platform, WorkUnit::MultiplyAdd).expect("every processor has a speed")
 }

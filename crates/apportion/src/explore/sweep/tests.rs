@@ -34,14 +34,8 @@ fn swept_by(
     platform.network = Network::uniform(0.0, 1e8);
     platform.network.duplex = duplex;
     let shape = Shape::new(1000, 1000, 1000, "t").unwrap();
-    let setting = SweepSetup {
-        shape,
-        platform: &platform,
-        models: &models(&[5e12, 5e12]),
-        models_block: 1,
-        element: 8,
-        sharing,
-    };
+    let machine = Machine::new(platform, models(&[5e12, 5e12]), 1);
+    let setting = SweepSetup { shape, machine: &machine, element: 8, sharing };
     sweep(&setting, contenders, &text.parse().unwrap(), &Monitor::new())
 }
 

@@ -57,13 +57,13 @@ impl Follower {
     /// # Errors
     /// A time of a model that is out of range.
     pub fn new(rebalance: &Rebalance<'_>) -> Result<Self> {
-        let block = rebalance.models_block as f64;
+        let block = rebalance.machine.block as f64;
         let of_one_index = |model: &Model| {
             let points = model.points().iter().map(|p| Point::new(p.size, p.seconds / block)).collect();
             // Memory limits are the layout's business.
             Model::new(model.processor(), model.interpolation(), points, None)
         };
-        let models: Vec<Model> = rebalance.models.iter().map(of_one_index).collect::<Result<_>>()?;
+        let models: Vec<Model> = rebalance.machine.models.iter().map(of_one_index).collect::<Result<_>>()?;
         Ok(Self { processors: vec![Recent::default(); models.len()], models, lasted: 0.0 })
     }
 

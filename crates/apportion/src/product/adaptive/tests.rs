@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::geometry::Rank;
-use crate::model::Model;
+use crate::model::{Machine, Model};
 use crate::plan::{Shape, shapes};
 use crate::platform::{Network, Platform};
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
@@ -51,18 +51,18 @@ fn against_oracle(
 ) -> (f64, Adaptation, Virtual) {
     let mut platform = Platform::from_speeds(speeds).unwrap();
     platform.network = network;
-    let models: Vec<Model> = speeds.iter().map(|&s| Model::constant("p", s * 1e6).unwrap()).collect();
+    let models = speeds.iter().map(|&s| Model::constant("p", s * 1e6).unwrap()).collect();
+    let machine = &Machine::new(platform, models, 64);
     let shape = Shape::new(600, K, 700, "test").unwrap();
     let layout = shapes::columns(shape, speeds).unwrap();
     let order = ScheduleOptions::new(Flow::OneToAll, 64).with_look_ahead(1);
     let path = DataPath::InPlace;
-    let rebalance =
-        Rebalance { platform: &platform, models: &models, models_block: 64, order, element: 8, path };
+    let rebalance = Rebalance { machine, order, element: 8, path };
     let before: Vec<f64> = speeds.iter().map(|s| s * 64e6).collect();
     let mut after = before.clone();
     after[0] /= slowdown;
     let mut engine = Virtual {
-        platform: platform.clone(),
+        platform: machine.platform.clone(),
         rates: [before.clone(), after.clone()],
         turn: 0.5,
         clock: 0.0,

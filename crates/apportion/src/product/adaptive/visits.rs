@@ -2,7 +2,7 @@
 //! visit.
 
 use super::*;
-use crate::model::Model;
+use crate::model::{Machine, Model};
 use crate::plan::{Shape, shapes};
 use crate::platform::{Network, Platform};
 use crate::random::Random;
@@ -135,13 +135,13 @@ impl Product {
         let unit = work / (speeds.iter().sum::<f64>() * self.length);
         beside.speeds.iter_mut().for_each(|speed| *speed *= unit);
         let model = |speed: &f64| Model::constant("p", speed / 64.0).unwrap();
-        let models: Vec<Model> = beside.speeds.iter().map(model).collect();
+        let models = beside.speeds.iter().map(model).collect();
         let platform = Platform { network: self.network.clone(), ..Platform::from_speeds(&speeds).unwrap() };
+        let machine = &Machine::new(platform, models, 64);
         let layout = shapes::columns(shape, &speeds).unwrap();
         let order = ScheduleOptions::new(Flow::OneToAll, 64);
         let path = DataPath::InPlace;
-        let rebalance =
-            Rebalance { platform: &platform, models: &models, models_block: 64, order, element: 8, path };
+        let rebalance = Rebalance { machine, order, element: 8, path };
         let oracle = beside.seconds(0..speeds.len(), work);
         let segments = Adaptive { segments: self.segments };
         let (_, adaptation) = adapt(&layout, "columns", segments, &rebalance, &mut beside).unwrap();

@@ -5,10 +5,10 @@ use super::*;
 use crate::geometry::{Rect, Span};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Part};
-use crate::platform::{Network, Topology, parse_platform};
+use crate::platform::{Network, Platform, Topology, parse_platform};
 use crate::random::Random;
 use crate::schedule::{Flow, ScheduleOptions};
-use crate::select::{forecast, orders, rates};
+use crate::select::{forecast, orders};
 use crate::simulate::CostModel;
 
 fn shape(m: u64, k: u64, n: u64) -> Shape {
@@ -63,11 +63,12 @@ fn the_most_work_is_the_inverse_of_the_surface() {
 /// Two equal processors, 100 x 100 x 100, 1,000 flop/s each, elements of 8 bytes, by hand.
 #[test]
 fn two_processors_by_hand() {
-    let models = [1, 2].map(|i| Model::constant(format!("p{i}"), 1000.0).unwrap());
+    let models = [1, 2].map(|i| Model::constant(format!("p{i}"), 1000.0).unwrap()).to_vec();
     let bound = |bandwidth: f64| {
         let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
         platform.network = Network::uniform(0.0, bandwidth);
-        time_bound(shape(100, 100, 100), &platform, (&models, 1), 8).unwrap().unwrap()
+        let machine = Machine::new(platform, models.clone(), 1);
+        time_bound(shape(100, 100, 100), &machine, 8).unwrap().unwrap()
     };
     // 10^6 multiply-adds at 1,000 a second: 500 s together, 1,000 s alone. A half has a surface of 10^4.
     assert!((bound(1e9) - 500.0).abs() < 1e-6);
@@ -79,14 +80,13 @@ fn two_processors_by_hand() {
     assert!((crossing_bound(shape(100, 100, 100), w) - 2.0 * found).abs() < 1e-3 * found, "{found} {w}");
     assert!(found > 500.0 && found < 1000.0);
     assert!(bound(1e-6) > 999.9);
-    let ratios = [2.0, 1.0].map(|s| Model::ratio("p", s).unwrap());
-    let platform = Platform::from_speeds(&[2.0, 1.0]).unwrap();
-    assert_eq!(time_bound(shape(9, 9, 9), &platform, (&ratios, 1), 8).unwrap(), None);
+    let ratios = Machine::from_speeds(&[2.0, 1.0]).unwrap();
+    assert_eq!(time_bound(shape(9, 9, 9), &ratios, 8).unwrap(), None);
 }
 
-/// A random platform of up to six processors: links of pairs, of clusters, shared, with uplinks, on a bus or
+/// A random machine of up to six processors: links of pairs, of clusters, shared, with uplinks, on a bus or
 /// a star.
-fn platform(random: &mut Random) -> (Platform, Vec<Model>) {
+fn machine(random: &mut Random) -> Machine {
     let p = 2 + random.below(5);
     let mut text = String::new();
     for i in 0..p {
@@ -120,7 +120,7 @@ fn platform(random: &mut Random) -> (Platform, Vec<Model>) {
     }
     let kind = random.below(3);
     let models = (0..p).map(|i| model(kind, format!("p{i}"), random)).collect();
-    (parse_platform(&text, "random").unwrap(), models)
+    Machine::new(parse_platform(&text, "random").unwrap(), models, 1)
 }
 
 /// A constant speed, or one that rises and falls with the size, by lines or smoothly.
@@ -135,9 +135,9 @@ fn model(kind: usize, name: String, random: &mut Random) -> Model {
     Model::new(name, interpolation, points, None).unwrap()
 }
 
-fn seconds(layout: &Layout, order: ScheduleOptions, platform: &Platform, models: &[Model]) -> f64 {
-    let rates = rates(models, &layout.sizes(), 1);
-    let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+fn seconds(layout: &Layout, order: ScheduleOptions, machine: &Machine) -> f64 {
+    let rates = machine.rates(&layout.sizes());
+    let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
     forecast(layout, order, conditions).unwrap().seconds
 }
 
@@ -148,11 +148,11 @@ fn no_forecast_beats_the_bound() {
     let mut random = Random::new(16);
     let mut closest = f64::INFINITY;
     for _ in 0..200 {
-        let (platform, models) = platform(&mut random);
-        let p = platform.len();
+        let machine = machine(&mut random);
+        let p = machine.processors();
         let side = |random: &mut Random| 1 + random.below(24) as u64;
         let shape = shape(side(&mut random), side(&mut random), side(&mut random));
-        let bound = time_bound(shape, &platform, (&models, 1), 8).unwrap().unwrap();
+        let bound = time_bound(shape, &machine, 8).unwrap().unwrap();
         let subset: Vec<usize> = (0..p).filter(|_| random.unit() < 0.7).collect();
         let subset = if subset.is_empty() { vec![0] } else { subset };
         let weights: Vec<f64> = subset.iter().map(|_| 0.1 + random.unit()).collect();
@@ -163,7 +163,7 @@ fn no_forecast_beats_the_bound() {
                 if order.check_layout(&layout).is_err() {
                     continue;
                 }
-                let found = seconds(&layout, order, &platform, &models);
+                let found = seconds(&layout, order, &machine);
                 assert!(found >= bound * (1.0 - 1e-9), "{method} {order}: {found} under {bound}");
                 closest = closest.min(found / bound);
             }
@@ -174,11 +174,10 @@ fn no_forecast_beats_the_bound() {
 
 /// The best of all layouts of a tiny product, by branch and bound over the owners of its elements. A branch
 /// ends where a processor already has more work than the best plan's time allows.
-fn exact(shape: Shape, platform: &Platform, models: &[Model], orders: &[ScheduleOptions]) -> f64 {
+fn exact(shape: Shape, machine: &Machine, orders: &[ScheduleOptions]) -> f64 {
     struct Branch<'a> {
         shape: Shape,
-        platform: &'a Platform,
-        models: &'a [Model],
+        machine: &'a Machine,
         orders: &'a [ScheduleOptions],
         best: f64,
     }
@@ -187,9 +186,9 @@ fn exact(shape: Shape, platform: &Platform, models: &[Model], orders: &[Schedule
             let Shape { k, n, .. } = self.shape;
             let busy = |i: usize| {
                 let share = owners.iter().filter(|owner| **owner == i).count() as f64;
-                share * k as f64 / self.models[i].speed(share)
+                share * k as f64 / self.machine.models[i].speed(share)
             };
-            if (0..self.models.len()).any(|i| busy(i) >= self.best) {
+            if (0..self.machine.models.len()).any(|i| busy(i) >= self.best) {
                 return;
             }
             if owners.len() as u64 == self.shape.elements() {
@@ -198,20 +197,20 @@ fn exact(shape: Shape, platform: &Platform, models: &[Model], orders: &[Schedule
                     Part::new(Rank(owner), Rect::new(Span::new(row, row + 1), Span::new(col, col + 1)))
                 };
                 let parts = owners.iter().enumerate().map(part);
-                let layout = Layout::new(self.shape, self.models.len(), parts).unwrap();
+                let layout = Layout::new(self.shape, self.machine.models.len(), parts).unwrap();
                 for &order in self.orders {
-                    self.best = self.best.min(seconds(&layout, order, self.platform, self.models));
+                    self.best = self.best.min(seconds(&layout, order, self.machine));
                 }
                 return;
             }
-            for owner in 0..self.models.len() {
+            for owner in 0..self.machine.models.len() {
                 owners.push(owner);
                 self.extend(owners);
                 owners.pop();
             }
         }
     }
-    let mut branch = Branch { shape, platform, models, orders, best: f64::INFINITY };
+    let mut branch = Branch { shape, machine, orders, best: f64::INFINITY };
     branch.extend(&mut Vec::new());
     branch.best
 }
@@ -229,11 +228,12 @@ fn the_exact_optimum_of_tiny_products_is_not_under_the_bound() {
         let mut platform = Platform::from_speeds(&vec![1.0; p]).unwrap();
         platform.network = Network::uniform(0.1 * random.unit(), 20.0 * 10f64.powf(random.unit()));
         platform.network.topology = if p == 4 { Topology::Bus } else { Topology::Full };
+        let machine = Machine::new(platform, models, 1);
         let orders: Vec<ScheduleOptions> = [(Flow::OneToAll, 1), (Flow::Bulk, 1), (Flow::Broadcast, 0)]
             .map(|(flow, ahead)| ScheduleOptions::new(flow, 1).with_look_ahead(ahead))
             .to_vec();
-        let best = exact(shape, &platform, &models, &orders);
-        let bound = time_bound(shape, &platform, (&models, 1), 8).unwrap().unwrap();
+        let best = exact(shape, &machine, &orders);
+        let bound = time_bound(shape, &machine, 8).unwrap().unwrap();
         assert!(best >= bound * (1.0 - 1e-9), "{m} x {k} x {n} on {p}: {best} under {bound}");
         sum += best / bound;
     }

@@ -1,20 +1,20 @@
 //! The contest against the simulation of every candidate.
 
-use crate::model::Model;
+use crate::model::{Machine, Model};
 use crate::plan::Shape;
 use crate::platform::{Network, Platform};
 use crate::schedule::MatmulSchedule;
 use crate::select::candidates::candidates;
-use crate::select::{Choice, Field, PlanOptions, Sizing, chosen, in_order_of_preference, rates};
+use crate::select::{Choice, Field, PlanOptions, Sizing, chosen, in_order_of_preference};
 use crate::simulate::{CostModel, simulate};
 use proptest::prelude::*;
 
 /// All candidates by simulation of events, in order of preference: slow, and nothing is left out.
 fn oracle(field: &Field<'_>, shape: Shape) -> Vec<(f64, u64, String, String)> {
-    let all = candidates(shape, field.platform, (field.models, field.models_block), field.wishes).unwrap();
+    let all = candidates(shape, field.machine, field.wishes).unwrap();
     let each = all.into_iter().map(|(method, layout, order, _)| {
-        let rates = rates(field.models, &layout.sizes(), field.models_block);
-        let conditions = CostModel { rates: &rates, network: &field.platform.network, element: 8 };
+        let rates = field.machine.rates(&layout.sizes());
+        let conditions = CostModel { rates: &rates, network: &field.machine.platform.network, element: 8 };
         let seconds = simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds();
         (seconds, layout.volume(), method, order.to_string())
     });
@@ -44,11 +44,11 @@ proptest! {
             true => Model::ratio("p", *s).unwrap(),
             false => Model::constant("p", s * 10f64.powf(speed)).unwrap(),
         };
-        let models: Vec<Model> = speeds.iter().map(model).collect();
+        let machine = Machine::new(platform, speeds.iter().map(model).collect(), 1);
         let sizing = Sizing::Proportional;
         let wishes = PlanOptions { keep_all: true, sizing, ..PlanOptions::open(8, 8) };
-        let field = Field::new(&platform, &models, 1, &wishes);
-        let all = candidates(shape, &platform, (&models, 1), &wishes).unwrap();
+        let field = Field::new(&machine, &wishes);
+        let all = candidates(shape, &machine, &wishes).unwrap();
         let choices: Vec<Choice> = chosen(field.choices_of(all, Some(0.0)).unwrap(), &wishes, false);
         let best = &choices[0];
         let expected = oracle(&field, shape);
@@ -82,10 +82,11 @@ fn without_work_left_bounds_remain() {
     let mut platform = Platform::from_speeds(&speeds).unwrap();
     platform.network = Network::uniform(1e-5, 1e9);
     platform.network.duplex = false;
-    let models: Vec<Model> = speeds.iter().map(|s| Model::constant("p", s * 1e9).unwrap()).collect();
+    let models = speeds.iter().map(|s| Model::constant("p", s * 1e9).unwrap()).collect();
+    let machine = Machine::new(platform, models, 1);
     let wishes = PlanOptions { keep_all: true, ..PlanOptions::open(250, 8) };
-    let field = Field::new(&platform, &models, 1, &wishes);
-    let all = candidates(shape, &platform, (&models, 1), &wishes).unwrap();
+    let field = Field::new(&machine, &wishes);
+    let all = candidates(shape, &machine, &wishes).unwrap();
     let choices = chosen(field.choices_of(all, Some(0.0)).unwrap(), &wishes, false);
     let best = choices[0].rank.unwrap();
     let mut below = 0;
@@ -101,7 +102,6 @@ fn without_work_left_bounds_remain() {
         }
     }
     assert!(below > 0, "everything was simulated or ruled out: the test has no effect");
-    let again =
-        field.choices_of(candidates(shape, &platform, (&models, 1), &wishes).unwrap(), Some(0.0)).unwrap();
+    let again = field.choices_of(candidates(shape, &machine, &wishes).unwrap(), Some(0.0)).unwrap();
     assert_eq!(chosen(again, &wishes, false)[0].rank, Some(best));
 }

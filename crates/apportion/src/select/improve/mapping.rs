@@ -19,25 +19,23 @@ const MOST_COMBINATIONS: f64 = 121.0;
 /// The best layout with a method for each level of the platform's clusters, for the processors of the best
 /// candidate, if it beats that one. Layouts whose clusters have least in common are tried first.
 pub(super) fn by_levels(trials: &mut Trials<'_>, best: &Choice) -> Result<Option<Choice>> {
-    let (field, p) = (trials.field, trials.field.platform.len());
+    let (field, p) = (trials.field, trials.field.machine.processors());
     let active: Vec<usize> = (0..p).filter(|&i| best.plan.shares[i] > 0).collect();
-    let paths: Vec<String> = active.iter().map(|&i| field.platform.processors[i].cluster.clone()).collect();
+    let paths: Vec<String> =
+        active.iter().map(|&i| field.machine.platform.processors[i].cluster.clone()).collect();
     let hierarchy = Hierarchy::of_paths(&paths);
     let work = LAYOUT_WORK * active.len() as f64 * MOST_COMBINATIONS;
     // With one cluster, its level is all there is.
     if hierarchy.levels() < 2 || hierarchy.members.len() < 2 || p > MOST_PROCESSORS || !trials.spend(work) {
         return Ok(None);
     }
-    let names: Vec<String> = active.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
-    let models: Vec<_> = active.iter().map(|&i| field.models[i].clone()).collect();
     let centre = field.wishes.terms.centre.and_then(|c| active.iter().position(|&i| i == c));
     let mut wishes = PlanOptions {
         terms: MethodOptions { centre, quick: true, ..field.wishes.terms.clone() },
         ..field.wishes.clone()
     };
     wishes.form.levels = Some(vec![None; hierarchy.levels().min(2)]);
-    let platform = field.platform.select(&names);
-    let Ok(found) = candidates(trials.shape, &platform, (&models, field.models_block), &wishes) else {
+    let Ok(found) = candidates(trials.shape, &field.machine.select(&active), &wishes) else {
         return Ok(None);
     };
     let mut cluster = vec![0; active.len()];
@@ -65,7 +63,7 @@ pub(super) fn by_levels(trials: &mut Trials<'_>, best: &Choice) -> Result<Option
 /// The best candidate with its parts at other places, if that is faster: mapped by the cost of the links, by
 /// all arrangements where there are few.
 pub(super) fn arranged(trials: &mut Trials<'_>, best: &Choice) -> Result<Option<Choice>> {
-    let (platform, mut better) = (trials.field.platform, None);
+    let (platform, mut better) = (&trials.field.machine.platform, None);
     let uniform = platform.network.topology == Topology::Bus || platform.network.is_uniform();
     if uniform || platform.len() > MOST_PROCESSORS {
         return Ok(None);

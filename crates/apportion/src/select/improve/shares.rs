@@ -53,7 +53,7 @@ const PASSES: usize = 3;
 /// the best of these are refined, with equal parts of what is left.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
-    let few = trials.field.platform.len() <= FEW_PROCESSORS;
+    let few = trials.field.machine.processors() <= FEW_PROCESSORS;
     let [_, most_widely, most_refined] = if few { CANDIDATES_OF_FEW } else { CANDIDATES };
     let mut states: Vec<(&Choice, State)> = Vec::new();
     let aside = trials.set_aside(0.5);
@@ -195,12 +195,13 @@ impl<'t, 'a> Resizing<'t, 'a> {
         let (field, shares) = (trials.field, &choice.plan.shares);
         let active: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > 0).collect();
         let forecast = choice.plan.forecast.clone().filter(|_| active.len() > 1)?;
-        let names: Vec<String> = active.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
+        let names: Vec<String> =
+            active.iter().map(|&i| field.machine.platform.processors[i].name.clone()).collect();
         let centre = field.wishes.terms.centre.and_then(|c| active.iter().position(|&i| i == c));
         let terms = MethodOptions { centre, quick: active.len() > FEWEST, ..field.wishes.terms.clone() };
         Some(Self {
             choice,
-            platform: field.platform.select(&names),
+            platform: field.machine.platform.select(&names),
             wishes: PlanOptions { terms, ..field.wishes.clone() },
             state: state.unwrap_or_else(|| State {
                 layout: None,
@@ -303,12 +304,12 @@ impl<'t, 'a> Resizing<'t, 'a> {
         let within = match self.wishes.fit {
             MemoryPolicy::Unchecked => true,
             MemoryPolicy::AsAsked(path) | MemoryPolicy::SmallerBlocks(path) => {
-                check_caps(layout, order, field.platform, (self.wishes.element, path)).is_ok()
+                check_caps(layout, order, &field.machine.platform, (self.wishes.element, path)).is_ok()
             }
         };
         let shares = layout.shares();
         within
-            && field.models.iter().zip(&shares).all(|(m, &s)| s == 0 || m.speed(s as f64) > 0.0)
+            && field.machine.models.iter().zip(&shares).all(|(m, &s)| s == 0 || m.speed(s as f64) > 0.0)
             && !(self.wishes.keep_all && self.active.iter().any(|&i| shares[i] == 0))
     }
 
@@ -343,7 +344,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
             return Ok(false);
         };
         let field = self.trials.field;
-        let layout = layout.among(&self.active, field.platform.len())?;
+        let layout = layout.among(&self.active, field.machine.platform.len())?;
         let order = self.state.order;
         if !self.fits(&layout, order) {
             return Ok(false);
@@ -364,7 +365,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
         let link = |to: usize| {
             let others = self.active.iter().filter(|&&from| from != to);
             let each = others.map(|&from| {
-                let link = field.platform.network.link(Rank(from), Rank(to));
+                let link = field.machine.platform.network.link(Rank(from), Rank(to));
                 0.5 * (1.0 / link.horizontal + 1.0 / link.vertical)
             });
             each.sum::<f64>() / (self.active.len() - 1) as f64
@@ -374,7 +375,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
             .iter()
             .map(|&i| {
                 let share = self.choice.plan.shares[i] as f64;
-                let rate = field.models[i].speed(share) * field.models_block as f64;
+                let rate = field.machine.models[i].speed(share) * field.machine.block as f64;
                 [k / rate, link(i) * k * field.wishes.element as f64]
             })
             .collect();

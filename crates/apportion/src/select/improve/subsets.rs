@@ -40,7 +40,7 @@ pub struct LeftOut {
 /// the seconds of [`LeftOut`].
 pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     let kinds = kinds(trials.field);
-    let p = trials.field.platform.len();
+    let p = trials.field.machine.processors();
     let mut search = Search { tried: BTreeSet::new(), found: Vec::new(), best: None, kinds, trials };
     search.tried.insert((0..p).collect());
     search.grow()?;
@@ -73,15 +73,15 @@ pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
 
 /// Processors that can be exchanged: of equal models, memory and cluster, with the same links.
 fn kinds(field: &Field<'_>) -> Vec<Vec<usize>> {
-    let (processors, network) = (&field.platform.processors, &field.platform.network);
+    let (processors, network) = (&field.machine.platform.processors, &field.machine.platform.network);
     let alone = |i: usize| processors[i].cluster == processors[i].name;
     let alike = |i: usize, j: usize| {
         let (a, b) = (&processors[i], &processors[j]);
         a.memory == b.memory
             && (a.cluster == b.cluster || (alone(i) && alone(j)))
-            && field.models[i].points() == field.models[j].points()
-            && field.models[i].interpolation() == field.models[j].interpolation()
-            && field.models[i].max_size() == field.models[j].max_size()
+            && field.machine.models[i].points() == field.machine.models[j].points()
+            && field.machine.models[i].interpolation() == field.machine.models[j].interpolation()
+            && field.machine.models[i].max_size() == field.machine.models[j].max_size()
             && network.exchangeable(Rank(i), Rank(j))
     };
     let mut kinds: Vec<Vec<usize>> = Vec::new();
@@ -115,7 +115,7 @@ struct Found {
 
 impl Search<'_, '_> {
     fn processors(&self) -> usize {
-        self.trials.field.platform.len()
+        self.trials.field.machine.processors()
     }
 
     /// Tries a subset. True if it is better than all before.
@@ -127,11 +127,11 @@ impl Search<'_, '_> {
             return Ok(false);
         }
         let field = self.trials.field;
-        let models: Vec<Model> = subset.iter().map(|&i| field.models[i].clone()).collect();
+        let models: Vec<Model> = subset.iter().map(|&i| field.machine.models[i].clone()).collect();
         let Ok(ideal) = shares::ideal_seconds(&models, self.trials.shape.elements()) else {
             return Ok(false);
         };
-        let scale = self.trials.shape.k as f64 / field.models_block as f64;
+        let scale = self.trials.shape.k as f64 / field.machine.block as f64;
         if ideal * scale >= self.trials.best() {
             return Ok(false);
         }
@@ -169,13 +169,10 @@ impl Search<'_, '_> {
     /// The candidates of a subset, ascending; each layout and order once.
     fn candidates(&self, subset: &[usize]) -> Result<Vec<Candidate>> {
         let field = self.trials.field;
-        let models: Vec<Model> = subset.iter().map(|&i| field.models[i].clone()).collect();
-        let names: Vec<String> = subset.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
-        let platform = field.platform.select(&names);
         let centre = field.wishes.terms.centre.and_then(|c| subset.iter().position(|&i| i == c));
         let terms = MethodOptions { centre, quick: subset.len() > FEW, ..field.wishes.terms.clone() };
         let wishes = PlanOptions { terms, ..field.wishes.clone() };
-        let all = candidates(self.trials.shape, &platform, (&models, field.models_block), &wishes)?;
+        let all = candidates(self.trials.shape, &field.machine.select(subset), &wishes)?;
         let mut once: Vec<Candidate> = Vec::with_capacity(all.len());
         for candidate in all {
             if !once.iter().any(|known| (&known.1, known.2) == (&candidate.1, candidate.2)) {
@@ -201,7 +198,7 @@ impl Search<'_, '_> {
     /// The sum of the speeds of some processors at an equal share.
     fn speed(&self, ranks: &[usize]) -> f64 {
         let share = self.trials.shape.elements() as f64 / self.processors() as f64;
-        ranks.iter().map(|&i| self.trials.field.models[i].speed(share)).sum()
+        ranks.iter().map(|&i| self.trials.field.machine.models[i].speed(share)).sum()
     }
 
     /// The clusters of all levels, the fastest first.
@@ -214,7 +211,7 @@ impl Search<'_, '_> {
                 }
             }
         }
-        let processors = &self.trials.field.platform.processors;
+        let processors = &self.trials.field.machine.platform.processors;
         let paths: Vec<String> = processors.iter().map(|p| p.cluster.clone()).collect();
         let mut clusters = Vec::new();
         below(&Hierarchy::of_paths(&paths), &mut clusters);

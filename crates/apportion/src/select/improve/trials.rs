@@ -7,7 +7,7 @@ use crate::plan::{Forecast, Layout, Shape, interrupts_by_owner};
 use crate::platform::{Cut, Topology};
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::select::effort::{LINES, allowed};
-use crate::select::{Choice, Field, crossing_bound, forecast_within, rates};
+use crate::select::{Choice, Field, crossing_bound, forecast_within};
 use crate::simulate::{CostModel, Effort};
 
 /// Up to this number of processors, what crosses the wires around each rules layouts out.
@@ -49,10 +49,10 @@ impl<'a> Trials<'a> {
     /// Trials that are to beat `best` seconds, with this part of the budget of a product that takes `known`
     /// seconds.
     pub fn new(field: &'a Field<'a>, shape: Shape, best: f64, known: f64, part: f64) -> Self {
-        let p = field.platform.len();
+        let p = field.machine.processors();
         let around = |i: usize| {
             let inside: Vec<bool> = (0..p).map(|j| i == j).collect();
-            field.platform.network.cut(&inside)
+            field.machine.platform.network.cut(&inside)
         };
         let effort = Effort::new(part * allowed(known));
         let around_each = if p <= MOST_CUTS { p } else { 0 };
@@ -116,12 +116,12 @@ impl<'a> Trials<'a> {
             return Ok(None);
         }
         let limit = seconds * (1.0 - ROUNDING);
-        let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
+        let rates = self.field.machine.rates(&layout.sizes());
         self.effort.spend(LINES * layout.processors() as f64);
         if self.is_too_slow(layout, &rates, limit) {
             return Ok(None);
         }
-        let (network, element) = (&self.field.platform.network, self.field.wishes.element);
+        let (network, element) = (&self.field.machine.platform.network, self.field.wishes.element);
         let present = present(layout, network.topology);
         if present.len() > MOST_PRESENT * layout.processors() / 4 {
             let conditions = CostModel { rates: &rates, network, element };
@@ -177,7 +177,7 @@ impl<'a> Trials<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{WorkUnit, platform_models};
+    use crate::model::{Machine, WorkUnit};
     use crate::plan::shapes::{Method, MethodOptions};
     use crate::platform::{Platform, parse_platform};
     use crate::schedule::Flow;
@@ -205,7 +205,8 @@ mod tests {
                 text += &format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{speed} flop/s\"\ncluster = \"c{cluster}\"\n");
             }
             let platform = parse_platform(&text, "test").unwrap();
-            let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+            let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
+            let machine = Machine { block: 8, ..machine };
             let shape = Shape::new(40, 30, 50, "test").unwrap();
             let method = Method::candidates().nth(method).unwrap_or(Method::Boxes);
             let method = if cuts { Method::Boxes } else { method };
@@ -214,13 +215,13 @@ mod tests {
             prop_assume!(ranks.iter().collect::<std::collections::BTreeSet<_>>().len() == ranks.len());
             let layout = layout.among(&ranks, all).unwrap();
             let wishes = PlanOptions::open(8, 8);
-            let field = Field::new(&platform, &models, 8, &wishes);
+            let field = Field::new(&machine, &wishes);
             let order = ScheduleOptions::new(Flow::ALL[flow], 8).with_look_ahead(ahead);
             prop_assume!(order.check_layout(&layout).is_ok());
             let mut trials = Trials::new(&field, shape, 1e9, 1e9, 1.0);
             let found = trials.faster_than(f64::INFINITY, &layout, order).unwrap();
-            let rates = rates(&models, &layout.sizes(), 8);
-            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+            let rates = machine.rates(&layout.sizes());
+            let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
             prop_assert_eq!(found, Some(forecast(&layout, order, conditions).unwrap()));
         }
     }
@@ -230,9 +231,10 @@ mod tests {
     #[test]
     fn a_flow_has_forecasts_of_what_it_serves_only() {
         let platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
-        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
+        let machine = Machine { block: 8, ..machine };
         let wishes = PlanOptions::open(8, 8);
-        let field = Field::new(&platform, &models, 8, &wishes);
+        let field = Field::new(&machine, &wishes);
         let shape = Shape::new(40, 300, 40, "test").unwrap();
         let layout = Method::Boxes.layout(shape, &[1.0, 1.0], &MethodOptions::default()).unwrap();
         assert!(layout.boxes().is_some());
@@ -247,9 +249,10 @@ mod tests {
     #[test]
     fn a_faster_plan_takes_from_the_budget() {
         let platform = Platform::from_speeds(&[2.0, 1.0]).unwrap();
-        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
+        let machine = Machine { block: 8, ..machine };
         let wishes = PlanOptions::open(8, 8);
-        let field = Field::new(&platform, &models, 8, &wishes);
+        let field = Field::new(&machine, &wishes);
         let shape = Shape::new(40, 30, 50, "test").unwrap();
         // A hundredth of 100 s, of which a half; then of 40 s.
         let mut trials = Trials::new(&field, shape, 100.0, 100.0, 0.5);

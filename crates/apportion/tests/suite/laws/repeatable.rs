@@ -1,16 +1,15 @@
 //! Same input, same bytes: plans, forecasts and models do not depend on anything but their inputs.
 
 use super::shape;
-use apportion::model::{Model, Point};
+use apportion::model::{Machine, Model, Point};
 use apportion::plan::Plan;
 use apportion::platform::{Network, Platform};
 use apportion::schedule::Flow;
 use apportion::select::{PlanOptions, plan_matmul};
 use proptest::prelude::*;
 
-fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: &PlanOptions) -> Vec<String> {
-    let (m, k, n) = sizes;
-    let choices = plan_matmul(shape(m, k, n), platform, models, 16, wishes).unwrap();
+fn texts(machine: &Machine, (m, k, n): (u64, u64, u64), options: &PlanOptions) -> Vec<String> {
+    let choices = plan_matmul(shape(m, k, n), machine, options).unwrap();
     choices.iter().map(|c| c.plan.to_json()).collect()
 }
 
@@ -36,13 +35,14 @@ proptest! {
                 }
             })
             .collect();
-        let wishes = PlanOptions {
+        let machine = Machine::new(platform, models, 16);
+        let options = PlanOptions {
             flow: bulk.map(|b| if b { Flow::Bulk } else { Flow::OneToAll }),
             overlap,
             ..PlanOptions::open(8, 8)
         };
-        let first = texts(&platform, &models, sizes, &wishes);
-        prop_assert_eq!(&texts(&platform, &models, sizes, &wishes), &first);
+        let first = texts(&machine, sizes, &options);
+        prop_assert_eq!(&texts(&machine, sizes, &options), &first);
         for (place, text) in first.iter().enumerate() {
             let read = Plan::parse(text, "plan").unwrap();
             prop_assert_eq!((read.forecast.is_none(), read.relative_times.is_some()), (relative, relative));

@@ -15,21 +15,17 @@ fn no_named_levels_are_faster() {
     let mut by_levels = 0;
     for _ in 0..6 {
         let between = 1e4 * 10f64.powf(random.unit());
-        let (platform, models) = two_level(&mut random, between);
-        // Long enough for every combination to be affordable.
-        let models: Vec<_> = models
-            .iter()
-            .map(|m| crate::model::Model::constant(m.processor(), m.speed(1.0) / 100.0).unwrap())
-            .collect();
+        // Slow enough for every combination to be affordable.
+        let machine = two_level(&mut random, between, 0.01);
         let plain = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(60, 8) };
-        let best = plan_matmul(shape, &platform, &models, 1, &plain).unwrap().remove(0);
+        let best = plan_matmul(shape, &machine, &plain).unwrap().remove(0);
         by_levels += usize::from(best.plan.method.contains('/'));
         for above in [Method::Columns, Method::SquareCorner, Method::StraightLine] {
             for below in [Method::Columns, Method::Rows, Method::Recursive] {
                 let levels = Some(vec![Some(above), Some(below)]);
                 let form = LayoutConstraints { levels, ..LayoutConstraints::default() };
                 let named = PlanOptions { form, ..plain.clone() };
-                let Ok(named) = plan_matmul(shape, &platform, &models, 1, &named) else { continue };
+                let Ok(named) = plan_matmul(shape, &machine, &named) else { continue };
                 let (ours, theirs) = (best.rank.unwrap(), named[0].rank.unwrap());
                 assert!(
                     ours <= theirs * (1.0 + 1e-9),

@@ -1,16 +1,16 @@
 //! Against random changes of the shares, on random two-level platforms.
 
-use crate::model::Model;
+use crate::model::{Machine, Model, WorkUnit};
 use crate::plan::Shape;
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::platform::{Platform, parse_platform};
 use crate::random::Random;
 use crate::schedule::Flow;
-use crate::select::{PlanOptions, Sizing, areas, forecast, plan_matmul, rates};
+use crate::select::{Choice, PlanOptions, Sizing, areas, forecast, plan_matmul};
 use crate::simulate::CostModel;
 
-/// Two clusters of two to three nodes, with fast links inside and a slow one between.
-pub(in crate::select::improve) fn two_level(random: &mut Random, between: f64) -> (Platform, Vec<Model>) {
+/// Two clusters of two to three nodes of these speeds, with fast links inside and a slow one between.
+pub(in crate::select::improve) fn two_level(random: &mut Random, between: f64, speed: f64) -> Machine {
     let members = [2 + random.below(2), 2 + random.below(2)];
     let mut text = String::new();
     for (c, count) in members.into_iter().enumerate() {
@@ -26,8 +26,9 @@ pub(in crate::select::improve) fn two_level(random: &mut Random, between: f64) -
     );
     let platform = parse_platform(&text, "two levels").unwrap();
     let models = platform.names().into_iter();
-    let models = models.map(|name| Model::constant(name, 1e6 * 8f64.powf(random.unit())).unwrap()).collect();
-    (platform, models)
+    let mut model = |name| Model::constant(name, 1e6 * 8f64.powf(random.unit()) * speed).unwrap();
+    let models = models.map(&mut model).collect();
+    Machine::new(platform, models, 1)
 }
 
 /// 200 random changes of the shares in proportion to the speeds do not beat the search, and neither do these
@@ -39,19 +40,18 @@ fn no_random_change_is_better() {
     let mut gained = 0.0;
     for _ in 0..8 {
         let between = 1e5 * 3f64.powf(random.unit());
-        let (platform, models) = two_level(&mut random, between);
+        let machine = two_level(&mut random, between, 1.0);
         let options = |sizing| PlanOptions {
             method: Some(Method::Columns),
             flow: Some(Flow::Bulk),
             sizing,
             ..PlanOptions::open(100, 8)
         };
-        let best =
-            |sizing| plan_matmul(shape, &platform, &models, 1, &options(sizing)).unwrap()[0].rank.unwrap();
+        let best = |sizing| plan_matmul(shape, &machine, &options(sizing)).unwrap()[0].rank.unwrap();
         let (plain, ours) = (best(Sizing::Proportional), best(Sizing::ByForecast));
         assert!(ours <= plain, "{ours} {plain}");
         gained += 1.0 - ours / plain;
-        let weights = areas(&models, shape).unwrap();
+        let weights = areas(&machine.models, shape).unwrap();
         let mut changed = f64::INFINITY;
         for draw in 0..200 {
             let spread = [0.05, 0.1, 0.2, 0.4, 0.8][draw % 5];
@@ -59,8 +59,8 @@ fn no_random_change_is_better() {
                 weights.iter().map(|w| w * (spread * (2.0 * random.unit() - 1.0)).exp()).collect();
             let layout = Method::Columns.layout(shape, &other, &MethodOptions::default()).unwrap();
             let order = options(Sizing::Proportional).orders()[0];
-            let rates = rates(&models, &layout.shares(), 1);
-            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+            let rates = machine.rates(&layout.shares());
+            let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
             changed = changed.min(forecast(&layout, order, conditions).unwrap().seconds);
         }
         assert!(ours <= changed * 1.005, "{ours} with, {plain} without, {changed} at random");
@@ -69,11 +69,11 @@ fn no_random_change_is_better() {
 }
 
 /// The best plan of a method on a small platform.
-fn best(platform: &Platform, method: Method, flow: Option<Flow>) -> crate::select::Choice {
-    let models = crate::model::platform_models(platform, crate::model::WorkUnit::MultiplyAdd).unwrap();
+fn best(platform: &Platform, method: Method, flow: Option<Flow>) -> Choice {
+    let machine = Machine::from_platform(platform.clone(), WorkUnit::MultiplyAdd).unwrap();
     let options = PlanOptions { method: Some(method), flow, ..PlanOptions::open(64, 8) };
     let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
-    plan_matmul(shape, platform, &models, 1, &options).unwrap().swap_remove(0)
+    plan_matmul(shape, &machine, &options).unwrap().swap_remove(0)
 }
 
 /// Alone, the fastest of three takes 10^9 / (15 * 10^9) s. Messages of 10 ms cost more than the others save,

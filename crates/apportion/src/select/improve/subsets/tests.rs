@@ -2,27 +2,26 @@
 
 use super::super::shares::tests::two_level;
 use super::*;
-use crate::model::Model;
+use crate::model::{Machine, Model};
 use crate::plan::Shape;
 use crate::plan::shapes::Method;
-use crate::platform::{Platform, parse_platform};
+use crate::platform::parse_platform;
 use crate::random::Random;
-use crate::select::{Sizing, areas, forecast, orders, plan_matmul, rates};
+use crate::select::{Sizing, areas, forecast, orders, plan_matmul};
 use crate::simulate::CostModel;
 
 /// The best of every subset, method and flow, in proportion to the speeds: slow and obviously right.
-pub(super) fn brute_force(shape: Shape, platform: &Platform, models: &[Model], block: u64) -> f64 {
-    let p = platform.len();
+pub(super) fn brute_force(shape: Shape, machine: &Machine, block: u64) -> f64 {
+    let p = machine.processors();
     let mut best = f64::INFINITY;
     for set in 1..1usize << p {
         let subset: Vec<usize> = (0..p).filter(|i| set >> i & 1 == 1).collect();
-        let own: Vec<Model> = subset.iter().map(|&i| models[i].clone()).collect();
-        let weights = areas(&own, shape).unwrap();
+        let weights = areas(&machine.select(&subset).models, shape).unwrap();
         for method in Method::candidates() {
             let Ok(layout) = method.layout(shape, &weights, &MethodOptions::default()) else { continue };
             let layout = layout.among(&subset, p).unwrap();
-            let rates = rates(models, &layout.shares(), 1);
-            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+            let rates = machine.rates(&layout.shares());
+            let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
             for order in orders(None, block, false, 1) {
                 best = best.min(forecast(&layout, order, conditions).unwrap().seconds);
             }
@@ -32,7 +31,7 @@ pub(super) fn brute_force(shape: Shape, platform: &Platform, models: &[Model], b
 }
 
 /// Four nodes, two of them behind a slow link.
-fn old_nodes() -> (Platform, Vec<Model>) {
+fn old_nodes() -> Machine {
     let text = ["new1", "new2", "old1", "old2"]
         .map(|n| format!("[[processor]]\nname = \"{n}\"\nspeed = \"10 Gflop/s\"\n"))
         .concat()
@@ -42,21 +41,21 @@ fn old_nodes() -> (Platform, Vec<Model>) {
             .concat();
     let platform = parse_platform(&text, "test").unwrap();
     let models = platform.names().into_iter().map(|n| Model::constant(n, 5e9).unwrap()).collect();
-    (platform, models)
+    Machine::new(platform, models, 1)
 }
 
 #[test]
 fn nodes_behind_a_slow_link_stay_out() {
-    let (platform, models) = old_nodes();
+    let machine = old_nodes();
     let shape = Shape::new(20_000, 20_000, 20_000, "test").unwrap();
     let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(1000, 8) };
-    let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+    let best = plan_matmul(shape, &machine, &options).unwrap().remove(0);
     let out = best.left_out.clone().unwrap();
     assert_eq!(out.ranks, [Rank(2), Rank(3)]);
     assert_eq!(best.plan.shares[2..], [0, 0]);
     assert_eq!(best.plan.processors.len(), 4);
     let all = PlanOptions { keep_all: true, ..options };
-    let all = plan_matmul(shape, &platform, &models, 1, &all).unwrap().remove(0);
+    let all = plan_matmul(shape, &machine, &all).unwrap().remove(0);
     assert!(all.left_out.is_none() && all.plan.shares.iter().all(|s| *s > 0));
     let saved = all.rank.unwrap() - best.rank.unwrap();
     assert!((out.seconds - saved).abs() < 1e-9 * saved && saved > 0.0, "{} {saved}", out.seconds);
@@ -70,15 +69,10 @@ fn no_subset_is_faster() {
     let (mut left, mut cases) = (0, 0);
     for _ in 0..10 {
         let between = 3e2 * 1000f64.powf(random.unit());
-        let (mut platform, mut models) = two_level(&mut random, between);
-        let keep = 4;
-        platform = platform.select(&platform.names()[..keep]);
-        models.truncate(keep);
-        models =
-            models.iter().map(|m| Model::constant(m.processor(), m.speed(1.0) / 30.0).unwrap()).collect();
+        let machine = two_level(&mut random, between, 1.0 / 30.0).select(&[0, 1, 2, 3]);
         let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(60, 8) };
-        let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
-        let oracle = brute_force(shape, &platform, &models, 60);
+        let best = plan_matmul(shape, &machine, &options).unwrap().remove(0);
+        let oracle = brute_force(shape, &machine, 60);
         assert!(best.rank.unwrap() <= oracle * (1.0 + 1e-9), "{:?} {oracle}", best.rank);
         left += usize::from(best.left_out.is_some());
         cases += 1;
@@ -101,11 +95,12 @@ fn whole_clusters_stay_out() {
         text += &format!("[[network.link]]\nbetween = [\"c{c}\", \"c{c}\"]\nbandwidth = 1e9\n");
     }
     let platform = parse_platform(&text, "clusters").unwrap();
-    let models: Vec<Model> =
+    let models =
         (0..16).map(|i| Model::constant(format!("p{i}"), if i < 4 { 4e8 } else { 1e8 }).unwrap()).collect();
+    let machine = Machine::new(platform, models, 1);
     let shape = Shape::new(2000, 2000, 2000, "test").unwrap();
     let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(500, 8) };
-    let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+    let best = plan_matmul(shape, &machine, &options).unwrap().remove(0);
     let out: Vec<usize> = best.left_out.unwrap().ranks.iter().map(|rank| rank.0).collect();
     assert_eq!(out, (4..16).collect::<Vec<usize>>());
     assert!(best.rank.unwrap() <= 8e9 / 4e8);
@@ -120,13 +115,13 @@ fn the_larger_part_of_the_work_is_not_cut_off() {
         [[network.uplink]]\nof = \"far\"\nbandwidth = 1e4\n";
     let platform = parse_platform(text, "test").unwrap();
     let speeds = [450e6, 60e6, 25e6];
-    let models: Vec<Model> =
+    let models =
         platform.names().into_iter().zip(speeds).map(|(n, s)| Model::constant(n, s).unwrap()).collect();
+    let machine = Machine::new(platform, models, 1);
     let shape = Shape::new(2000, 2000, 2000, "test").unwrap();
     let options = PlanOptions::open(100, 8);
-    let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
-    let two = platform.select(&["big".into(), "small".into()]);
-    let pair = plan_matmul(shape, &two, &models[..2], 1, &options).unwrap().remove(0);
+    let best = plan_matmul(shape, &machine, &options).unwrap().remove(0);
+    let pair = plan_matmul(shape, &machine.select(&[0, 1]), &options).unwrap().remove(0);
     assert!(pair.rank.unwrap() < 0.95 * 8e9 / 450e6, "{:?}", pair.rank);
     assert!(best.rank.unwrap() <= pair.rank.unwrap() * 1.01, "{:?} {:?}", best.rank, pair.rank);
 }

@@ -3,62 +3,21 @@
 //! An error of the library names a parameter in backquotes, as `block`, or with a value, as `flow = ring`.
 //! The user of this command knows the flags: `--block`, `--flow ring`.
 
+use crate::cli::Arguments;
 use apportion::error::Error;
+use clap::CommandFactory;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
-/// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 51] = [
-    "alpha",
-    "any_size",
-    "beta",
-    "blas",
-    "block",
-    "blocks",
-    "boundary",
-    "command",
-    "courant",
-    "draws",
-    "eager",
-    "engine",
-    "export",
-    "firings",
-    "flow",
-    "granularity",
-    "groups",
-    "infinite_gauge",
-    "iterations",
-    "levels",
-    "max",
-    "max_plus",
-    "memory",
-    "mesh",
-    "messages",
-    "method",
-    "methods",
-    "min",
-    "mix",
-    "most_unequal",
-    "multiple_of",
-    "panels",
-    "plan",
-    "predecessors",
-    "prefix",
-    "processors",
-    "repeat",
-    "replications",
-    "resume",
-    "search",
-    "semiring",
-    "shape",
-    "sizes",
-    "speeds",
-    "steps",
-    "sweep",
-    "tail",
-    "timeout",
-    "tolerance",
-    "units",
-    "until",
-];
+/// The flags of all commands.
+fn flags() -> &'static BTreeSet<String> {
+    static FLAGS: OnceLock<BTreeSet<String>> = OnceLock::new();
+    FLAGS.get_or_init(|| {
+        let command = Arguments::command();
+        let names = command.get_subcommands().flat_map(|c| c.get_arguments()).filter_map(|a| a.get_long());
+        names.map(str::to_owned).collect()
+    })
+}
 
 /// Errors of a file's fields, which may have a parameter's name.
 const OF_FILES: [&str; 4] = ["unknown field `", "missing field `", "duplicate field `", "unknown variant `"];
@@ -100,14 +59,13 @@ fn flag(quoted: &str) -> Option<String> {
         Some((name, value)) => (name, Some(value)),
         None => (quoted, None),
     };
-    let known = PARAMETERS.iter().find(|&&parameter| parameter == name)?.replace('_', "-");
+    let known = flags().get(&name.replace('_', "-"))?;
     Some(value.map_or_else(|| format!("--{known}"), |value| format!("--{known} {value}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     fn line(place: &str, what: &str, remedy: &str) -> String {
         told(&Error::input(place, what, remedy))
@@ -138,15 +96,5 @@ mod tests {
             line("p.toml:3", "unknown field `block`, expected `flow` or `name`", "set `flow = ring`"),
             "p.toml:3: unknown field `block`, expected `flow` or `name` (set --flow ring)"
         );
-    }
-
-    #[test]
-    fn every_parameter_is_a_flag_of_some_subcommand() {
-        let command = crate::cli::Arguments::command();
-        for name in PARAMETERS {
-            let long = name.replace('_', "-");
-            let has = |c: &clap::Command| c.get_arguments().any(|a| a.get_long() == Some(&long));
-            assert!(command.get_subcommands().any(has), "--{long}");
-        }
     }
 }

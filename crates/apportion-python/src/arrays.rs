@@ -2,6 +2,9 @@
 //! are lent where the library made them. Only an argument whose rows are not consecutive is copied.
 
 use crate::errors::{exception, refuse};
+use crate::product::Block;
+use apportion::Rect;
+use apportion::matrix::{AnyBlocks, LocalBlocks};
 use apportion::platform::available_memory;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
@@ -35,9 +38,9 @@ impl Kind {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, ..)| name)
     }
 
-    /// True for truth values.
-    pub fn is_truth(self) -> bool {
-        matches!(self, Self::Bool | Self::U8)
+    /// The kind of truth values: `bool`, or bytes.
+    pub fn of_truth(bool: bool) -> Self {
+        if bool { Self::Bool } else { Self::U8 }
     }
 
     fn format(self) -> (&'static CStr, usize) {
@@ -276,29 +279,24 @@ impl Array {
     }
 }
 
-/// An element type that Python sees.
-pub trait Lent: apportion::matrix::Element {
-    /// An array of these elements, row by row. Bytes are `truth` values of this kind.
-    fn lend(elements: Vec<Self>, sizes: (usize, usize), truth: Kind) -> Array;
-}
-
-macro_rules! lent {
-    ($type:ty, $name:ident) => {
-        impl Lent for $type {
-            fn lend(elements: Vec<Self>, sizes: (usize, usize), _: Kind) -> Array {
-                Array::new(Elements::$name(elements), Kind::$name, sizes)
-            }
+impl Array {
+    /// The blocks of a matrix as arrays; bytes are truth values if `truth`.
+    pub fn lend_all(blocks: AnyBlocks, truth: bool) -> Vec<Block> {
+        fn lend<T>(blocks: LocalBlocks<T>, kind: Kind, elements: impl Fn(Vec<T>) -> Elements) -> Vec<Block> {
+            let lend = |(rect, block): (Rect, Vec<T>)| {
+                let Rect { rows, cols } = rect;
+                let sizes = (rows.len() as usize, cols.len() as usize);
+                ((rows.start, rows.end), (cols.start, cols.end), Array::new(elements(block), kind, sizes))
+            };
+            blocks.into_iter().map(lend).collect()
         }
-    };
-}
-lent!(f32, F32);
-lent!(f64, F64);
-lent!(i32, I32);
-lent!(i64, I64);
-
-impl Lent for u8 {
-    fn lend(elements: Vec<Self>, sizes: (usize, usize), truth: Kind) -> Array {
-        Array::new(Elements::Bytes(elements), truth, sizes)
+        match blocks {
+            AnyBlocks::F32(x) => lend(x, Kind::F32, Elements::F32),
+            AnyBlocks::F64(x) => lend(x, Kind::F64, Elements::F64),
+            AnyBlocks::I32(x) => lend(x, Kind::I32, Elements::I32),
+            AnyBlocks::I64(x) => lend(x, Kind::I64, Elements::I64),
+            AnyBlocks::U8(x) => lend(x, Kind::of_truth(truth), Elements::Bytes),
+        }
     }
 }
 

@@ -230,7 +230,7 @@ impl Balancer {
                 .with_moving_cost(cost)?
                 .with_warm_up(warm_up);
             // Afterwards: the number of processors is known to be sound.
-            let machine = sources.known(WorkUnit::Unit)?;
+            let machine = sources.has_speeds().then(|| sources.machine(WorkUnit::Unit)).transpose()?;
             let names = match &machine {
                 Some(machine) => machine.platform.names(),
                 None => (0..processors).map(|rank| format!("p{rank}")).collect(),

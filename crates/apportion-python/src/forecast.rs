@@ -64,7 +64,11 @@ pub fn simulate(
     long(py, |monitor| {
         let machine = machine_of(layout, &sources)?;
         let Machine { platform, models, .. } = &machine;
-        let options = order.options(platform, within("element", element, 1, 1 << 10)?)?;
+        let options = order.options(
+            layout.plan.layout()?.shape().k,
+            &machine,
+            within("element", element, 1, 1 << 10)?,
+        )?;
         check_has_times(models, &platform.network)?;
         let names = layout.plan.processors.clone();
         let rates = machine.rates(&layout.plan.shares);
@@ -98,7 +102,7 @@ pub fn simulate(
 /// The processors of a layout: those described, in the layout's order, or those for which it was made.
 fn machine_of(layout: &Layout, sources: &Sources) -> Result<Machine> {
     let names = &layout.plan.processors;
-    let described = sources.known(WorkUnit::MultiplyAdd)?;
+    let described = sources.has_speeds().then(|| sources.machine(WorkUnit::MultiplyAdd)).transpose()?;
     let known = layout.origin.as_ref().map(|origin| origin.machine.clone());
     let Some(machine) = described.or(known) else {
         return Err(refuse("speeds", "no speeds are given", "pass speeds, models or platform"));

@@ -7,12 +7,12 @@ use crate::shares::exported;
 use crate::value::{Reduced, Value, of_state, reduce, to_state};
 use crate::wait::long;
 use apportion::geometry::Rank;
+use apportion::job::{FlowOptions, RunOptions, network_options, size_parts};
 use apportion::model::WorkUnit;
-use apportion::plan::shapes::{Method, MethodOptions};
+use apportion::plan::shapes::Method;
 use apportion::plan::{Plan, Problem, Shape, read_plan, volume_lower_bound};
-use apportion::platform::{Platform, Topology};
-use apportion::schedule::ScheduleOptions;
-use apportion::select::{Choice, PlanOptions, Sizing, communication_of, plan_matmul};
+use apportion::schedule::{DataPath, ScheduleOptions};
+use apportion::select::{Choice, PlanOptions, plan_matmul};
 use apportion::{Rect, Result, Span, report};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -30,35 +30,59 @@ const MOST_CELLS: usize = 1 << 26;
 pub struct Order {
     pub method: Option<String>,
     pub flow: Option<String>,
-    pub block: u64,
+    pub block: Option<u64>,
     pub overlap: bool,
     pub look_ahead: u64,
 }
 
 impl Order {
-    /// The options of a plan for elements of `element` bytes.
+    /// The options of a run.
     ///
     /// # Errors
     /// An unknown method or flow; a block out of range.
-    pub fn options(&self, platform: &Platform, element: u64) -> Result<PlanOptions> {
-        let centre = match platform.network.topology {
-            Topology::Star { centre } => Some(centre.0),
-            _ => None,
-        };
-        let communication = communication_of(&platform.network);
-        let method = named::<Method>("method", self.method.as_deref())?;
-        // As on the command line: a named method gets shares in proportion to the speeds.
-        let sizing = if method.is_some() { Sizing::Proportional } else { Sizing::ByForecast };
-        Ok(PlanOptions {
-            method,
-            sizing,
-            flow: named("flow", self.flow.as_deref())?,
-            overlap: self.overlap,
-            look_ahead: within("look_ahead", self.look_ahead, 1, 1 << 20)?,
-            terms: MethodOptions { communication, centre, ..MethodOptions::default() },
-            inner_cuts: false,
-            ..PlanOptions::open(within("block", self.block, 1, 1 << 20)?, element)
+    pub fn run_options(&self) -> Result<RunOptions> {
+        let block = self.block.map(|block| within("block", block, 1, 1 << 20)).transpose()?;
+        let look_ahead = within("look_ahead", self.look_ahead, 1, 1 << 20)?;
+        Ok(RunOptions {
+            method: named::<Method>("method", self.method.as_deref())?,
+            flow: FlowOptions {
+                flow: named("flow", self.flow.as_deref())?,
+                overlap: self.overlap,
+                look_ahead: (look_ahead > 1).then_some(look_ahead),
+                block,
+                ..FlowOptions::default()
+            },
+            ..RunOptions::default()
         })
+    }
+
+    /// The options of a plan with `k` inner indices, for elements of `element` bytes.
+    ///
+    /// # Errors
+    /// As [`Order::run_options`].
+    pub fn options(&self, k: u64, machine: &Machine, element: u64) -> Result<PlanOptions> {
+        let RunOptions { method, shares, flow, .. } = self.run_options()?;
+        let options = PlanOptions {
+            method,
+            terms: network_options(&machine.platform),
+            inner_cuts: false,
+            ..flow.plan_options(k, element, DataPath::Copied)?
+        };
+        size_parts(options, shares, machine.only_ratios())
+    }
+
+    /// The arguments as words, to be compared between processes.
+    pub fn words(&self) -> Vec<String> {
+        let Self { method, flow, block, overlap, look_ahead } = self;
+        let named =
+            |name: &Option<String>| name.as_ref().map_or_else(|| "None".into(), |name| format!("{name:?}"));
+        vec![
+            format!("method={}", named(method)),
+            format!("flow={}", named(flow)),
+            format!("block={}", block.map_or_else(|| "None".into(), |block| block.to_string())),
+            format!("overlap={overlap}"),
+            format!("look_ahead={look_ahead}"),
+        ]
     }
 }
 
@@ -75,7 +99,7 @@ pub struct Origin {
     /// The best order of steps.
     pub order: ScheduleOptions,
     /// The description of the processors, without files.
-    sources: Sources,
+    pub sources: Sources,
     /// The processors.
     pub machine: Machine,
 }
@@ -122,7 +146,7 @@ pub fn layout(
         let shape = shape_of(&shape)?;
         let sources = sources.without_files()?;
         let machine = sources.machine(WorkUnit::MultiplyAdd)?;
-        let options = order.options(&machine.platform, within("element", element, 1, 1 << 10)?)?;
+        let options = order.options(shape.k, &machine, within("element", element, 1, 1 << 10)?)?;
         let best = best(shape, &machine, &options)?;
         Ok(Layout { plan: best.plan, origin: Some(Origin { order: best.order, sources, machine }) })
     })

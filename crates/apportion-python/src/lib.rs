@@ -11,9 +11,7 @@ mod layouts;
 mod machine;
 mod models;
 mod product;
-mod ranks;
 mod report;
-mod settle;
 mod shares;
 mod sweeps;
 mod value;
@@ -35,9 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::models::{Models, processors, summarise};
     #[pymodule_export]
-    use super::product::product;
-    #[pymodule_export]
-    use super::ranks::product_on;
+    use super::product::{product, product_on};
     #[pymodule_export]
     use super::report::Report;
     #[pymodule_export]

@@ -1,13 +1,14 @@
 //! The processors of a call with their speeds, from the arguments that describe them.
 
 use crate::errors::refuse;
+use apportion::job;
 pub use apportion::model::Machine;
-use apportion::model::{Model, Models, Point, WorkUnit, platform_models, read_models};
-use apportion::platform::{Network, Platform, Speed, parse_platform, read_platform};
+use apportion::model::{Model, Models, Point, WorkUnit, read_models};
+use apportion::platform::{Network, Platform, Processor, Speed, parse_platform, read_platform};
 use apportion::{Error, Result};
 use pyo3::FromPyObject;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// A number, or text with a unit.
@@ -33,6 +34,15 @@ impl Amount {
 pub struct Document {
     path: Option<PathBuf>,
     text: Option<String>,
+}
+
+impl Document {
+    fn models(&self) -> Result<Models> {
+        match (&self.path, &self.text) {
+            (Some(path), _) => read_models(path),
+            (None, text) => Models::parse(text.as_deref().unwrap_or_default(), "models"),
+        }
+    }
 }
 
 /// The arguments that describe processors and their network, as the Python half passes them.
@@ -90,22 +100,37 @@ impl Sources {
         Ok(self)
     }
 
+    /// True if the arguments give speeds.
+    pub fn has_speeds(&self) -> bool {
+        self.speeds.is_some() || self.seconds.is_some() || self.models.is_some() || self.platform.is_some()
+    }
+
     /// The machine that the arguments describe.
     ///
     /// # Errors
-    /// No or several sources of speeds; numbers that do not fit the processors; a damaged file.
+    /// As [`Sources::load`]; no speeds.
     pub fn machine(&self, work: WorkUnit) -> Result<Machine> {
-        self.known(work)?.ok_or_else(|| {
-            let remedy = "pass speeds=[9, 1], seconds=[…] or models=\"models.json\"";
-            refuse("speeds", "no speeds are given", remedy)
-        })
+        let job::Sources { platform, models, .. } = self.load()?;
+        match (platform, models) {
+            (Some(platform), Some(models)) => {
+                let block = models.block().unwrap_or(1);
+                Ok(Machine::new(platform.clone(), models.in_order(&platform.names())?, block))
+            }
+            (Some(platform), None) if !platform.processors.iter().all(is_unknown) => {
+                Machine::from_platform(platform, work)
+            }
+            _ => {
+                let remedy = "pass speeds=[9, 1], seconds=[…] or models=\"models.json\"";
+                Err(refuse("speeds", "no speeds are given", remedy))
+            }
+        }
     }
 
-    /// The machine that the arguments describe, if they give speeds.
+    /// What the arguments say of the processors.
     ///
     /// # Errors
-    /// As [`Sources::machine`].
-    pub fn known(&self, work: WorkUnit) -> Result<Option<Machine>> {
+    /// Several sources of speeds; numbers that do not fit the processors; a damaged file.
+    pub fn load(&self) -> Result<job::Sources> {
         let given = [
             ("speeds", self.speeds.is_some()),
             ("seconds", self.seconds.is_some()),
@@ -116,29 +141,22 @@ impl Sources {
             return Err(refuse(second, format!("cannot be combined with {first}"), "pass one of them"));
         }
         let platform = self.platform()?;
-        let mut machine = if let Some(document) = &self.models {
-            self.of_models(document, platform)?
+        let (mut platform, models) = if let Some(document) = &self.models {
+            let models = document.models()?;
+            (Some(self.platform_of_models(&models, platform)?), Some(models))
         } else if let Some(points) = &self.seconds {
-            self.of_seconds(points, platform)?
+            let platform = self.named("seconds", points.len(), platform)?;
+            let models = models_of_seconds(points, &platform.names())?;
+            (Some(platform), Some(models))
         } else if let Some(speeds) = &self.speeds {
-            let platform = self.of_speeds(speeds, platform)?;
-            Machine::from_platform(platform, work)?
-        } else if let Some(platform) = platform {
-            match platform_models(&platform, work) {
-                Ok(models) => Machine { models, block: 1, platform },
-                // Its speeds are measured where they can be.
-                Err(_) if platform.processors.iter().all(|p| p.speed.is_none() && p.emulated.is_none()) => {
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
-            }
+            (Some(self.of_speeds(speeds, platform)?), None)
         } else {
-            return Ok(None);
+            (platform, None)
         };
-        if let Some(network) = self.network()? {
-            machine.platform.network = network;
+        if let (Some(network), Some(platform)) = (self.network()?, &mut platform) {
+            platform.network = network;
         }
-        Ok(Some(machine))
+        Ok(job::Sources { platform, models, ..job::Sources::default() })
     }
 
     /// The platform that the arguments name.
@@ -153,30 +171,14 @@ impl Sources {
         }
     }
 
-    fn of_models(&self, document: &Document, platform: Option<Platform>) -> Result<Machine> {
-        let models = match (&document.path, &document.text) {
-            (Some(path), _) => read_models(path)?,
-            (None, text) => Models::parse(text.as_deref().unwrap_or_default(), "models")?,
-        };
+    /// The processors of models, named or chosen by the arguments.
+    fn platform_of_models(&self, models: &Models, platform: Option<Platform>) -> Result<Platform> {
         let names = self.processors.clone().unwrap_or_else(|| models.names());
-        let platform = match platform {
-            Some(platform) if self.processors.is_some() => select(&platform, &names)?,
-            Some(platform) => platform,
-            None => platform_of(&names)?,
-        };
-        let block = models.block().unwrap_or(1);
-        Ok(Machine { models: models.in_order(&platform.names())?, block, platform })
-    }
-
-    fn of_seconds(&self, points: &[Vec<(f64, f64)>], platform: Option<Platform>) -> Result<Machine> {
-        let platform = self.named("seconds", points.len(), platform)?;
-        let model = |(points, name): (&Vec<(f64, f64)>, String)| match points[..] {
-            // One time is one speed, at every size.
-            [(size, seconds)] if seconds > 0.0 && size > 0.0 => Model::constant(name, size / seconds),
-            _ => Model::piecewise(name, points.iter().map(|&(x, t)| Point::new(x, t)).collect(), None),
-        };
-        let models = points.iter().zip(platform.names()).map(model).collect::<Result<_>>()?;
-        Ok(Machine { models, block: 1, platform })
+        match platform {
+            Some(platform) if self.processors.is_some() => select(&platform, &names),
+            Some(platform) => Ok(platform),
+            None => platform_of(&names),
+        }
     }
 
     fn of_speeds(&self, speeds: &[Amount], platform: Option<Platform>) -> Result<Platform> {
@@ -233,6 +235,22 @@ impl Sources {
         }
         parse_platform(&text, "network").map(|platform| Some(platform.network))
     }
+}
+
+/// True if nothing says how fast a processor is.
+fn is_unknown(processor: &Processor) -> bool {
+    processor.speed.is_none() && processor.emulated.is_none() && processor.slowdown == 1.0
+}
+
+/// Models through points of size and seconds, by processor.
+fn models_of_seconds(points: &[Vec<(f64, f64)>], names: &[String]) -> Result<Models> {
+    let model = |(points, name): (&Vec<(f64, f64)>, &String)| match points[..] {
+        // One time is one speed, at every size.
+        [(size, seconds)] if seconds > 0.0 && size > 0.0 => Model::constant(name, size / seconds),
+        _ => Model::piecewise(name, points.iter().map(|&(x, t)| Point::new(x, t)).collect(), None),
+    };
+    let models = points.iter().zip(names).map(model).collect::<Result<_>>()?;
+    Ok(Models { kernel: "seconds".into(), unit: "units".into(), parameters: BTreeMap::new(), models })
 }
 
 /// The number that a parameter holds, within limits.

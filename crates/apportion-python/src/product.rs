@@ -1,25 +1,23 @@
-//! Products, powers and closures of matrices on this machine's processors.
+//! Products, powers and closures of arrays, on this machine's processors or on the processes of a communicator.
 
-use crate::arrays::{Array, Kind, Lent, Operand};
+use crate::arrays::{Array, Kind, Operand};
 use crate::errors::{exception, refuse};
 use crate::layouts::{Layout, Order};
-use crate::machine::{Machine, Sources, within};
+use crate::machine::{Sources, within};
 use crate::report::Report;
-use crate::settle::{as_run, settle};
-use crate::wait::long;
-use apportion::kernels::{Kernel, PathElement, Semiring, Tropical};
-use apportion::matrix::{BlockViews, Element, LocalBlocks, Scaling};
-use apportion::plan::{Plan, Shape};
-use apportion::platform::Platform;
-use apportion::product::{
-    Adaptive, ClosureMethod, MatmulJob, OperandViews, RunReport, matrix_closure, matrix_paths, matrix_power,
-    multiply, products_of_power,
+use crate::wait::{long_watched, short};
+use apportion::job::{
+    Context, InputFiles, KernelChoice, MatrixJob, MatrixOperand, Operation, Outcome, ProductTask, RunOptions,
+    compare_inputs, gather_whole, result_sizes,
 };
-use apportion::run::{Session, World};
-use apportion::schedule::ScheduleOptions;
-use apportion::{Error, Rect, Result, Span};
+use apportion::kernels::Semiring;
+use apportion::matrix::{AnyBlocks, AnyView};
+use apportion::product::{Adaptive, ClosureMethod};
+use apportion::run::{Fact, Monitor, World, hash_elements};
+use apportion::{Error, Result};
 use pyo3::prelude::*;
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 /// What to compute, as the Python half passes it.
 #[derive(FromPyObject, Clone)]
@@ -27,26 +25,24 @@ use std::borrow::Cow;
 pub struct Task {
     /// `product`, `power`, `closure` or `paths`.
     what: String,
-    pub semiring: String,
+    semiring: String,
     exponent: u64,
-    pub alpha: Option<f64>,
-    pub beta: Option<f64>,
-    pub adaptive: bool,
-    pub segments: u64,
-    pub seed: u64,
-    /// Speeds that nothing describes are measured, once.
-    pub measure: bool,
-    /// They are measured again.
-    pub remeasure: bool,
+    alpha: Option<f64>,
+    beta: Option<f64>,
+    adaptive: bool,
+    segments: u64,
+    seed: u64,
+    /// Speeds that nothing describes are measured again.
+    remeasure: bool,
     /// Of a closure: `auto`, `squaring` or `elimination`.
     algorithm: String,
 }
 
 impl Task {
     /// The arguments as words, to be compared between processes.
-    pub fn words(&self) -> Vec<String> {
+    fn words(&self) -> Vec<String> {
         let Self { what, semiring, exponent, alpha, beta, adaptive, segments, seed, .. } = self;
-        let Self { measure, remeasure, algorithm, .. } = self;
+        let Self { remeasure, algorithm, .. } = self;
         let number = |number: &Option<f64>| number.map_or_else(|| "None".into(), |number| number.to_string());
         vec![
             what.clone(),
@@ -56,28 +52,178 @@ impl Task {
             format!("beta={}", number(beta)),
             format!("adaptive={adaptive}"),
             format!("segments={segments}"),
-            format!("measure={measure}"),
             format!("remeasure={remeasure}"),
             format!("algorithm={algorithm:?}"),
             format!("seed={seed}"),
         ]
     }
+
+    fn operation(&self) -> Result<Operation> {
+        let method = match self.algorithm.as_str() {
+            "auto" => None,
+            "squaring" => Some(ClosureMethod::Squaring),
+            "elimination" => Some(ClosureMethod::Elimination),
+            other => {
+                let what = format!("unknown algorithm \"{other}\"");
+                return Err(refuse("algorithm", what, "use auto, squaring or elimination"));
+            }
+        };
+        Ok(match self.what.as_str() {
+            "power" => Operation::Power(self.exponent),
+            "closure" => Operation::Closure { method, predecessors: false },
+            "paths" => Operation::Closure { method, predecessors: true },
+            _ => Operation::Product,
+        })
+    }
 }
 
-/// Everything that a run needs besides its operands.
-pub struct Job {
-    pub task: Task,
-    pub semiring: Semiring,
-    pub shape: Shape,
-    pub sources: Sources,
-    pub order: Order,
-    pub given: Option<(Plan, Option<ScheduleOptions>, Option<Machine>)>,
-    /// True if the inner dimension is 0: the operands then have a column and a row of the semiring's zero.
-    hollow: bool,
+/// The arguments of a call besides its operands.
+struct Call {
+    task: Task,
+    sources: Sources,
+    order: Order,
+    layout: Option<Given>,
+}
+
+/// A layout that the caller passes.
+struct Given {
+    plan: apportion::plan::Plan,
+    order: Option<apportion::schedule::ScheduleOptions>,
+}
+
+impl Call {
+    fn new(task: Task, sources: Sources, order: Order, layout: Option<PyRef<'_, Layout>>) -> Self {
+        let mut sources = sources;
+        let layout = layout.map(|layout| {
+            if let Some(origin) = layout.origin.as_ref().filter(|_| !sources.has_speeds()) {
+                sources = origin.sources.clone();
+            }
+            Given { plan: layout.plan.clone(), order: layout.origin.as_ref().map(|origin| origin.order) }
+        });
+        Self { task, sources, order, layout }
+    }
+
+    /// The task of the library for these operands.
+    fn prepare<'a>(&self, operands: Vec<MatrixOperand<'a>>) -> Result<ProductTask<'a>> {
+        let task = &self.task;
+        let semiring = self.semiring()?;
+        within("segments", task.segments, 1, 1 << 20)?;
+        let mut sources = self.sources.load()?;
+        let mut options = RunOptions {
+            kernel: KernelChoice::Fastest,
+            remeasure: task.remeasure,
+            seed: task.seed,
+            ..self.order.run_options()?
+        };
+        if let Some(Given { plan, order }) = &self.layout {
+            sources.plan = Some(plan.clone());
+            sources.plan_place = "layout".into();
+            if let (None, Some(order)) = (options.flow.flow, order) {
+                options.flow.flow = Some(order.flow);
+                options.flow.block = Some(order.block);
+                options.flow.overlap = order.overlaps();
+                options.flow.look_ahead = order.overlaps().then_some(order.look_ahead);
+            }
+        }
+        let mut operands = operands.into_iter();
+        let a = operands.next().ok_or_else(|| refuse("A", "is missing", "pass a matrix"))?;
+        Ok(ProductTask {
+            b: operands.next(),
+            initial: operands.next(),
+            alpha: task.alpha,
+            beta: task.beta,
+            adaptive: task.adaptive.then_some(Adaptive { segments: task.segments }),
+            sources,
+            options,
+            ..ProductTask::new(task.operation()?, semiring, a)
+        })
+    }
+}
+
+/// A, B and C, those that there are, as Python passes them.
+type Objects<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+fn operands(objects: &Objects<'_>) -> PyResult<Vec<Operand>> {
+    let given = [(Some(&objects.0), "A"), (objects.1.as_ref(), "B"), (objects.2.as_ref(), "C")];
+    given.into_iter().filter_map(|(object, name)| Some(Operand::of(object?, name))).collect()
+}
+
+/// An operand with its elements: the caller's, or a copy.
+struct Matrix<'a> {
+    name: &'static str,
+    rows: usize,
+    cols: usize,
+    elements: Elements<'a>,
+}
+
+enum Elements<'a> {
+    F32(Cow<'a, [f32]>),
+    F64(Cow<'a, [f64]>),
+    I32(Cow<'a, [i32]>),
+    I64(Cow<'a, [i64]>),
+    U8(Cow<'a, [u8]>),
+    Bool(Cow<'a, [u8]>),
+}
+
+impl<'a> Matrix<'a> {
+    fn new(operand: &'a Operand) -> PyResult<Self> {
+        let elements = match operand.kind {
+            Kind::F32 => Elements::F32(operand.elements()?),
+            Kind::F64 => Elements::F64(operand.elements()?),
+            Kind::I32 => Elements::I32(operand.elements()?),
+            Kind::I64 => Elements::I64(operand.elements()?),
+            Kind::U8 => Elements::U8(operand.elements()?),
+            Kind::Bool => Elements::Bool(operand.elements()?),
+        };
+        Ok(Self { name: operand.name(), rows: operand.rows, cols: operand.cols, elements })
+    }
+
+    /// The same operand with its empty side made 1 long, full of the semiring's zero.
+    fn filled(self, zero: f64) -> Self {
+        let (rows, cols) = (self.rows.max(1), self.cols.max(1));
+        let count = rows * cols;
+        let elements = match self.elements {
+            Elements::F32(_) => Elements::F32(vec![zero as f32; count].into()),
+            Elements::F64(_) => Elements::F64(vec![zero; count].into()),
+            Elements::I32(_) => Elements::I32(vec![zero as i32; count].into()),
+            Elements::I64(_) => Elements::I64(vec![zero as i64; count].into()),
+            Elements::U8(_) => Elements::U8(vec![0; count].into()),
+            Elements::Bool(_) => Elements::Bool(vec![0; count].into()),
+        };
+        Self { rows, cols, elements, ..self }
+    }
+
+    fn view(&self) -> AnyView<'_> {
+        let (rows, cols) = (self.rows, self.cols);
+        match &self.elements {
+            Elements::F32(x) => AnyView::new(rows, cols, x),
+            Elements::F64(x) => AnyView::new(rows, cols, x),
+            Elements::I32(x) => AnyView::new(rows, cols, x),
+            Elements::I64(x) => AnyView::new(rows, cols, x),
+            Elements::U8(x) => AnyView::new(rows, cols, x),
+            Elements::Bool(x) => AnyView::new(rows, cols, x).as_bool(),
+        }
+    }
+
+    fn operand(&self) -> MatrixOperand<'_> {
+        MatrixOperand::Array { name: self.name, view: self.view() }
+    }
+}
+
+/// The matrices of the operands. Where the inner dimension is 0, the factors have a column and a row of the
+/// semiring's zero instead.
+fn matrices<'a>(all: &'a [Operand], semiring: Semiring) -> PyResult<Vec<Matrix<'a>>> {
+    let hollow = all.len() > 1 && all[0].cols == 0 && all[1].rows == 0 && all[1].name() == "B";
+    let matrices = all.iter().map(Matrix::new).collect::<PyResult<Vec<_>>>()?;
+    if !hollow {
+        return Ok(matrices);
+    }
+    let fill = |matrix: Matrix<'a>| if matrix.name == "C" { matrix } else { matrix.filled(semiring.zero()) };
+    Ok(matrices.into_iter().map(fill).collect())
 }
 
 /// The result, the predecessors and the report; without elements nothing runs, and there is no report.
-type Made = (Array, Option<Array>, Option<Report>);
+type Answer = (Array, Option<Array>, Option<Report>);
 
 /// Computes a product, a power, a closure, or a closure with predecessors.
 #[pyfunction]
@@ -85,271 +231,148 @@ type Made = (Array, Option<Array>, Option<Report>);
 pub fn product(
     py: Python<'_>,
     task: Task,
-    a: &Bound<'_, PyAny>,
-    b: Option<&Bound<'_, PyAny>>,
-    c: Option<&Bound<'_, PyAny>>,
+    a: Bound<'_, PyAny>,
+    b: Option<Bound<'_, PyAny>>,
+    c: Option<Bound<'_, PyAny>>,
     sources: Sources,
     order: Order,
     layout: Option<PyRef<'_, Layout>>,
-) -> PyResult<Made> {
-    let (all, job, truth) = read(task, (a, b, c), sources, order, layout)?;
-    let (all, semiring) = (&all[..], job.semiring);
-    let (rows, cols) =
-        (all[0].rows, all.iter().find(|operand| operand.name() == "B").unwrap_or(&all[0]).cols);
+) -> PyResult<Answer> {
+    let all = operands(&(a, b, c))?;
+    let call = Call::new(task, sources, order, layout);
+    let matrices = matrices(&all, call.semiring().map_err(exception)?)?;
+    let task = call.prepare(matrices.iter().map(Matrix::operand).collect()).map_err(exception)?;
+    let [rows, cols] = result_sizes(&task).map_err(exception)?;
+    let truth = all.iter().all(|operand| operand.kind == Kind::Bool);
     if rows == 0 || cols == 0 {
-        let kind = if all[0].kind.is_truth() { truth } else { all[0].kind };
-        let before = (job.task.what == "paths").then(|| Array::empty(Kind::I32, (rows, cols)));
-        return Ok((Array::empty(kind, (rows, cols)), before, None));
+        let kind = match all[0].kind {
+            Kind::Bool | Kind::U8 => Kind::of_truth(truth),
+            kind => kind,
+        };
+        let paths = call.task.what == "paths";
+        let predecessors = paths.then(|| Array::empty(Kind::I32, (rows, cols)));
+        return Ok((Array::empty(kind, (rows, cols)), predecessors, None));
     }
-    match (all[0].kind, semiring) {
-        (Kind::F64, Semiring::PlusTimes) => compute(py, Kernel::<f64>::plus_times(), all, &job, truth),
-        (Kind::F32, Semiring::PlusTimes) => compute(py, Kernel::<f32>::plus_times(), all, &job, truth),
-        (Kind::F64, _) => tropical::<f64>(py, all, &job),
-        (Kind::F32, _) => tropical::<f32>(py, all, &job),
-        (Kind::I64, _) => tropical::<i64>(py, all, &job),
-        (Kind::I32, _) => tropical::<i32>(py, all, &job),
-        (Kind::Bool | Kind::U8, _) => compute(py, Kernel::or_and(), all, &job, truth),
-    }
+    let outcome = long_watched(py, &Monitor::new(), |monitor| {
+        let world = World::solo(monitor);
+        MatrixJob::open(&task, Context::silent(&world, monitor))?.run()
+    })?;
+    let Outcome { result, predecessors, report, .. } = outcome;
+    let c = only(Array::lend_all(result.expect("no file takes it"), truth));
+    let predecessors = predecessors.map(|blocks| only(Array::lend_all(AnyBlocks::I32(blocks), truth)));
+    Ok((c, predecessors, Some(Report::new(report))))
 }
 
-/// A, B and C, those that there are, as Python passes them.
-pub type Given<'a, 'py> =
-    (&'a Bound<'py, PyAny>, Option<&'a Bound<'py, PyAny>>, Option<&'a Bound<'py, PyAny>>);
+/// The array of the only block: a process alone has the whole matrix.
+fn only(blocks: Vec<Block>) -> Array {
+    blocks.into_iter().next().map(|(_, _, array)| array).expect("a process alone has the whole matrix")
+}
 
-/// The operands that there are, checked against each other; the job; and the kind of truth values.
-pub fn read(
+/// Rows, columns and elements of a block of C: the first and the end of each side.
+pub type Block = ((u64, u64), (u64, u64), Array);
+
+/// Multiplies on a communicator, given by its C handle. Every process calls it with the same arguments.
+/// Returns the blocks of C that this process computed, or all of C as one block.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn product_on(
+    py: Python<'_>,
     task: Task,
-    (a, b, c): Given<'_, '_>,
+    objects: Objects<'_>,
     sources: Sources,
     order: Order,
     layout: Option<PyRef<'_, Layout>>,
-) -> PyResult<(Vec<Operand>, Job, Kind)> {
-    let given = [(Some(a), "A"), (b, "B"), (c, "C")];
-    let all = given.into_iter().filter_map(|(operand, name)| Some(Operand::of(operand?, name)));
-    let all: Vec<Operand> = all.collect::<PyResult<_>>()?;
-    let semiring: Semiring = task.semiring.parse().map_err(exception)?;
-    within("segments", task.segments, 1, 1 << 20).map_err(exception)?;
-    check_kinds(&all, semiring)?;
-    let find = |name| all.iter().find(|operand| operand.name() == name);
-    let shape = shape(&all[0], find("B"), find("C"))?;
-    let given = layout.map(|layout| {
-        let origin = layout.origin.as_ref();
-        (layout.plan.clone(), origin.map(|o| o.order), origin.map(|o| o.machine.clone()))
+    comm: usize,
+    gather: bool,
+) -> PyResult<(Vec<Block>, Report)> {
+    let monitor = Monitor::new();
+    // On this thread, which MPI knows; all else runs on another one.
+    let world = short(py, || World::adopt(comm, &monitor))?;
+    if !world.is_for_any_thread() {
+        leave(py, world)?;
+        let what = "belongs to an MPI that was initialised for one thread";
+        return Err(exception(refuse("comm", what, "initialise it with MPI_THREAD_SERIALIZED or higher")));
+    }
+    let call = Call::new(task, sources, order, layout);
+    let all = operands(&objects);
+    let prepared = all.as_ref().map_err(|error| error.clone_ref(py)).and_then(|all| {
+        let matrices = matrices(all, call.semiring().map_err(exception)?)?;
+        match all.iter().find(|operand| operand.rows == 0 || operand.cols == 0) {
+            Some(empty) => Err(empty.misfit(": it has no elements to divide", "leave out comm")),
+            None => Ok(matrices),
+        }
     });
-    let truth = if all.iter().all(|operand| operand.kind == Kind::Bool) { Kind::Bool } else { Kind::U8 };
-    let hollow = find("B").is_some() && all[0].cols == 0;
-    Ok((all, Job { task, semiring, shape, sources, order, given, hollow }, truth))
-}
-
-/// A semiring takes certain elements, and all operands have the same.
-fn check_kinds(all: &[Operand], semiring: Semiring) -> PyResult<()> {
-    for operand in all {
-        let kind = operand.kind;
-        let (takes, remedy) = match semiring {
-            Semiring::OrAnd if kind.is_truth() => continue,
-            Semiring::OrAnd => ("bool or uint8", "convert it with .astype(bool)"),
-            _ if kind.is_truth() => ("numbers", "use semiring=\"or-and\", or convert it with .astype(float)"),
-            Semiring::PlusTimes if !matches!(kind, Kind::F32 | Kind::F64) => {
-                ("float32 or float64", "convert it with .astype(float)")
-            }
-            _ if kind == all[0].kind => continue,
-            _ => {
-                let what = format!("has elements of {}, but A has {}", kind.name(), all[0].kind.name());
-                return Err(exception(refuse(operand.name(), what, "convert one of them")));
-            }
-        };
-        let what = format!("has elements of {}, but {semiring} takes {takes}", kind.name());
-        return Err(exception(refuse(operand.name(), what, remedy)));
+    let task = prepared.as_ref().map_err(|error| error.clone_ref(py)).and_then(|matrices| {
+        let task = call.prepare(matrices.iter().map(Matrix::operand).collect()).map_err(exception)?;
+        result_sizes(&task).map_err(exception)?;
+        Ok(task)
+    });
+    // One process's wrong argument stops all, which would wait for it.
+    let mine = task.as_ref().err().map(|error| error.value(py).to_string());
+    let outcome = mine.clone().map_or(Ok(()), |text| Err(Error::Agreed { text, code: 2 }));
+    if let Err(agreed) = long_watched(py, &monitor, |_| world.all_ok(outcome)) {
+        leave(py, world)?;
+        return Err(match task {
+            Err(own) if Some(agreed.value(py).to_string()) == mine => own,
+            _ => agreed,
+        });
     }
-    Ok(())
-}
-
-/// The sizes fit together.
-fn shape(a: &Operand, b: Option<&Operand>, c: Option<&Operand>) -> PyResult<Shape> {
-    let Some(b) = b else {
-        if a.rows != a.cols {
-            return Err(a.misfit(", not square", "pass a square matrix"));
-        }
-        // An empty matrix is not computed.
-        let n = a.rows.max(1) as u64;
-        return Shape::new(n, n, n, "A").map_err(exception);
+    let (Ok(task), Ok(matrices), Ok(all)) = (task, &prepared, &all) else {
+        unreachable!("an error of this process ended the call")
     };
-    if a.cols != b.rows {
-        let but = format!(", but A is {} x {}", a.rows, a.cols);
-        return Err(b.misfit(&but, &format!("the right factor needs {} rows", a.cols)));
-    }
-    if let Some(c) = c.filter(|c| (c.rows, c.cols) != (a.rows, b.cols)) {
-        let but = format!(", but the product is {} x {}", a.rows, b.cols);
-        return Err(c.misfit(&but, "pass an initial C of the product's size"));
-    }
-    let [m, k, n] = [a.rows, a.cols, b.cols].map(|size| size.max(1) as u64);
-    Shape::new(m, k, n, "A and B").map_err(exception)
-}
-
-fn tropical<T: Lent + Tropical>(py: Python<'_>, all: &[Operand], job: &Job) -> PyResult<Made>
-where
-    PathElement<T>: Element,
-{
-    if job.task.what == "paths" {
-        return paths::<T>(py, &all[0], job);
-    }
-    compute(py, Kernel::<T>::tropical(job.semiring).map_err(exception)?, all, job, Kind::U8)
-}
-
-/// A whole matrix as one block.
-pub fn whole<T>(elements: &[T], (rows, cols): (usize, usize)) -> BlockViews<'_, T> {
-    vec![(Rect::new(Span::new(0, rows as u64), Span::new(0, cols as u64)), elements)]
-}
-
-/// The elements of the only block.
-fn only<T>(blocks: LocalBlocks<T>) -> Vec<T> {
-    blocks.into_iter().next().map(|(_, elements)| elements).expect("a process alone has the whole matrix")
-}
-
-fn compute<T: Lent>(
-    py: Python<'_>,
-    kernel: Kernel<T>,
-    all: &[Operand],
-    job: &Job,
-    truth: Kind,
-) -> PyResult<Made> {
-    if job.task.what == "paths" {
-        return Err(exception(
-            Kernel::<PathElement<f64>>::paths(job.semiring)
-                .err()
-                .unwrap_or_else(|| refuse("predecessors", "there are none", "use numbers")),
-        ));
-    }
-    // The operands hold Python's views: they stay on this thread, and their elements go to the other.
-    let elements: Vec<_> = all
-        .iter()
-        .map(|operand| match job.hollow && operand.name() != "C" {
-            true => {
-                let sizes = (operand.rows.max(1), operand.cols.max(1));
-                Ok((operand.name(), Cow::Owned(vec![kernel.zero(); sizes.0 * sizes.1]), sizes))
-            }
-            false => Ok((operand.name(), operand.elements::<T>()?, (operand.rows, operand.cols))),
-        })
-        .collect::<PyResult<_>>()?;
-    let views: Vec<(&str, BlockViews<'_, T>)> =
-        elements.iter().map(|(name, elements, sizes)| (*name, whole(&elements[..], *sizes))).collect();
-    let (elements, report, ratios) = long(py, |monitor| {
-        for (name, blocks) in &views {
-            kernel.check_tile(blocks[0], name)?;
+    let truth = all.iter().all(|operand| operand.kind == Kind::Bool);
+    let (result, report) = long_watched(py, &monitor, |monitor| {
+        let context = Context::silent(&world, monitor);
+        let outcome = call.compare(matrices, gather, context).and_then(|()| {
+            let outcome = MatrixJob::open(&task, context)?.run()?;
+            let c = outcome.result.expect("no file takes it");
+            let shape = outcome.report.plan.layout()?.shape();
+            Ok((if gather { gather_whole(c, shape, context.world)? } else { c }, outcome.report))
+        });
+        // After an error that not all ranks know, messages may still be on the way.
+        if matches!(outcome, Ok(_) | Err(Error::Agreed { .. })) {
+            world.finalize();
         }
-        let world = World::solo(monitor);
-        let settled = settle::<T>(kernel, job, &world, monitor)?;
-        let platform = as_run(&settled.machine.platform);
-        let adaptive = job.task.adaptive.then_some(Adaptive { segments: job.task.segments });
-        let scaling = scaling(kernel, &job.task)?;
-        let matmul = settled.job(kernel, job.task.seed).with_adaptive(adaptive).with_scaling(scaling);
-        let (matmul, work) = match job.task.what.as_str() {
-            "power" => {
-                let work = matmul.work() * products_of_power(job.task.exponent) as f64;
-                (matmul, work)
-            }
-            "closure" => closing(matmul, job, &platform, &world)?,
-            _ => {
-                let work = matmul.work();
-                (matmul, work)
-            }
-        };
-        let session = Session::new(&world, &platform, monitor, work);
-        // A power works on a copy of its own.
-        let copy = || vec![(views[0].1[0].0, views[0].1[0].1.to_vec())];
-        let (c, report) = match job.task.what.as_str() {
-            "power" => matrix_power(&copy(), job.task.exponent, &matmul, &session)?,
-            "closure" => matrix_closure(&copy(), &matmul, &session)?,
-            _ => {
-                let view =
-                    |name: &str| views.iter().find(|(known, _)| *known == name).map(|(_, view)| view.clone());
-                let a = view("A").expect("there is an A");
-                let b = view("B").unwrap_or_else(|| a.clone());
-                multiply(OperandViews { a, b, initial: view("C") }, &matmul, &session)?
-            }
-        };
-        Ok((only(c), report, settled.ratios))
+        outcome
     })?;
-    Ok((T::lend(elements, sizes(job.shape), truth), None, Some(named(report, truth, job, ratios))))
+    Ok((Array::lend_all(result, truth), Report::new(report)))
 }
 
-fn paths<T: Lent + Tropical>(py: Python<'_>, a: &Operand, job: &Job) -> PyResult<Made>
-where
-    PathElement<T>: Element,
-{
-    let elements = a.elements::<T>()?;
-    let elements = &elements[..];
-    let (lengths, predecessors, report, ratios) = long(py, |monitor| {
-        let kernel = Kernel::<PathElement<T>>::paths(job.semiring)?;
-        let view = whole(elements, sizes(job.shape));
-        Kernel::<T>::tropical(job.semiring)?.check_tile(view[0], "A")?;
-        let world = World::solo(monitor);
-        let settled = settle::<PathElement<T>>(kernel, job, &world, monitor)?;
-        let platform = as_run(&settled.machine.platform);
-        let (matmul, work) = closing(settled.job(kernel, job.task.seed), job, &platform, &world)?;
-        let session = Session::new(&world, &platform, monitor, work);
-        let paths = matrix_paths(&vec![(view[0].0, elements.to_vec())], &matmul, &session)?;
-        Ok((only(paths.lengths), only(paths.predecessors), paths.report, settled.ratios))
-    })?;
-    let lengths = T::lend(lengths, sizes(job.shape), Kind::U8);
-    let predecessors = i32::lend(predecessors, sizes(job.shape), Kind::U8);
-    Ok((lengths, Some(predecessors), Some(Report::new(report, ratios))))
+/// Leaves a world in which no message is on the way.
+fn leave(py: Python<'_>, world: World) -> PyResult<()> {
+    short(py, || {
+        world.finalize();
+        Ok(())
+    })
 }
 
-/// The job of a closure with its method, and the work of it.
-fn closing<'j, T: Element>(
-    matmul: MatmulJob<'j, T>,
-    job: &Job,
-    platform: &Platform,
-    world: &World,
-) -> Result<(MatmulJob<'j, T>, f64)> {
-    let method = match job.task.algorithm.as_str() {
-        "auto" => ClosureMethod::of(&matmul, platform, world)?,
-        "squaring" => ClosureMethod::Squaring,
-        "elimination" => ClosureMethod::Elimination,
-        other => {
-            let what = format!("unknown algorithm \"{other}\"");
-            return Err(refuse("algorithm", what, "use auto, squaring or elimination"));
+impl Call {
+    fn semiring(&self) -> Result<Semiring> {
+        self.task.semiring.parse()
+    }
+
+    /// Compares the arguments of all processes, and every element of their arrays.
+    fn compare(&self, matrices: &[Matrix<'_>], gather: bool, context: Context<'_>) -> Result<()> {
+        let (sources, files) = self.sources.facts();
+        let operand = |matrix: &Matrix<'_>| {
+            let Matrix { name, rows, cols, .. } = matrix;
+            format!("{name}: {} {rows} x {cols}", matrix.view().name())
+        };
+        let words = [
+            self.task.words(),
+            vec![format!("gather={gather}")],
+            matrices.iter().map(operand).collect(),
+            sources,
+            self.order.words(),
+        ];
+        let data = |name: &str, bytes: &[u8]| Fact::Data { name: name.into(), hash: hash_elements(bytes) };
+        let mut facts = Vec::new();
+        if let Some(Given { plan, order }) = &self.layout {
+            let order = order.as_ref().map(|order| format!("{order} {}", order.block));
+            facts.push(data("layout", format!("{} {order:?}", plan.to_json()).as_bytes()));
         }
-    };
-    Ok((matmul.with_closure(Some(method)), method.work(job.shape.m)))
-}
-
-/// The report, with the name that Python has for truth values.
-fn named(report: RunReport, truth: Kind, job: &Job, ratios: bool) -> Report {
-    let report = match (job.semiring, truth) {
-        (Semiring::OrAnd, Kind::Bool) => report.with_io(0.0, "bool"),
-        _ => report,
-    };
-    Report::new(report, ratios)
-}
-
-pub fn sizes(shape: Shape) -> (usize, usize) {
-    (shape.m as usize, shape.n as usize)
-}
-
-/// Alpha and beta over the semiring; by default its one.
-pub fn scaling<T: Element>(kernel: Kernel<T>, task: &Task) -> Result<Scaling<T>> {
-    let scalar = |name: &str, given: Option<f64>| {
-        let Some(given) = given else { return Ok(kernel.one()) };
-        let scalar = T::from_f64(given);
-        if kernel.semiring() == Semiring::OrAnd && given != 0.0 && given != 1.0 {
-            return Err(refuse(name, format!("{given} is no truth value"), "pass 0 or 1 with or-and"));
-        }
-        if scalar.to_f64().is_infinite() && given.is_finite() {
-            return Err(refuse(
-                name,
-                format!("{given} is beyond the range of {}", T::NAME),
-                "pass a smaller number",
-            ));
-        }
-        kernel.check_scaling(&Scaling { alpha: scalar, beta: kernel.one() }).map_err(
-            |error| match error {
-                Error::Input { what, remedy, .. } => Error::input(name, what, remedy),
-                other => other,
-            },
-        )?;
-        Ok(scalar)
-    };
-    Ok(Scaling { alpha: scalar("alpha", task.alpha)?, beta: scalar("beta", task.beta)? })
+        facts.extend(matrices.iter().map(|matrix| data(matrix.name, matrix.view().bytes())));
+        let files = files.iter().map(PathBuf::as_path).collect();
+        compare_inputs(words.concat(), facts, &InputFiles { files, ..InputFiles::default() }, context)
+    }
 }

@@ -17,7 +17,7 @@ pub struct Report {
     /// Shares of C, by rank.
     counts: Vec<u64>,
     processors: Vec<String>,
-    /// The object of `run.json`; without a forecast if only ratios of speeds were known.
+    /// The object of `run.json`.
     object: Value,
     text: String,
 }
@@ -53,17 +53,9 @@ impl crate::value::Value for Report {
 }
 
 impl Report {
-    /// A report of a run. Where only ratios of speeds were known it has no forecast.
-    pub fn new(report: RunReport, ratios: bool) -> Self {
-        let mut object = report.to_value();
-        let mut text = report.to_text();
-        if ratios {
-            object["forecast_seconds"] = Value::Null;
-            object["ideal_seconds"] = Value::Null;
-            object["plan"].as_object_mut().map(|plan| plan.remove("forecast"));
-            let known = |line: &&str| !(line.starts_with("forecast ") || line.starts_with("ideal "));
-            text = text.lines().filter(known).collect::<Vec<_>>().join("\n");
-        }
+    /// The report of a run.
+    pub fn new(report: RunReport) -> Self {
+        let (object, text) = (report.to_value(), report.to_text());
         let RunReport { trace, plan, .. } = report;
         let text = text.trim_end_matches('\n').to_owned();
         Self { trace, counts: plan.shares, processors: plan.processors, object, text }

@@ -78,7 +78,7 @@ pub fn sweep(
     long(py, |monitor| {
         let shape = shape_of(&shape)?;
         let machine = sources.machine(WorkUnit::MultiplyAdd)?;
-        let options = order.options(&machine.platform, within("element", element, 1, 1 << 10)?)?;
+        let options = order.options(shape.k, &machine, within("element", element, 1, 1 << 10)?)?;
         let parse = along.parse::<ParameterSweep>();
         let wanted = parse.map_err(|what| Error::input("along", what, "see help(apportion.sweep)"))?;
         if points.is_some_and(|points| !(2..=1000).contains(&points)) {

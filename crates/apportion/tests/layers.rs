@@ -24,7 +24,7 @@ const LIBRARY: &[&[&str]] = &[
     &["verify"],
     &["select"],
     &["product", "advect"],
-    &["events"],
+    &["events", "job"],
     &["explore"],
     &["report"],
 ];

@@ -121,7 +121,7 @@ def layout(
     latency=None,
     bandwidth=None,
     flow=None,
-    block=256,
+    block=None,
     overlap=False,
     look_ahead=1,
     element=8,
@@ -169,7 +169,7 @@ def matmul(
     layout=None,
     method="auto",
     flow=None,
-    block=256,
+    block=None,
     overlap=False,
     look_ahead=1,
     adaptive=False,
@@ -189,9 +189,9 @@ def matmul(
     Elements are float64 or float32, for max-plus and min-plus also int64 or int32, for or-and bool or uint8.
     Arguments whose rows are consecutive in memory are not copied, and neither is the result.
 
-    By default every core gets an equal part; if there are several kinds of cores, their speeds are measured
-    once. `remeasure=True` measures them now in any case. `speeds`, `models`, `platform` and `layout` say it
-    otherwise. `adaptive` repartitions in mid-run, after some of `segments` parts of the inner dimension,
+    The cores' speeds are measured before the first product of a machine, and remembered, as by the command
+    `apportion matmul`; `remeasure=True` measures them again. `speeds`, `models`, `platform` and `layout` say
+    it otherwise. `adaptive` repartitions in mid-run, after some of `segments` parts of the inner dimension,
     where a processor has become slower or faster. With `report=True` the result is a pair: the product and a
     `Report`.
 
@@ -227,7 +227,7 @@ def power(
     platform=None,
     layout=None,
     method="auto",
-    block=256,
+    block=None,
     remeasure=False,
     seed=1,
     report=False,
@@ -254,7 +254,7 @@ def closure(
     platform=None,
     layout=None,
     method="auto",
-    block=256,
+    block=None,
     algorithm="auto",
     remeasure=False,
     seed=1,
@@ -280,13 +280,13 @@ def closure(
 
 
 def _measuring(remeasure, measure):
-    """Whether speeds that nothing describes are measured: again, or once in the life of this process."""
+    """Whether speeds that nothing describes are measured again. `measure` has no effect: they are always measured."""
     if measure is None:
         return {"remeasure": remeasure}
     import warnings
 
     warnings.warn("measure is now called remeasure", DeprecationWarning, stacklevel=3)
-    return {"remeasure": remeasure, "measure": measure}
+    return {"remeasure": remeasure}
 
 
 def _views(what, operands):
@@ -348,7 +348,7 @@ def simulate(
     latency=None,
     bandwidth=None,
     flow=None,
-    block=256,
+    block=None,
     overlap=False,
     look_ahead=1,
     element=8,
@@ -380,7 +380,7 @@ def sweep(
     latency=None,
     bandwidth=None,
     flow=None,
-    block=256,
+    block=None,
     overlap=False,
     look_ahead=1,
     points=None,

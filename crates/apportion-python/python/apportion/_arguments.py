@@ -101,9 +101,11 @@ def sources(
     }
 
 
-def order(method: str | None, flow: str | None, block: int, overlap: bool, look_ahead: int) -> dict[str, Any]:
+def order(
+    method: str | None, flow: str | None, block: Any, overlap: bool, look_ahead: int
+) -> dict[str, Any]:
     """How operands travel."""
-    block, look_ahead = whole("block", block), whole("look_ahead", look_ahead)
+    block, look_ahead = None if block is None else whole("block", block), whole("look_ahead", look_ahead)
     overlap = bool(overlap) or look_ahead > 1
     return {
         "method": word("method", method),
@@ -117,7 +119,7 @@ def order(method: str | None, flow: str | None, block: int, overlap: bool, look_
 def task(what: str, semiring: str, **options: Any) -> dict[str, Any]:
     """What to compute."""
     given: dict[str, Any] = {"exponent": 0, "alpha": None, "beta": None, "adaptive": False, "segments": 64}
-    given |= {"measure": False, "remeasure": False, "algorithm": "auto"}
+    given |= {"remeasure": False, "algorithm": "auto"}
     given |= {"what": what, "semiring": word("semiring", semiring), **options}
     for name in ("exponent", "segments", "seed"):
         given[name] = whole(name, given[name])

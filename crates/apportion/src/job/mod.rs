@@ -22,11 +22,11 @@ pub use agreement::{InputFiles, block_files, compare_inputs};
 pub use decision::{Decision, decide};
 pub use kernel::{KernelChoice, fastest_kernel, kernel_of_models};
 pub use network::measure_unknown_network;
-pub use operands::{MatrixOperand, is_layout_file};
+pub use operands::{MatrixOperand, is_layout_file, result_sizes};
 pub use options::{
     DEFAULT_BLOCK, FlowOptions, PanelOptions, RunOptions, method_named, network_options, size_parts,
 };
-pub use outputs::write_blocks;
+pub use outputs::{gather_whole, write_blocks};
 pub use panels::{CutReason, PanelOutcome};
 pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_trace, rank_of};
 pub use sources::{

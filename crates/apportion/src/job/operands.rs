@@ -10,7 +10,7 @@ use crate::matrix::{
     read_matrix_transposed, read_matrix_with, read_npy_header, read_tiles, views_of,
 };
 use crate::plan::Shape;
-use crate::run::World;
+use crate::run::{Monitor, World};
 use std::path::{Path, PathBuf};
 
 /// A matrix that a job takes.
@@ -261,6 +261,18 @@ pub(crate) struct Inputs<'a> {
     pub initial: Option<Input<'a>>,
 }
 
+/// Opens the operands of a task.
+fn open_inputs<'a>(task: &'a ProductTask<'a>, world: &World) -> Result<Inputs<'a>> {
+    let open = |operand| Input::open(operand, task.semiring, world);
+    let a = open(&task.a)?;
+    // A power reads its matrix once.
+    let b = match &task.b {
+        Some(b) => open(b)?,
+        None => a.again(),
+    };
+    Ok(Inputs { a, b, initial: task.initial.as_ref().map(open).transpose()? })
+}
+
 /// Opens the operands of a task; they fit together.
 ///
 /// # Errors
@@ -269,18 +281,23 @@ pub(crate) fn open_operands<'a>(
     task: &'a ProductTask<'a>,
     world: &World,
 ) -> Result<(Inputs<'a>, Shape, Kind)> {
-    let open = |operand| Input::open(operand, task.semiring, world);
-    let a = open(&task.a)?;
-    // A power reads its matrix once.
-    let b = match &task.b {
-        Some(b) => open(b)?,
-        None => a.again(),
-    };
-    let initial = task.initial.as_ref().map(open).transpose()?;
-    let inputs = Inputs { a, b, initial };
+    let inputs = open_inputs(task, world)?;
     let kind = inputs.kind(task.semiring)?;
-    let shape = inputs.shape(task.operation)?;
-    Ok((inputs, shape, kind))
+    let place = if task.b.is_some() { "matrices" } else { "matrix" };
+    let [m, k, n] = inputs.sizes(task.operation)?.map(|size| size as u64);
+    Ok((inputs, Shape::new(m, k, n, place)?, kind))
+}
+
+/// Rows and columns of the result of a task on arrays, which may be 0.
+///
+/// # Errors
+/// Elements of different types, sizes that do not fit.
+pub fn result_sizes(task: &ProductTask<'_>) -> Result<[usize; 2]> {
+    let monitor = Monitor::new();
+    let inputs = open_inputs(task, &World::solo(&monitor))?;
+    inputs.kind(task.semiring)?;
+    let [m, _, n] = inputs.sizes(task.operation)?;
+    Ok([m, n])
 }
 
 impl<'a> Input<'a> {
@@ -344,13 +361,14 @@ impl Inputs<'_> {
         })
     }
 
-    fn shape(&self, operation: Operation) -> Result<Shape> {
+    /// Rows of C, inner dimension and columns of C; the operands fit together.
+    fn sizes(&self, operation: Operation) -> Result<[usize; 3]> {
         let (m, k) = self.a.size();
         let Operation::Product = operation else {
             if m != k {
                 return Err(self.a.misfit(", not square", "give a square matrix"));
             }
-            return Shape::new(m as u64, m as u64, m as u64, "matrix");
+            return Ok([m, m, m]);
         };
         let (inner, n) = self.b.size();
         if k != inner {
@@ -363,7 +381,7 @@ impl Inputs<'_> {
                 &format!(", but the product is {m} x {n}"),
                 "give an initial C of the product's size",
             )),
-            _ => Shape::new(m as u64, k as u64, n as u64, "matrices"),
+            _ => Ok([m, k, n]),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::is_layout_file;
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
 use crate::matrix::{
-    Element, LocalArray, LocalBlocks, layout_file_text, local_arrays, npy_header, npy_header_bool,
+    AnyBlocks, Element, LocalArray, LocalBlocks, layout_file_text, local_arrays, npy_header, npy_header_bool,
     tiles_header, write_npy_rows, write_tiles,
 };
 use crate::output::{OutputFile, try_output};
@@ -256,4 +256,19 @@ fn named(path: &Path, rank: usize, rects: &[Rect]) -> Vec<(String, LocalArray)> 
 fn block_name(layout: &Path, rank: usize, number: usize, count: usize) -> String {
     let stem = layout.file_stem().unwrap_or_default().to_string_lossy();
     if count == 1 { format!("{stem}-{rank}.npy") } else { format!("{stem}-{rank}-{number}.npy") }
+}
+
+/// The whole matrix of `shape`'s C as one block on every rank, from the blocks of all.
+///
+/// # Errors
+/// A lost rank.
+pub fn gather_whole(blocks: AnyBlocks, shape: Shape, world: &World) -> Result<AnyBlocks> {
+    let whole = [Rect::new(Span::new(0, shape.m), Span::new(0, shape.n))];
+    Ok(match blocks {
+        AnyBlocks::F32(x) => AnyBlocks::F32(redistribute(world, &x, &whole)?),
+        AnyBlocks::F64(x) => AnyBlocks::F64(redistribute(world, &x, &whole)?),
+        AnyBlocks::I32(x) => AnyBlocks::I32(redistribute(world, &x, &whole)?),
+        AnyBlocks::I64(x) => AnyBlocks::I64(redistribute(world, &x, &whole)?),
+        AnyBlocks::U8(x) => AnyBlocks::U8(redistribute(world, &x, &whole)?),
+    })
 }

@@ -200,6 +200,11 @@ impl<'a> AnyView<'a> {
         self.name
     }
 
+    /// The memory of the elements.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The elements, if they are of this type; truth values are bytes.
     pub fn elements<T: Element>(&self) -> Option<&'a [T]> {
         let name = if self.name == "bool" { u8::NAME } else { self.name };

@@ -120,7 +120,7 @@ fn held(layouts: Vec<Layout>, models: &[Model]) -> Result<Vec<Layout>> {
     if kept.is_empty() {
         return Err(Error::infeasible(
             "the processors' models end before the sizes that boxes of the inner dimension need",
-            "use another method, or models without `max_size`",
+            "use another method, or models without max_size",
         ));
     }
     Ok(kept)

@@ -181,7 +181,7 @@ def test_the_array_itself_lends_its_memory_in_every_form() -> None:
     sources = apportion._sources(speeds=[1])
     order, task = (
         apportion._order(None, None, 8, False, 1),
-        apportion._task("product", "plus-times", measure=False, seed=1),
+        apportion._task("product", "plus-times", seed=1),
     )
     made, more, _ = _native.product(task, doubles(2, 3), doubles(3, 2), None, sources, order, None)
     assert more is None and (made.shape, made.dtype) == ((2, 2), "float64") and "2 x 2 float64" in repr(made)

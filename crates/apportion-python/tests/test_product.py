@@ -49,9 +49,9 @@ def test_scalars_an_initial_matrix_and_a_report() -> None:
     found, report = apportion.matmul(a, b, C=c, alpha=2, beta=-1, speeds=[2, 1], report=True)
     expected = by_loops("plus-times", a.tolist(), b.tolist())
     assert found.tolist() == [[2 * x - y for x, y in zip(*rows)] for rows in zip(expected, c.tolist())]
-    assert report.verified and report.counts == [24, 12] and report.forecast_seconds is None
-    assert "verified" in str(report) and "forecast" not in str(report)
-    assert report.to_dict()["format"] == "apportion-run" and report.to_dict()["forecast_seconds"] is None
+    assert report.verified and report.counts == [24, 12] and report.forecast_seconds > 0
+    assert "verified" in str(report) and "forecast" in str(report)
+    assert report.to_dict()["format"] == "apportion-run"
     assert len(report.processors) == len(report.compute) == 2 and "<svg" in report._repr_svg_()
 
 
@@ -69,7 +69,7 @@ def test_a_given_layout_is_used() -> None:
     assert report.to_dict()["plan"]["method"] == "square-corner" and report.counts == layout.counts
     assert report.volume == layout.volume
     assert found.tolist() == by_loops("plus-times", a.tolist(), a.tolist())
-    with pytest.raises(ValueError, match="layout: is for a product of 40 x 40 x 40, but this is 8 x 8 x 8"):
+    with pytest.raises(ValueError, match="layout: is not a plan of 8 x 8 x 8, the sizes of the matrices"):
         apportion.matmul(matrix("d", 8, 8, 1), matrix("d", 8, 8, 1), layout=layout)
 
 

@@ -95,6 +95,13 @@ impl Error {
         Self::File { path: path.as_ref().to_path_buf(), action, source }
     }
 
+    /// The parameter of the library that is wrong, if it is one: `Some("block")`.
+    pub fn parameter(&self) -> Option<&str> {
+        let Self::Input { place, .. } = self else { return None };
+        let (name, _) = place.strip_prefix('`')?.split_once('`')?;
+        Some(name.split(" = ").next().unwrap_or(name))
+    }
+
     /// The same error for a run whose finished parts are kept. `kept` states which parts, where they are, and
     /// how to continue the run.
     #[must_use]
@@ -172,5 +179,12 @@ mod tests {
         let error = Error::input("file", format!("{:?} is wrong", vec![7; 5000]), "fix it").to_string();
         assert!(error.chars().count() < 200 && error.ends_with("is wrong (fix it)"), "{error}");
         assert_eq!(Error::input("a", "b\nc", "d").to_string(), "a: b c (d)");
+    }
+
+    #[test]
+    fn the_parameter_that_is_wrong_is_known() {
+        assert_eq!(Error::input("`flow = ring`", "b", "c").parameter(), Some("flow"));
+        assert_eq!(Error::input("`block`", "b", "c").parameter(), Some("block"));
+        assert_eq!(Error::input("p.toml: block", "b", "c").parameter(), None);
     }
 }

@@ -6,38 +6,52 @@
 //! work, orders the messages, runs it on threads or under MPI, verifies the result, and predicts all of it
 //! beforehand.
 //!
-//! # A product on two unequal processors
+//! # The common cases
 //!
 //! ```
-//! use apportion::prelude::*;
+//! use apportion::matrix::Matrix;
 //!
-//! // Two processors, one three times as fast; speeds in multiply-adds per second.
-//! let models = vec![Model::constant("p0", 3e8)?, Model::constant("p1", 1e8)?];
-//! let machine = Machine::new(Platform::from_speeds(&[3.0, 1.0])?, models, 1);
+//! // A thousand units for two processors, one nine times as fast.
+//! assert_eq!(apportion::shares(1000, &[9.0, 1.0])?, [900, 100]);
 //!
-//! // Who computes what, in which order: every layout and flow is simulated, the fastest comes first.
-//! let shape = Shape::new(120, 80, 100, "example")?;
+//! // Who computes which part of a product of two matrices.
+//! let layout = apportion::layout((4000, 4000), &[9.0, 1.0])?;
+//! assert_eq!(layout.processors(), 2);
+//!
+//! // A product on the cores of this machine, by their measured speeds; the result is verified.
+//! let ones = Matrix::new(40, 40, vec![1.0; 1600]);
+//! assert_eq!(apportion::matmul(&ones, &ones)?.row(7)[9], 40.0);
+//! # Ok::<(), apportion::Error>(())
+//! ```
+//!
+//! [`job`] has the options behind them: processors and networks, methods and flows, panels from disk, MPI.
+//!
+//! # Planning without running
+//!
+//! ```
+//! use apportion::model::Machine;
+//! use apportion::plan::Shape;
+//! use apportion::platform::parse_platform;
+//! use apportion::select::{PlanOptions, plan_matmul};
+//!
+//! let text = "[[processor]]\nname = \"new\"\nspeed = \"3 Gflop/s\"\n\
+//!     [[processor]]\nname = \"old\"\nspeed = \"1 Gflop/s\"\n[network]\nbandwidth = \"1 Gbit/s\"\n";
+//! let platform = parse_platform(text, "example")?;
+//! let machine = Machine::from_platform(platform, apportion::model::WorkUnit::MultiplyAdd)?;
+//!
+//! // Every layout and flow is simulated; the fastest comes first.
+//! let shape = Shape::new(1200, 800, 1000, "example")?;
 //! let best = plan_matmul(shape, &machine, &PlanOptions::open(32, 8))?.remove(0);
-//! assert_eq!(best.plan.shares.iter().sum::<u64>(), 120 * 100);
-//!
-//! // Run and verify it, here on threads of this process.
-//! let ones = |rows, cols| whole_block(Matrix::new(rows, cols, vec![1.0_f64; rows * cols]));
-//! let (a, b) = (ones(120, 80), ones(80, 100));
-//! let (monitor, kernel) = (Monitor::new(), Kernel::plus_times());
-//! let world = World::solo(&monitor);
-//! let job = MatmulJob::new(kernel, &best.plan, best.order, &machine.models, machine.block);
-//! let session = Session::new(&world, &machine.platform, &monitor, job.work());
-//! let (c, report) = multiply(Operands::new(&a, &b), &job, &session)?;
-//! assert_eq!(whole_matrix(c).row(7)[9], 80.0);
-//! println!("forecast {} s, measured {} s", report.forecast_seconds, report.seconds());
-//! # Ok::<(), Error>(())
+//! assert_eq!(best.plan.shares.iter().sum::<u64>(), 1200 * 1000);
+//! println!("{}, {}: {:.3} s", best.plan.method, best.order, best.plan.forecast.unwrap().seconds);
+//! # Ok::<(), apportion::Error>(())
 //! ```
 //!
 //! # The way through
 //!
 //! [`platform`] (what the machine is) → [`model`] (how fast it is) → [`plan`] (who does what) → [`schedule`]
 //! (in which order) → [`run`] it or [`simulate`] it → [`trace`] → [`report`]. [`select`] makes the decisions
-//! that are left open, [`product`] is the main job, [`measure`] finds the speeds, [`verify`] checks results,
+//! that are left open, [`job`] is the main job, [`measure`] finds the speeds, [`verify`] checks results,
 //! [`explore`] asks "what if". A module uses only what is to its left; a test keeps it so.
 //!
 //! # Other applications
@@ -76,6 +90,7 @@ pub mod verify;
 
 pub use error::{Error, Result};
 pub use geometry::{Rank, Rect, Span};
+pub use job::{layout, matmul, shares};
 
 /// What most programs need: `use apportion::prelude::*;`.
 pub mod prelude {

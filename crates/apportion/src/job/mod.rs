@@ -15,6 +15,7 @@ mod options;
 mod outputs;
 mod panels;
 mod product;
+mod shortcuts;
 mod sources;
 mod speeds;
 
@@ -29,6 +30,7 @@ pub use options::{
 pub use outputs::{gather_whole, write_blocks};
 pub use panels::{CutReason, PanelOutcome};
 pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_trace, rank_of};
+pub use shortcuts::{layout, matmul, shares};
 pub use sources::{
     Sources, check_world_size, discover_platform, in_plan_order, note_absent_cores, warn_of_another_kernel,
     with_speeds, world_platform,

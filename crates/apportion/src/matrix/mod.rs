@@ -18,6 +18,7 @@ use crate::files::{contents, open_regular};
 use crate::memory;
 use crate::platform::available_memory;
 use crate::units::show_bytes;
+use std::any::Any;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -233,8 +234,8 @@ impl AnyBlocks {
     /// # Panics
     /// If no file can hold such elements.
     pub fn new<T: Element>(blocks: LocalBlocks<T>) -> Self {
-        let blocks: Box<dyn std::any::Any> = Box::new(blocks);
-        fn of<T: 'static>(blocks: Box<dyn std::any::Any>) -> LocalBlocks<T> {
+        let blocks: Box<dyn Any> = Box::new(blocks);
+        fn of<T: 'static>(blocks: Box<dyn Any>) -> LocalBlocks<T> {
             *blocks.downcast().expect("the type has this name")
         }
         match T::NAME {
@@ -245,6 +246,18 @@ impl AnyBlocks {
             "u8" => Self::U8(of(blocks)),
             other => panic!("no file holds elements of {other}"),
         }
+    }
+
+    /// The blocks, if their elements are of this type.
+    pub fn into_blocks<T: Element>(self) -> Option<LocalBlocks<T>> {
+        let blocks: Box<dyn Any> = match self {
+            Self::F32(blocks) => Box::new(blocks),
+            Self::F64(blocks) => Box::new(blocks),
+            Self::I32(blocks) => Box::new(blocks),
+            Self::I64(blocks) => Box::new(blocks),
+            Self::U8(blocks) => Box::new(blocks),
+        };
+        blocks.downcast().ok().map(|blocks| *blocks)
     }
 }
 

@@ -1,14 +1,14 @@
 //! Shares of independent units.
 
 use crate::errors::{exception, refuse};
-use crate::machine::{Machine, Sources};
+use crate::machine::Sources;
 use crate::models::{from_json, write};
 use crate::value::{Reduced, Value, reduce};
 use crate::wait::short;
-use apportion::model::only_ratios;
-use apportion::plan::shares::{self as library, Limits};
+use apportion::job::{Context, UnitOptions, divide_units};
+use apportion::plan::shares::Limits;
 use apportion::plan::{Division, ExportFormat, Plan, export_plan, read_plan};
-use apportion::select::{forecast_units, imbalance, relative_times};
+use apportion::run::{Monitor, World};
 use apportion::{Result, report};
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
@@ -109,64 +109,19 @@ pub fn shares(
         let machine = sources.machine(apportion::model::WorkUnit::Unit)?;
         let names = machine.platform.names();
         let limits = limits(least.as_ref(), most.as_ref(), multiple_of.as_ref(), &names)?;
-        divide(units, method.as_deref().unwrap_or("auto"), &machine, &limits)
+        let robust = method.as_deref() == Some("robust");
+        let options = UnitOptions {
+            any_size: method.as_deref() == Some("exact"),
+            method: method.filter(|name| name != "auto" && !robust),
+            limits,
+            robust,
+            ..UnitOptions::default()
+        };
+        let monitor = Monitor::new();
+        let world = World::solo(&monitor);
+        divide_units(units, &options, &machine, Context::silent(&world, &monitor)).map(|division| division.plan)
     })?;
     Ok(Shares { plan })
-}
-
-/// The plan of `n` units.
-fn divide(n: u64, method: &str, machine: &Machine, limits: &[Limits]) -> Result<Plan> {
-    let models = &machine.models;
-    if n > 1 << 53 {
-        return Err(refuse("units", format!("{n} is more than 2^53"), "use a smaller number"));
-    }
-    if method == "even" && !limits.is_empty() {
-        let what = format!("method=\"{method}\" has no limits");
-        return Err(refuse("method", what, "leave out min, max and multiple_of, or use method=\"fpm\""));
-    }
-    let (name, shares) = match method {
-        "auto" => {
-            let divided = library::least_time(models, n, limits)?;
-            (if divided.exact { "exact" } else { "fpm" }, divided.shares)
-        }
-        "even" => (method, library::even_among(models, n)),
-        "proportional" | "largest-remainder" => {
-            (method, library::largest_remainder_within(models, n, limits)?)
-        }
-        "fpm" => (method, library::fpm_within(models, n, limits)?),
-        "exact" => (method, library::exact_interpolated(models, n, limits)?),
-        "robust" if !only_ratios(models) => (method, library::robust(models, n, limits)?.shares),
-        "robust" => {
-            return Err(refuse("method", "ratios of speeds have no bands", "pass models that have them"));
-        }
-        other => {
-            let what = format!("unknown method \"{other}\"");
-            return Err(refuse(
-                "method",
-                what,
-                "use auto, even, proportional, largest-remainder, fpm, exact or robust",
-            ));
-        }
-    };
-    plan_of(name, shares, machine)
-}
-
-/// Shares with their times.
-fn plan_of(method: &str, shares: Vec<u64>, machine: &Machine) -> Result<Plan> {
-    let models = &machine.models;
-    if let Some((model, share)) =
-        models.iter().zip(&shares).find(|(m, s)| m.seconds(**s as f64).is_infinite())
-    {
-        let what = format!(
-            "method=\"{method}\" gives \"{}\" {share} units, more than its max_size",
-            model.processor()
-        );
-        return Err(apportion::Error::infeasible(what, "use method=\"fpm\", which respects the caps"));
-    }
-    let (forecast, relative_times) = (forecast_units(models, &shares), relative_times(models, &shares)?);
-    let imbalance = imbalance(models, &shares)?;
-    let plan = Plan::of_units(method, machine.platform.names(), shares, imbalance);
-    Ok(Plan { forecast, relative_times, ..plan })
 }
 
 /// A plan in the format of another tool; what its user must know is a warning of Python.

@@ -3,7 +3,6 @@
 pub mod advect;
 pub mod arrange;
 pub mod balance;
-mod clusters;
 mod compare;
 pub mod completions;
 pub mod demo;
@@ -23,4 +22,3 @@ pub mod simulate;
 mod slabs;
 pub mod study;
 mod sweep;
-mod units;

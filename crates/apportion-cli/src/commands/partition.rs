@@ -1,21 +1,23 @@
 //! `apportion partition`.
 
 use super::compare::compare;
-use super::units::divide;
 use crate::args::PartitionArgs;
 use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
 use crate::output::plan::text;
+use crate::output::units::ShowDivision;
 use crate::output::{appear, open, picture};
 use crate::prepare::partition::{check, minimise, plan_options};
 use crate::prepare::sections::{sections, surfaces};
 use crate::prepare::shape;
 use crate::prepare::units::with_memory;
 use apportion::error::Result;
+use apportion::job::{Context, divide_units};
 use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::{Communication, hybrid_choice};
 use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::Platform;
+use apportion::run::World;
 use apportion::select::{Choice, areas, plan_fpm_br, plan_matmul};
 use serde_json::json;
 use std::path::Path;
@@ -37,15 +39,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                 },
             };
             let processors = with_memory(processors, &args.of_units, console)?;
-            let how = (args.method.as_deref(), args.left_over.map(|_| args.left_over()));
-            let divided = divide(
-                *n,
-                how,
-                &args.of_units,
-                &processors,
-                args.sources.are_emulated(&processors),
-                console,
-            )?;
+            let options = args.unit_options(&processors)?;
+            let context = Context { world: &World::solo(monitor()), monitor: monitor(), observer: console };
+            let divided = divide_units(*n, &options, &processors, context)?;
             let divided = division.insert(divided);
             (divided.plan.clone(), processors, Vec::new())
         }

@@ -5,8 +5,9 @@ use crate::args::PartitionArgs;
 use crate::args::numbers::sides;
 use crate::args::partition::{CommunicationName, MinimiseName};
 use crate::args::sizes::LeftOverName;
+use crate::args::units::Objective;
 use apportion::error::{Error, Result};
-use apportion::job::{method_named, network_options, size_parts};
+use apportion::job::{UnitObjective, UnitOptions, method_named, network_options, size_parts};
 use apportion::model::Machine;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::plan::shares::LeftOver;
@@ -48,6 +49,31 @@ impl PartitionArgs {
             granularity: self.granularity.unwrap_or(1),
             repeat: self.repeat.as_deref().map(block_size).transpose()?,
             levels: self.levels.as_ref().map(methods).transpose()?,
+        })
+    }
+}
+
+impl PartitionArgs {
+    /// The options of a division of units among the processors of a machine.
+    ///
+    /// # Errors
+    /// Limits that are not as many as the processors.
+    pub fn unit_options(&self, machine: &Machine) -> Result<UnitOptions> {
+        let units = &self.of_units;
+        Ok(UnitOptions {
+            method: self.method.clone(),
+            left_over: self.left_over.map(|_| self.left_over()),
+            limits: units.limits(machine.models.len())?,
+            robust: units.robust,
+            hierarchical: units.hierarchical,
+            objective: match units.objective {
+                None | Some(Objective::Time) => UnitObjective::Time,
+                Some(Objective::Energy) => UnitObjective::Energy,
+                Some(Objective::Both) => UnitObjective::Both,
+            },
+            // The points of an emulated processor are not measured sizes.
+            any_size: units.any_size
+                || (self.method.as_deref() == Some("exact") && self.sources.are_emulated(machine)),
         })
     }
 }

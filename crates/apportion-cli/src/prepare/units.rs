@@ -39,28 +39,6 @@ pub fn with_memory(processors: Machine, args: &UnitsArgs, console: &Console) -> 
     Ok(Machine { platform, models, block })
 }
 
-/// Rejects flags that the method would ignore.
-pub fn check(method: &str, args: &UnitsArgs, front: bool, limited: bool) -> Result<()> {
-    let refuse = |flag: &str, methods: &str| {
-        let what = format!("cannot be used with --method {method}");
-        Err(Error::input(flag, what, format!("use --method {methods}, or remove {flag}")))
-    };
-    match method {
-        "exact" if args.robust => refuse("--robust", "fpm"),
-        "exact" if args.hierarchical => refuse("--hierarchical", "fpm"),
-        "exact" => Ok(()),
-        "fpm" if front => refuse("--objective", "exact"),
-        "even" | "proportional" | "largest-remainder" if front => refuse("--objective", "exact"),
-        "even" | "proportional" | "largest-remainder" if args.robust => refuse("--robust", "fpm"),
-        "even" | "proportional" | "largest-remainder" if args.hierarchical => refuse("--hierarchical", "fpm"),
-        "even" if limited => {
-            refuse("--min, --max or --multiple-of", "fpm, exact, proportional or largest-remainder")
-        }
-        _ if args.any_size => refuse("--any-size", "exact"),
-        _ => Ok(()),
-    }
-}
-
 impl UnitsArgs {
     /// Limits by rank; empty if no flag sets any.
     pub fn limits(&self, p: usize) -> Result<Vec<Limits>> {

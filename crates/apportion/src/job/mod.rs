@@ -18,6 +18,7 @@ mod product;
 mod shortcuts;
 mod sources;
 mod speeds;
+mod units;
 
 pub use agreement::{InputFiles, block_files, compare_inputs};
 pub use decision::{Decision, decide};
@@ -36,6 +37,7 @@ pub use sources::{
     with_speeds, world_platform,
 };
 pub use speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall, warn_of_uncertainty};
+pub use units::{ClusterUnits, Division, DivisionDetail, UnitObjective, UnitOptions, divide_units};
 
 use crate::run::{Monitor, World};
 

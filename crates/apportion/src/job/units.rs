@@ -1,0 +1,345 @@
+//! Divisions of independent units of work.
+
+use super::Context;
+use crate::error::{Error, Result};
+use crate::model::{Interpolation, Machine, Model};
+use crate::plan::shares::{Fall, LeftOver, Limits, Robust, Tradeoff};
+use crate::plan::{Plan, shares};
+use crate::select::{forecast_units, imbalance, relative_times};
+use crate::units;
+
+/// What shares are chosen for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UnitObjective {
+    /// Shortest time of the slowest processor.
+    #[default]
+    Time,
+    /// Least energy: the last row of the time-energy front.
+    Energy,
+    /// The whole time-energy front; the plan is its fastest row.
+    Both,
+}
+
+/// What a caller may ask of a division; what is left open is decided.
+#[derive(Debug, Clone, Default)]
+pub struct UnitOptions {
+    /// `even`, `proportional`, `largest-remainder`, `fpm` or `exact`; by default `fpm`, or `exact` where times fall
+    /// with size.
+    pub method: Option<String>,
+    /// Who gets the units that are left over after rounding down, with `proportional`.
+    pub left_over: Option<LeftOver>,
+    /// Limits of the shares by rank; none if empty.
+    pub limits: Vec<Limits>,
+    /// Minimises the worst case over the models' bands.
+    pub robust: bool,
+    /// Divides among clusters first, then within each.
+    pub hierarchical: bool,
+    /// What is least.
+    pub objective: UnitObjective,
+    /// With `exact`, interpolates between the measured sizes.
+    pub any_size: bool,
+}
+
+/// Shares, and the additional results that were requested.
+#[derive(Debug, Clone)]
+pub struct Division {
+    /// The shares as a plan.
+    pub plan: Plan,
+    /// What is known besides.
+    pub detail: DivisionDetail,
+}
+
+/// Results of a division besides the plan.
+#[derive(Debug, Clone)]
+pub enum DivisionDetail {
+    /// None.
+    None,
+    /// The reason why `exact` was taken in place of `fpm`.
+    Exact(String),
+    /// Shares for the worst case.
+    Robust {
+        /// The shares and their times.
+        found: Robust,
+        /// The largest loss against shares made for the speeds that occur.
+        regret: f64,
+        /// That of `fpm`.
+        plain_regret: f64,
+    },
+    /// The time-energy front.
+    Front(Vec<Tradeoff>),
+    /// The units of each cluster.
+    Clusters(Vec<ClusterUnits>),
+}
+
+/// Divides `n` units among the processors of a machine.
+///
+/// # Errors
+/// Options that exclude each other (exit code 2); limits or memory caps that cannot be met (exit code 1).
+pub fn divide_units(
+    n: u64,
+    options: &UnitOptions,
+    machine: &Machine,
+    context: Context<'_>,
+) -> Result<Division> {
+    if n > 1 << 53 {
+        return Err(Error::input("`units`", format!("{n} is more than 2^53"), "use a smaller number"));
+    }
+    let UnitOptions { limits, left_over, .. } = options;
+    let models = &machine.models;
+    let front = options.objective != UnitObjective::Time;
+    let open = options.method.is_none() && left_over.is_none();
+    let default = match (front, left_over) {
+        (true, _) => "exact",
+        (false, Some(_)) => "proportional",
+        (false, None) => "fpm",
+    };
+    let method = options.method.as_deref().unwrap_or(default);
+    check_method(method, options)?;
+    if options.robust && machine.only_ratios() {
+        return Err(Error::input(
+            "`robust`",
+            "ratios of speeds have no bands",
+            "pass `models` with bands (low and high of points), or remove it",
+        ));
+    }
+    let (name, shares, detail) = match method {
+        "even" => (method, shares::even_among(models, n), DivisionDetail::None),
+        "proportional" if left_over.is_some() => {
+            (method, divide_proportionally(models, n, left_over.unwrap_or_default())?, DivisionDetail::None)
+        }
+        "proportional" | "largest-remainder" => {
+            (method, shares::largest_remainder_within(models, n, limits)?, DivisionDetail::None)
+        }
+        "fpm" if options.robust => {
+            let found = shares::robust(models, n, limits)?;
+            let regret = shares::regret(models, &found.shares, limits)?;
+            let plain = shares::fpm_within(models, n, limits)?;
+            let plain_regret = shares::regret(models, &plain, limits)?;
+            ("robust", found.shares.clone(), DivisionDetail::Robust { found, regret, plain_regret })
+        }
+        "fpm" if options.hierarchical => {
+            let (shares, clusters) = divide_by_clusters(machine, n)?;
+            ("hierarchical", shares, DivisionDetail::Clusters(clusters))
+        }
+        "fpm" if open => {
+            let divided = shares::least_time(models, n, limits)?;
+            let reason = divided.fall.map(|fall| falling(models, fall));
+            if let (Some(why), Some(reason)) = (&divided.unproven, &reason) {
+                context.note(format!(
+                    "apportion: warning: {reason}: the shares of fpm may not be the best, and exact cannot tell: \
+                     {why}"
+                ));
+            }
+            match (divided.exact, reason) {
+                (true, Some(reason)) => ("exact", divided.shares, DivisionDetail::Exact(reason)),
+                _ => (method, divided.shares, DivisionDetail::None),
+            }
+        }
+        "fpm" => {
+            let fall = models.iter().enumerate().find_map(|(rank, m)| Some((rank, m.falls(n as f64)?)));
+            if let Some((rank, (from, to))) = fall {
+                let reason = falling(models, Fall { rank, from, to });
+                context.note(format!(
+                    "apportion: warning: {reason}, which fpm ignores (`method = exact` with `any_size` considers it)"
+                ));
+            }
+            (method, shares::fpm_within(models, n, limits)?, DivisionDetail::None)
+        }
+        "exact" if front => {
+            let mut progress = |done, total| {
+                context.monitor.expect(total);
+                context.monitor.advance(done);
+            };
+            let dividing = || shares::pareto_watched(models, n, limits, &mut progress);
+            let front = context.watch("dividing", dividing)?;
+            let chosen =
+                if options.objective == UnitObjective::Energy { front.last() } else { front.first() };
+            let shares = chosen.expect("a front has a fastest row").shares.clone();
+            ("pareto", shares, DivisionDetail::Front(front))
+        }
+        "exact" if options.any_size || models.iter().any(is_constant) => {
+            (method, shares::exact_interpolated(models, n, limits)?, DivisionDetail::None)
+        }
+        "exact" => (method, shares::exact_within(models, n, limits)?, DivisionDetail::None),
+        other => {
+            return Err(Error::input(
+                "`method`",
+                format!("unknown method \"{other}\" for `units`"),
+                "use even, proportional, largest-remainder, fpm or exact",
+            ));
+        }
+    };
+    Ok(Division { plan: plan_of_units(name, shares, machine)?, detail })
+}
+
+/// Where and how a model breaks the assumption of `fpm`, in words.
+fn falling(models: &[Model], fall: Fall) -> String {
+    let size = |x: f64| units::show_count(x as u128);
+    format!(
+        "time of {} falls between {} and {} units",
+        models[fall.rank].processor(),
+        size(fall.from),
+        size(fall.to)
+    )
+}
+
+fn is_constant(model: &Model) -> bool {
+    model.interpolation() == Interpolation::Constant
+}
+
+/// The single-number model: each processor's speed at an equal share.
+fn divide_proportionally(models: &[Model], n: u64, left_over: LeftOver) -> Result<Vec<u64>> {
+    let size = (n as f64 / models.len() as f64).max(1.0);
+    let speeds: Vec<f64> = models.iter().map(|m| m.speed(size)).collect();
+    if speeds.iter().all(|s| *s == 0.0) {
+        return Err(Error::infeasible("no processor can hold an equal share", "use `method = fpm`"));
+    }
+    Ok(left_over.shares(n, &speeds))
+}
+
+fn plan_of_units(method: &str, shares: Vec<u64>, machine: &Machine) -> Result<Plan> {
+    let models = &machine.models;
+    let over = |(model, &share): (&Model, &u64)| model.seconds(share as f64).is_infinite();
+    if let Some(i) = models.iter().zip(&shares).position(over) {
+        let cap = models[i].max_size().map_or(0, |cap| cap as u64);
+        return Err(Error::infeasible(
+            format!(
+                "{method} gives \"{}\" {} units, {} more than its max_size, {cap}",
+                models[i].processor(),
+                shares[i],
+                shares[i] - cap
+            ),
+            "use `method = fpm`, which respects the caps",
+        ));
+    }
+    let (forecast, relative_times) = (forecast_units(models, &shares), relative_times(models, &shares)?);
+    let imbalance = imbalance(models, &shares)?;
+    let bound = shares::ideal_seconds(models, shares.iter().sum())?;
+    let plan = Plan::of_units(method, machine.platform.names(), shares, imbalance);
+    let plan = Plan { forecast, relative_times, ..plan };
+    Ok(plan.with_time_bound(Some(bound).filter(|bound| *bound > 0.0)))
+}
+
+/// Rejects options that the method would ignore.
+fn check_method(method: &str, options: &UnitOptions) -> Result<()> {
+    let UnitOptions { limits, left_over, robust, hierarchical, any_size, .. } = options;
+    let front = options.objective != UnitObjective::Time;
+    let refuse = |place: &str, methods: &str| {
+        let what = format!("cannot be used with `method = {method}`");
+        Err(Error::input(
+            format!("`{place}`"),
+            what,
+            format!("use `method = {methods}`, or remove `{place}`"),
+        ))
+    };
+    let plain = matches!(method, "even" | "proportional" | "largest-remainder");
+    match method {
+        "exact" if *robust => return refuse("robust", "fpm"),
+        "exact" if *hierarchical => return refuse("hierarchical", "fpm"),
+        "exact" => {}
+        "fpm" if front => return refuse("objective", "exact"),
+        _ if plain && front => return refuse("objective", "exact"),
+        _ if plain && *robust => return refuse("robust", "fpm"),
+        _ if plain && *hierarchical => return refuse("hierarchical", "fpm"),
+        "even" if !limits.is_empty() => {
+            return Err(Error::input(
+                "`min`, `max` or `multiple_of`",
+                format!("cannot be used with `method = {method}`"),
+                "use `method = fpm`, exact, proportional or largest-remainder, or remove them",
+            ));
+        }
+        _ if *any_size => return refuse("any_size", "exact"),
+        _ => {}
+    }
+    if left_over.is_some() && method != "proportional" {
+        let what = format!("cannot be used with `method = {method}`");
+        return Err(Error::input("`left_over`", what, "use `method = proportional`, or remove it"));
+    }
+    if left_over.is_some() && !limits.is_empty() {
+        let what = "cannot be used with `min`, `max` or `multiple_of`";
+        return Err(Error::input("`left_over`", what, "remove it, or the limits"));
+    }
+    Ok(())
+}
+
+/// The units of a cluster.
+#[derive(Debug, Clone)]
+pub struct ClusterUnits {
+    /// The names of the clusters from the outermost to this one, with slashes.
+    pub path: String,
+    /// Number of processors.
+    pub processors: usize,
+    /// Units of all its processors.
+    pub units: u64,
+    /// Units that they have in a division without clusters.
+    pub flat_units: u64,
+    /// Seconds of the slowest processor, or its time over the ideal one where only ratios of speeds are known.
+    pub longest: f64,
+}
+
+/// Shares by the platform's clusters, level by level, and each cluster's units beside those of the flat
+/// division.
+fn divide_by_clusters(machine: &Machine, n: u64) -> Result<(Vec<u64>, Vec<ClusterUnits>)> {
+    let models = &machine.models;
+    let paths: Vec<Vec<&str>> =
+        machine.platform.processors.iter().map(|p| p.cluster.split('/').collect()).collect();
+    let flat = shares::fpm(models, n)?;
+    let mut found = vec![0; models.len()];
+    let mut clusters = Vec::new();
+    // Clusters still to be divided: their ranks, units and depth; the last is next.
+    let mut places = vec![((0..models.len()).collect::<Vec<usize>>(), n, 0)];
+    while let Some((ranks, units, depth)) = places.pop() {
+        let groups = group_by_cluster(&paths, &ranks, depth);
+        let members: Vec<Model> = ranks.iter().map(|&r| models[r].clone()).collect();
+        let local: Vec<Vec<usize>> = groups
+            .iter()
+            .map(|g| {
+                g.iter().map(|r| ranks.iter().position(|x| x == r).expect("a group's own rank")).collect()
+            })
+            .collect();
+        for (&rank, share) in ranks.iter().zip(shares::hierarchical(&local, &members, units)?) {
+            found[rank] = share;
+        }
+        for group in groups.into_iter().rev() {
+            if paths[group[0]].len() > depth && group.len() < models.len() {
+                let units = group.iter().map(|&r| found[r]).sum();
+                places.push((group, units, depth + 1));
+            }
+        }
+    }
+    let times = match relative_times(models, &found)? {
+        Some(times) => times,
+        None => models.iter().zip(&found).map(|(m, &x)| m.seconds(x as f64)).collect(),
+    };
+    let mut seen: Vec<Vec<&str>> = Vec::new();
+    for path in &paths {
+        for depth in 1..=path.len() {
+            let place = path[..depth].to_vec();
+            if seen.contains(&place) {
+                continue;
+            }
+            let inside: Vec<usize> = (0..paths.len()).filter(|&r| paths[r].starts_with(&place)).collect();
+            clusters.push(ClusterUnits {
+                path: place.join("/"),
+                processors: inside.len(),
+                units: inside.iter().map(|&r| found[r]).sum(),
+                flat_units: inside.iter().map(|&r| flat[r]).sum(),
+                longest: inside.iter().map(|&r| times[r]).fold(0.0, f64::max),
+            });
+            seen.push(place);
+        }
+    }
+    Ok((found, clusters))
+}
+
+/// Ranks that are in the same cluster at this depth, in the order of first appearance.
+fn group_by_cluster(paths: &[Vec<&str>], ranks: &[usize], depth: usize) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for &rank in ranks {
+        match groups.iter_mut().find(|g| paths[g[0]].get(depth) == paths[rank].get(depth)) {
+            Some(group) => group.push(rank),
+            None => groups.push(vec![rank]),
+        }
+    }
+    groups
+}

@@ -55,7 +55,7 @@ impl Order {
             flow: named("flow", self.flow.as_deref())?,
             overlap: self.overlap,
             look_ahead: within("look_ahead", self.look_ahead, 1, 1 << 20)?,
-            terms: MethodOptions { communication, centre, ..MethodOptions::default() },
+            method_options: MethodOptions { communication, centre, ..MethodOptions::default() },
             inner_cuts: false,
             ..PlanOptions::open(within("block", self.block, 1, 1 << 20)?, element)
         })

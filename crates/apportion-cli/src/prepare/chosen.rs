@@ -4,7 +4,9 @@ use crate::args::RunningArgs;
 use apportion::error::{Error, Result};
 use apportion::model::Machine;
 use apportion::plan::{Plan, Shape};
-use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, time_bound};
+use apportion::select::{
+    Choice, FittedOrder, MemoryPolicy, fit_order, forecast, in_order_of_preference, time_bound,
+};
 use apportion::simulate::CostModel;
 use std::path::Path;
 
@@ -33,13 +35,12 @@ pub fn given(
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in args.flow.orders(shape.k)? {
-        match fit_order(layout, order, &machine.platform, (element, fit)) {
-            Ok((order, narrowed)) => {
+        match fit_order(layout, order, &machine.platform, element, fit) {
+            Ok(FittedOrder { order, overrun }) => {
                 let predicted = forecast(layout, order, conditions)?;
                 let rank = Some(predicted.seconds);
                 let plan = Plan { forecast: Some(predicted), ..plan.clone() }.with_time_bound(bound);
-                let (at_least, left_out, resized) = (None, None, None);
-                choices.push(Choice { plan, order, rank, at_least, narrowed, left_out, resized });
+                choices.push(Choice { rank, memory_overrun: overrun, ..Choice::new(plan, order) });
             }
             Err(error) => refusal = refusal.and(Err(error)),
         }

@@ -235,15 +235,7 @@ pub fn decided_on<T: Element>(
         return Ok(mine);
     }
     let (plan, order) = read_decided(&text)?;
-    let choices = vec![Choice {
-        plan,
-        order,
-        rank: None,
-        at_least: None,
-        narrowed: None,
-        left_out: None,
-        resized: None,
-    }];
+    let choices = vec![Choice::new(plan, order)];
     let (platform, models, block) = (given.platform.clone(), speeds.models.clone(), speeds.block);
     Ok(Some(Prepared { platform, models, block, choices, relative: false, source: speeds.source() }))
 }
@@ -318,8 +310,8 @@ fn made(
         flow: args.flow.flow.0,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
-        terms: terms(&machine.platform, None, None)?,
-        fit,
+        method_options: terms(&machine.platform, None, None)?,
+        memory: fit,
         messages: args.flow.messages()?,
         inner_cuts,
         keep_all: args.keep_all,

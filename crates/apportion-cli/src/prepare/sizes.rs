@@ -13,7 +13,7 @@ use apportion::select::{PlanOptions, Sizing};
 /// A method or a flow that has no shares for overlap; ratios of speeds, from which auto cannot choose, and
 /// which have no forecast.
 pub fn sized(options: PlanOptions, shares: Option<SharesName>, ratios: bool) -> Result<PlanOptions> {
-    let open = options.method.is_none() && options.form.levels.is_none();
+    let open = options.method.is_none() && options.constraints.levels.is_none();
     let sizing = match shares {
         None if open => Sizing::ByForecast,
         None | Some(SharesName::Proportional) => Sizing::Proportional,
@@ -32,7 +32,7 @@ pub fn sized(options: PlanOptions, shares: Option<SharesName>, ratios: bool) -> 
 
 fn for_overlap(options: PlanOptions, ratios: bool) -> Result<PlanOptions> {
     let refuse = |what: &str, remedy: &str| Err(Error::input("--shares overlap", what, remedy));
-    if options.form.levels.is_some() {
+    if options.constraints.levels.is_some() {
         return refuse("is not for the levels of a hierarchy", "remove one of the flags");
     }
     let options = PlanOptions { sizing: Sizing::ForOverlap, ..options };

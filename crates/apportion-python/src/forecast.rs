@@ -9,7 +9,7 @@ use crate::wait::long;
 use apportion::model::{WorkUnit, only_ratios};
 use apportion::report::{Timeline, timeline_svg};
 use apportion::schedule::{MatmulSchedule, ScheduleOptions};
-use apportion::select::{check_has_times, orders, preferred};
+use apportion::select::{Cost, check_has_times, orders, preferred};
 use apportion::simulate::{CostModel, simulate as simulated};
 use apportion::trace::{Lane, Trace};
 use apportion::units::show_seconds;
@@ -82,7 +82,7 @@ pub fn simulate(
             let schedule = MatmulSchedule::new(layout.plan.layout()?, order);
             match schedule.check_size().and_then(|()| simulated(&schedule, conditions)) {
                 Ok(trace) => {
-                    let cost = |trace: &Trace| Some((trace.seconds(), 0));
+                    let cost = |trace: &Trace| Some(Cost { value: trace.seconds(), volume: 0 });
                     let better =
                         |(_, best): &(_, Trace)| preferred(&[cost(best), cost(&trace)], 0.0) == Some(1);
                     if fastest.as_ref().is_none_or(better) {

@@ -64,7 +64,7 @@ impl Order {
         let RunOptions { method, shares, flow, .. } = self.run_options()?;
         let options = PlanOptions {
             method,
-            terms: network_options(&machine.platform),
+            method_options: network_options(&machine.platform),
             inner_cuts: false,
             ..flow.plan_options(k, element, DataPath::Copied)?
         };

@@ -9,7 +9,7 @@ use apportion::advect::{advection_rates, plan_advection};
 use apportion::error::Result;
 use apportion::plan::Plan;
 use apportion::schedule::{AdvectProblem, AdvectSchedule};
-use apportion::select::preferred;
+use apportion::select::{Cost, preferred};
 use apportion::simulate::CostModel;
 
 /// The forecast of the time steps of a grid by a plan, or by the fastest without one. Of the orders that the
@@ -42,7 +42,7 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
         let rates = advection_rates(&machine.models, &schedule);
         let costs = CostModel { rates: &rates, network: &machine.platform.network, element: args.element() };
         let simulated = Simulated::new(&schedule, costs, &best.processors, rule, Keep::of(args))?;
-        let cost = |simulated: &Simulated| Some((simulated.times.seconds, 0));
+        let cost = |simulated: &Simulated| Some(Cost { value: simulated.times.seconds, volume: 0 });
         let better = |(_, best): &(_, Simulated)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
             fastest = Some((choice.order, simulated));

@@ -17,7 +17,7 @@ use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
 use apportion::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
-use apportion::select::{MemoryOverrun, fit_order, preferred};
+use apportion::select::{Cost, FittedOrder, MemoryOverrun, fit_order, preferred};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
@@ -118,19 +118,19 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
     // Blocks become smaller where a processor's memory requires it, as in a run.
-    let policy = (args.element(), args.flow.options().memory_policy(DataPath::Copied));
+    let (element, policy) = (args.element(), args.flow.options().memory_policy(DataPath::Copied));
     let forecast = |order: ScheduleOptions| {
-        let (order, narrowed) = fit_order(layout, order, &processors.platform, policy)?;
+        let FittedOrder { order, overrun } = fit_order(layout, order, &processors.platform, element, policy)?;
         let schedule = MatmulSchedule::new(layout, order);
         schedule.check_size()?;
         let simulated = Simulated::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))?;
-        Ok((order, simulated, narrowed))
+        Ok((order, simulated, overrun))
     };
     // Only the preferred one is kept: traces of many processors are large.
     let mut fastest: Option<(ScheduleOptions, Simulated, Option<MemoryOverrun>)> = None;
     let mut refused = None;
     for order in args.flow.options().orders(layout.shape().k)? {
-        let (order, simulated, narrowed) = match forecast(order) {
+        let (order, simulated, overrun) = match forecast(order) {
             Ok(simulated) => simulated,
             // Another flow may have fewer steps, or take less memory.
             Err(error @ (Error::Infeasible { .. } | Error::TooLittleMemory { .. })) => {
@@ -139,14 +139,14 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             }
             Err(error) => return Err(error),
         };
-        let cost = |simulated: &Simulated| Some((simulated.times.seconds, 0));
+        let cost = |simulated: &Simulated| Some(Cost { value: simulated.times.seconds, volume: 0 });
         let better =
             |(_, best, _): &(_, Simulated, _)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
-            fastest = Some((order, simulated, narrowed));
+            fastest = Some((order, simulated, overrun));
         }
     }
-    let Some((order, simulated, narrowed)) = fastest else { return Err(refused.expect("at least one flow")) };
+    let Some((order, simulated, overrun)) = fastest else { return Err(refused.expect("at least one flow")) };
     let command = match (&args.export_simgrid, rule) {
         (Some(directory), Rule::Fluid(rules)) => {
             let schedule = MatmulSchedule::new(layout, order);
@@ -157,7 +157,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
     let fitted =
-        narrowed.map(|excess| memory_fit(excess, order.block, layout.shape().k, &processors.platform));
+        overrun.map(|excess| memory_fit(excess, order.block, layout.shape().k, &processors.platform));
     let order = Some(Order::Product(order));
     Ok(Forecast { simulated, order, command, taken_apart, alone, fitted, names: plan.processors })
 }

@@ -68,7 +68,7 @@ impl Chosen<'_> {
     /// What shares that consider communication gain.
     pub fn shares_line(&self) -> Option<String> {
         let best = self.choices.first()?;
-        let (gain, seconds) = (best.resized?, best.rank?);
+        let (gain, seconds) = (best.sizing_gain?, best.rank?);
         let percent = 100.0 * gain / (seconds + gain);
         Some(format!("by forecast: {percent:.1} % less time than in proportion to the speeds"))
     }
@@ -77,7 +77,12 @@ impl Chosen<'_> {
     /// processors that would have.
     fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
         let choice = self.choices.first()?;
-        Some(memory_fit(choice.narrowed?, choice.order.block, choice.plan.layout().ok()?.shape().k, platform))
+        Some(memory_fit(
+            choice.memory_overrun?,
+            choice.order.block,
+            choice.plan.layout().ok()?.shape().k,
+            platform,
+        ))
     }
 
     fn by(&self) -> &'static str {
@@ -212,7 +217,7 @@ impl Chosen<'_> {
             let mut value = each(c);
             let excess = self.value_of(best).zip(self.value_of(c)).filter(|(least, _)| *least > 0.0);
             value["excess"] = json!(excess.map(|(least, other)| other / least - 1.0));
-            if let Some(seconds) = c.at_least {
+            if let Some(seconds) = c.lower_bound {
                 value["at_least"] = json!(seconds);
             }
             value
@@ -230,7 +235,7 @@ impl Chosen<'_> {
             let each = |name| json!({"processor": name, "why": why, "seconds": seconds});
             value["left_out"] = names.into_iter().map(each).collect();
         }
-        if let Some(gain) = best.resized {
+        if let Some(gain) = best.sizing_gain {
             value["shares"] = json!({"by": "forecast", "saved_seconds": gain});
         }
         Some(value)

@@ -122,8 +122,8 @@ fn columns_of(text: &str, names: &[String]) -> Result<Vec<Vec<usize>>> {
 pub fn plan_options(args: &PartitionArgs, machine: &Machine, shape: Shape) -> Result<PlanOptions> {
     let options = PlanOptions {
         method: method_named("--method", args.method.as_deref().unwrap_or("auto"))?,
-        terms: args.method_options(&machine.platform)?,
-        form: args.constraints()?,
+        method_options: args.method_options(&machine.platform)?,
+        constraints: args.constraints()?,
         minimise: minimise(args),
         keep_all: args.keep_all,
         ..args.flow.options().plan_options(shape.k, 8, DataPath::Copied)?

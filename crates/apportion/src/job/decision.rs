@@ -14,7 +14,8 @@ use crate::product::MatmulJob;
 use crate::run::World;
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
 use crate::select::{
-    Choice, MemoryPolicy, PlanOptions, fit_order, forecast, in_order_of_preference, plan_matmul, time_bound,
+    Choice, FittedOrder, MemoryPolicy, PlanOptions, fit_order, forecast, in_order_of_preference, plan_matmul,
+    time_bound,
 };
 use crate::simulate::CostModel;
 use crate::units;
@@ -141,15 +142,7 @@ pub(crate) fn decide_for_all(
         return Ok(mine);
     }
     let (plan, order) = parse_message(&text)?;
-    let choices = vec![Choice {
-        plan,
-        order,
-        rank: None,
-        at_least: None,
-        narrowed: None,
-        left_out: None,
-        resized: None,
-    }];
+    let choices = vec![Choice::new(plan, order)];
     let KnownMachine { machine, .. } = question.known;
     Ok(Some(Decision { machine: machine.clone(), choices, relative: false, source: question.known.source() }))
 }
@@ -204,20 +197,12 @@ fn choose_order(question: Question<'_>, plan: &Plan, policy: MemoryPolicy) -> Re
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in options.flow.orders(shape.k)? {
-        match fit_order(layout, order, &machine.platform, (element, policy)) {
-            Ok((order, narrowed)) => {
+        match fit_order(layout, order, &machine.platform, element, policy) {
+            Ok(FittedOrder { order, overrun }) => {
                 let predicted = forecast(layout, order, costs)?;
                 let rank = Some(predicted.seconds);
                 let plan = Plan { forecast: Some(predicted), ..plan.clone() }.with_time_bound(bound);
-                choices.push(Choice {
-                    plan,
-                    order,
-                    rank,
-                    narrowed,
-                    at_least: None,
-                    left_out: None,
-                    resized: None,
-                });
+                choices.push(Choice { rank, memory_overrun: overrun, ..Choice::new(plan, order) });
             }
             Err(error) => refusal = refusal.and(Err(error)),
         }
@@ -238,7 +223,7 @@ fn choose_plan(question: Question<'_>, path: DataPath, context: Context<'_>) -> 
     }
     let plan_options = PlanOptions {
         method: options.method,
-        terms: network_options(&machine.platform),
+        method_options: network_options(&machine.platform),
         inner_cuts: whole_inner.is_none(),
         keep_all: options.keep_all,
         ..options.flow.plan_options(shape.k, element, path)?

@@ -140,7 +140,7 @@ impl FlowOptions {
             flow: self.flow,
             overlap: self.overlaps(),
             look_ahead: self.checked_look_ahead()?,
-            fit: self.memory_policy(path),
+            memory: self.memory_policy(path),
             messages: self.checked_messages()?,
             ..PlanOptions::open(self.pivot_block(k)?, element)
         })
@@ -208,7 +208,7 @@ pub fn network_options(platform: &Platform) -> MethodOptions {
 /// A method or a flow that has no shares for overlap; ratios of speeds, from which auto cannot choose, and
 /// which have no forecast.
 pub fn size_parts(options: PlanOptions, shares: Option<Sizing>, ratios: bool) -> Result<PlanOptions> {
-    let open = options.method.is_none() && options.form.levels.is_none();
+    let open = options.method.is_none() && options.constraints.levels.is_none();
     let sizing = match shares {
         None if open => Sizing::ByForecast,
         None => Sizing::Proportional,
@@ -227,7 +227,7 @@ pub fn size_parts(options: PlanOptions, shares: Option<Sizing>, ratios: bool) ->
 
 fn size_for_overlap(options: PlanOptions, ratios: bool) -> Result<PlanOptions> {
     let refuse = |what: &str, remedy: &str| Err(Error::input("`shares = overlap`", what, remedy));
-    if options.form.levels.is_some() {
+    if options.constraints.levels.is_some() {
         return refuse("is not for the levels of a hierarchy", "remove one of the flags");
     }
     let options = PlanOptions { sizing: Sizing::ForOverlap, ..options };

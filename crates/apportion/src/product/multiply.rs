@@ -301,7 +301,7 @@ pub(crate) fn check_memory<T>(
     path: DataPath,
 ) -> Result<()> {
     let (shape, element) = (layout.shape(), size_of::<T>() as u64);
-    check_caps(layout, order, platform, (element, path))?;
+    check_caps(layout, order, platform, element, path)?;
     let held: u128 = predicted_memory(layout, order, element, path).into_iter().map(u128::from).sum();
     let [a, b] = [(shape.m, shape.k), (shape.k, shape.n)]
         .map(|(rows, cols)| u128::from(rows) * u128::from(cols) * u128::from(element));

@@ -131,7 +131,7 @@ pub fn check_panels(
         for k in [panels.segment.min(shape.k), last(shape.k, panels.segment)] {
             let plan = of_panel(plan, Shape { m, k, n: shape.n })?;
             let layout = plan.layout()?;
-            check_caps(layout, order, platform, (element, path))?;
+            check_caps(layout, order, platform, element, path)?;
         }
     }
     Ok(())

@@ -1,14 +1,17 @@
 //! Candidates of a plan: every applicable layout with every order of steps that fits into memory.
 
 use crate::error::{Error, Result};
-use crate::model::{Machine, Model};
-use crate::plan::shapes::{Method, MethodOptions};
+use crate::model::{Interpolation, Machine, Model};
+use crate::plan::shapes::{
+    Method, MethodOptions, all_boxes, inner, square_corner_for_overlap, square_corner_scaled,
+};
 use crate::plan::{Hierarchy, Layout, LayoutConstraints, Shape};
 use crate::platform::{Platform, Processor};
 use crate::schedule::{Flow, ScheduleOptions};
-use crate::select::effort::FEW;
-use crate::select::{MemoryOverrun, MemoryPolicy, PlanOptions, Sizing, boxes, fitted};
-use crate::select::{affordable, areas, corner_for_overlap, forecast};
+use crate::select::balance::unevenness;
+use crate::select::budget::FEW;
+use crate::select::memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, fitted};
+use crate::select::{Minimise, PlanOptions, Sizing, affordable, areas, forecast};
 use crate::simulate::CostModel;
 use crate::units::show_bytes;
 use std::rc::Rc;
@@ -23,48 +26,59 @@ const ROOM: [f64; 6] = [f64::INFINITY, 1.0, 0.9, 0.75, 0.5, 0.25];
 /// Smaller pivot blocks make kernels much slower.
 const SMALL_BLOCK: u64 = 32;
 
-/// The method's name, its layout (one for all of its orders), an order, and the processor that would exceed
-/// its cap with a larger block.
-pub(super) type Candidate = (String, Rc<Layout>, ScheduleOptions, Option<MemoryOverrun>);
+/// A layout with an order of steps that fits into memory.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// The method's name.
+    pub method: String,
+    /// One for all orders of the layout.
+    pub layout: Rc<Layout>,
+    /// The order.
+    pub order: ScheduleOptions,
+    /// The processor that would exceed its cap with a larger block.
+    pub overrun: Option<MemoryOverrun>,
+}
 
 /// The candidates. If `memory` caps leave too little room for data in flight beside the own parts, capped
 /// processors get smaller shares, down to the last fraction in [`ROOM`]. Pivot blocks smaller than
 /// [`SMALL_BLOCK`] are the last resort.
-pub(super) fn candidates(shape: Shape, machine: &Machine, wishes: &PlanOptions) -> Result<Vec<Candidate>> {
+pub(super) fn candidates(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Vec<Candidate>> {
     let platform = &machine.platform;
-    let orders = wishes.orders();
-    let every = |capped: &[Model]| layouts(shape, machine, &areas(capped, shape)?, wishes);
-    let each = |layouts: Vec<(String, Layout)>| -> Result<Vec<(String, Rc<Layout>, ScheduleOptions)>> {
+    let orders = options.orders();
+    let every = |capped: &[Model]| layouts(shape, machine, &areas(capped, shape)?, options);
+    let each = |layouts: Vec<(String, Layout)>| -> Result<Vec<Candidate>> {
         let mut found = Vec::new();
         let mut refusal = Ok(());
         for (name, layout) in layouts {
             let layout = Rc::new(layout);
             for &order in &orders {
                 match order.check_layout(&layout) {
-                    Ok(()) => found.push((name.clone(), Rc::clone(&layout), order)),
+                    Ok(()) => {
+                        let (method, layout) = (name.clone(), Rc::clone(&layout));
+                        found.push(Candidate { method, layout, order, overrun: None });
+                    }
                     refused => refusal = refusal.and(refused),
                 }
             }
         }
         if found.is_empty() { refusal.map(|()| found) } else { Ok(found) }
     };
-    let (path, smaller) = match wishes.fit {
+    let (path, smaller) = match options.memory {
         MemoryPolicy::Unchecked => (None, false),
         MemoryPolicy::AsAsked(path) => (Some(path), false),
         MemoryPolicy::SmallerBlocks(path) => (Some(path), true),
     };
     let Some(path) = path.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
-        let found = each(every(&machine.models)?)?.into_iter();
-        return Ok(found.map(|(name, layout, order)| (name, layout, order, None)).collect());
+        return each(every(&machine.models)?);
     };
-    if let Some(error) = all_too_small(shape, platform, wishes.element) {
+    if let Some(error) = all_too_small(shape, platform, options.element) {
         return Err(error);
     }
     let mut least_excess: Option<MemoryOverrun> = None;
-    let small = wishes.block.min(SMALL_BLOCK);
+    let small = options.block.min(SMALL_BLOCK);
     for (least, room) in [small, 1].into_iter().flat_map(|least| ROOM.map(|room| (least, room))) {
         let least = if smaller { least } else { u64::MAX };
-        let capped = capped(shape, machine, wishes.element, room)?;
+        let capped = capped(shape, machine, options.element, room)?;
         let layouts = match every(&capped) {
             Ok(layouts) => layouts,
             // With less room, the parts together do not fit.
@@ -72,9 +86,11 @@ pub(super) fn candidates(shape: Shape, machine: &Machine, wishes: &PlanOptions) 
             Err(error) => return Err(error),
         };
         let mut found = Vec::new();
-        for (name, layout, order) in each(layouts)? {
-            match fitted(&layout, order, platform, (wishes.element, path), least) {
-                Ok((order, narrowed)) => found.push((name, layout, order, narrowed)),
+        for candidate in each(layouts)? {
+            match fitted(&candidate.layout, candidate.order, platform, options.element, path, least) {
+                Ok(FittedOrder { order, overrun }) => {
+                    found.push(Candidate { order, overrun, ..candidate });
+                }
                 Err(excess) => {
                     let more = |x: &MemoryOverrun| x.need - x.cap;
                     least_excess = least_excess.into_iter().chain([excess]).min_by_key(more);
@@ -127,32 +143,33 @@ fn layouts(
     shape: Shape,
     machine: &Machine,
     weights: &[f64],
-    wishes: &PlanOptions,
+    options: &PlanOptions,
 ) -> Result<Vec<(String, Layout)>> {
     let platform = &machine.platform;
-    let wishes = &PlanOptions {
-        terms: MethodOptions {
-            objective: wishes.minimise.objective(),
-            quick: wishes.terms.quick || (wishes.method.is_none() && platform.len() > FEW),
-            ..wishes.terms.clone()
+    let options = &PlanOptions {
+        method_options: MethodOptions {
+            objective: options.minimise.objective(),
+            quick: options.method_options.quick || (options.method.is_none() && platform.len() > FEW),
+            ..options.method_options.clone()
         },
-        ..wishes.clone()
+        ..options.clone()
     };
-    if let Some(levels) = &wishes.form.levels {
-        return by_levels(shape, platform, weights, wishes, levels);
+    if let Some(levels) = &options.constraints.levels {
+        return by_levels(shape, platform, weights, options, levels);
     }
     let by = |method: Method| {
-        let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
+        let layout =
+            options.constraints.layout(shape, |s| method.layout(s, weights, &options.method_options));
         layout.map(|layout| (method.to_string(), layout))
     };
-    let corner = |s: Shape| sized_for_overlap(s, machine, weights, wishes);
+    let corner = |s: Shape| sized_for_overlap(s, machine, weights, options);
     let overlapped = || -> Result<(String, Layout)> {
-        Ok((Method::SquareCorner.to_string(), wishes.form.layout(shape, corner)?))
+        Ok((Method::SquareCorner.to_string(), options.constraints.layout(shape, corner)?))
     };
-    match (wishes.method, wishes.sizing) {
+    match (options.method, options.sizing) {
         (Some(Method::SquareCorner), Sizing::ForOverlap) => Ok(vec![overlapped()?]),
-        (Some(method), _) if method.cuts_inner() && wishes.form == LayoutConstraints::default() => {
-            let all = boxes::layouts(method, shape, weights, &machine.models)?.into_iter();
+        (Some(method), _) if method.cuts_inner() && options.constraints == LayoutConstraints::default() => {
+            let all = inner_layouts(method, shape, weights, &machine.models)?.into_iter();
             Ok(all.map(|layout| (method.to_string(), layout)).collect())
         }
         (Some(method), _) => Ok(vec![by(method)?]),
@@ -167,7 +184,7 @@ fn layouts(
                     all.push((name, layout));
                 }
             }
-            all.extend(boxes::candidates(shape, machine, weights, wishes, &all));
+            all.extend(inner_cuts(shape, machine, weights, options, &all));
             all
         }),
     }
@@ -178,38 +195,66 @@ fn sized_for_overlap(
     shape: Shape,
     machine: &Machine,
     weights: &[f64],
-    wishes: &PlanOptions,
+    options: &PlanOptions,
 ) -> Result<Layout> {
     let order =
-        ScheduleOptions::new(Flow::Bulk, wishes.block).with_look_ahead(1).with_messages(wishes.messages);
+        ScheduleOptions::new(Flow::Bulk, options.block).with_look_ahead(1).with_messages(options.messages);
     let seconds = |layout: &Layout| {
         let rates = machine.rates(&layout.shares());
         let network = &machine.platform.network;
-        let conditions = CostModel { rates: &rates, network, element: wishes.element };
-        forecast(layout, order, conditions).map(|f| f.seconds)
+        let cost_model = CostModel { rates: &rates, network, element: options.element };
+        forecast(layout, order, cost_model).map(|f| f.seconds)
     };
-    let timed = !machine.only_ratios() && affordable(machine.processors(), shape, wishes.block, 82);
+    let timed = !machine.only_ratios() && affordable(machine.processors(), shape, options.block, 82);
     corner_for_overlap(shape, weights, timed.then_some(&seconds as &dyn Fn(&Layout) -> Result<f64>))
+}
+
+/// The square corner of least forecast among squares with 20 to 100 % of the areas in proportion, and with
+/// those of [`square_corner_for_overlap`], which alone remain if there is no forecast. Never worse than in
+/// proportion. 82 forecasts.
+///
+/// # Errors
+/// Squares that do not fit (exit code 1), and those of `forecast`.
+fn corner_for_overlap(
+    shape: Shape,
+    weights: &[f64],
+    forecast: Option<&dyn Fn(&Layout) -> Result<f64>>,
+) -> Result<Layout> {
+    let thesis = square_corner_for_overlap(shape, weights)?;
+    let Some(forecast) = forecast else { return Ok(thesis) };
+    let mut best = (forecast(&thesis)?, thesis);
+    for percent in (20..=100).rev() {
+        let layout = square_corner_scaled(shape, weights, f64::sqrt(f64::from(percent) / 100.0))?;
+        let seconds = forecast(&layout)?;
+        if seconds < best.0 {
+            best = (seconds, layout);
+        }
+    }
+    Ok(best.1)
 }
 
 /// The layout by a candidate's method, or methods of levels (`square-corner/columns`), for other weights.
 ///
 /// # Errors
 /// Those of the method.
-pub(super) fn laid_out(
+pub(super) fn lay_out(
     name: &str,
     shape: Shape,
     platform: &Platform,
     weights: &[f64],
-    wishes: &PlanOptions,
+    options: &PlanOptions,
 ) -> Result<Layout> {
-    let terms = MethodOptions { objective: wishes.minimise.objective(), ..wishes.terms.clone() };
+    let method_options =
+        MethodOptions { objective: options.minimise.objective(), ..options.method_options.clone() };
     let methods: Vec<Option<Method>> = name.split('/').map(|name| name.parse().ok()).collect();
     match methods[..] {
-        [Some(method)] => wishes.form.layout(shape, |s| method.layout(s, weights, &terms)),
+        [Some(method)] => options.constraints.layout(shape, |s| method.layout(s, weights, &method_options)),
         _ => {
             let hierarchy = hierarchy_of(platform);
-            wishes.form.by_levels(shape, weights, &hierarchy, &methods, &terms).map(|(_, layout)| layout)
+            options
+                .constraints
+                .by_levels(shape, weights, &hierarchy, &methods, &method_options)
+                .map(|(_, layout)| layout)
         }
     }
 }
@@ -226,7 +271,7 @@ fn by_levels(
     shape: Shape,
     platform: &Platform,
     weights: &[f64],
-    wishes: &PlanOptions,
+    options: &PlanOptions,
     levels: &[Option<Method>],
 ) -> Result<Vec<(String, Layout)>> {
     let hierarchy = hierarchy_of(platform);
@@ -248,7 +293,7 @@ fn by_levels(
     }
     let mut layouts: Vec<(String, Layout)> = Vec::new();
     for (i, methods) in wanted.iter().enumerate() {
-        match wishes.form.by_levels(shape, weights, &hierarchy, methods, &wishes.terms) {
+        match options.constraints.by_levels(shape, weights, &hierarchy, methods, &options.method_options) {
             Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => {
                 layouts.push((name, layout))
             }
@@ -257,4 +302,179 @@ fn by_levels(
         }
     }
     Ok(layouts)
+}
+
+// Candidates that cut the inner dimension, and the balance of their work.
+//
+// A processor with a box updates more elements of C by each pivot block than its share of the work suggests.
+// Its speed is that of a larger size, and shares follow these speeds.
+
+/// Layouts by which weights follow speeds at the sizes of the layout before.
+const MOST_ROUNDS: usize = 6;
+
+/// The layouts of `auto` that cut the inner dimension, by name: slabs and boxes that move less than all
+/// layouts of C in `others`. They hold more memory and add partial sums after everything else. If speeds are
+/// ratios and time is the criterion, they are therefore considered only if the inner dimension is the
+/// longest.
+///
+/// Where a forecast decides, what they move rules none out among few processors: others overlap better, avoid
+/// slow links or are faster with other shares. Among more processors whose links differ, the slabs and the
+/// boxes that move least are candidates in any case.
+fn inner_cuts(
+    shape: Shape,
+    machine: &Machine,
+    weights: &[f64],
+    options: &PlanOptions,
+    others: &[(String, Layout)],
+) -> Vec<(String, Layout)> {
+    let constrained = options.constraints != LayoutConstraints::default();
+    let long = shape.k > shape.m.max(shape.n);
+    let by_time = options.minimise == Minimise::Time;
+    if !options.inner_cuts || constrained || (!long && by_time && machine.only_ratios()) {
+        return Vec::new();
+    }
+    let least = others.iter().map(|(_, layout)| layout.volume()).min().unwrap_or(u64::MAX);
+    let network = &machine.platform.network;
+    let forecast = by_time && !machine.only_ratios() && !network.is_free();
+    let (unlike, few) = (forecast && !network.is_uniform(), forecast && machine.processors() <= FEW);
+    let mut found: Vec<(String, Layout)> = Vec::new();
+    for method in [Method::Inner, Method::Boxes] {
+        for (place, layout) in
+            inner_layouts(method, shape, weights, &machine.models).unwrap_or_default().into_iter().enumerate()
+        {
+            let new = found.iter().all(|(_, other)| *other != layout);
+            let in_any_case = few || (unlike && place == 0) || options.minimise.half_perimeters();
+            if new && layout.boxes().is_some() && (in_any_case || layout.volume() < least) {
+                found.push((method.to_string(), layout));
+            }
+        }
+    }
+    found
+}
+
+/// The layouts of a method that cuts the inner dimension, the one that moves least first. `weights` are the
+/// areas of C that finish together.
+///
+/// # Errors
+/// Those of the method.
+fn inner_layouts(method: Method, shape: Shape, weights: &[f64], models: &[Model]) -> Result<Vec<Layout>> {
+    let lay = |weights: &[f64]| -> Result<Vec<Layout>> {
+        let mut all = match method {
+            Method::Inner => vec![inner(shape, weights)?],
+            _ => all_boxes(shape, weights)?,
+        };
+        all.sort_by_key(Layout::volume);
+        Ok(all)
+    };
+    let constant = models.iter().all(|model| model.interpolation() == Interpolation::Constant);
+    let mut all = lay(weights)?;
+    if constant {
+        return within_models(all, models);
+    }
+    let mut now = weights.to_vec();
+    let mut least = unevenness(models, &all[0]);
+    let mut candidates = all.clone();
+    for _ in 1..MOST_ROUNDS {
+        let sizes = all[0].sizes();
+        // In proportion to the speed at the size that is updated, relative to that at the size for which the
+        // weight was made.
+        now = models
+            .iter()
+            .zip(weights.iter().zip(&sizes))
+            .map(|(model, (&weight, &size))| match size {
+                0 => weight,
+                _ => weight * model.speed(size as f64) / model.speed(weight),
+            })
+            .zip(&now)
+            .map(|(towards, before)| 0.5 * (towards + before))
+            .collect();
+        let next = lay(&now)?;
+        candidates.extend(next.iter().cloned());
+        let next_unevenness = unevenness(models, &next[0]);
+        if next_unevenness < least {
+            (all, least) = (next, next_unevenness);
+        }
+    }
+    // Another round's boxes may fit where the most even ones do not.
+    within_models(all, models).or_else(|_| within_models(candidates, models))
+}
+
+/// The layouts whose processors can hold what they update: a box has more elements of C than its share of the
+/// work, and may exceed a model's cap.
+///
+/// # Errors
+/// There is none: exit code 1.
+fn within_models(layouts: Vec<Layout>, models: &[Model]) -> Result<Vec<Layout>> {
+    let holds = |layout: &Layout| {
+        let (work, sizes) = (layout.work(), layout.sizes());
+        let each = models.iter().zip(work.iter().zip(sizes));
+        each.into_iter().all(|(model, (work, size))| *work == 0 || model.speed(size as f64) > 0.0)
+    };
+    let layouts: Vec<Layout> = layouts.into_iter().filter(holds).collect();
+    if layouts.is_empty() {
+        return Err(Error::infeasible(
+            "the processors' models end before the sizes that boxes of the inner dimension need",
+            "use another method, or models without `max_size`",
+        ));
+    }
+    Ok(layouts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Point;
+    use crate::platform::Platform;
+    use crate::select::balance::{imbalance_of, relative_times_of};
+
+    fn shape(m: u64, k: u64, n: u64) -> Shape {
+        Shape::new(m, k, n, "test").unwrap()
+    }
+
+    /// The second processor is as fast as the first on small faces, and four times slower on all of C: slabs
+    /// are 4:1, and the balance says so.
+    #[test]
+    fn slabs_follow_the_speed_on_all_of_c() {
+        let curve = |name: &str, slow: f64| {
+            let points = vec![Point::new(100.0, 1.0), Point::new(10_000.0, 100.0 * slow)];
+            Model::new(name, Interpolation::PiecewiseLinear, points, None).unwrap()
+        };
+        let models = [curve("a", 1.0), curve("b", 4.0)];
+        let s = shape(100, 5000, 100);
+        let weights = areas(&models, s).unwrap();
+        let layout = &inner_layouts(Method::Inner, s, &weights, &models).unwrap()[0];
+        let ratio = layout.work()[0] as f64 / layout.work()[1] as f64;
+        assert!((ratio / 4.0 - 1.0).abs() < 0.1, "{ratio}");
+        assert!(imbalance_of(&models, layout).unwrap() < 1.05);
+        let flat = inner(s, &[1.0, 1.0]).unwrap();
+        assert!((imbalance_of(&models, &flat).unwrap() - 2.5).abs() < 1e-9);
+    }
+
+    /// Ratios 3:1 on a long inner dimension: by hand.
+    #[test]
+    fn balance_of_ratios() {
+        let models = [3.0, 1.0].map(|s| Model::ratio("p", s).unwrap());
+        let layout = inner(shape(2, 8, 2), &[1.0, 1.0]).unwrap();
+        // 16 multiply-adds each: 16 / 3 and 16 seconds, ideally 32 / 4.
+        assert_eq!(imbalance_of(&models, &layout).unwrap(), 2.0);
+        let times = relative_times_of(&models, &layout).unwrap().unwrap();
+        assert!((times[0] - 2.0 / 3.0).abs() < 1e-12 && times[1] == 2.0);
+    }
+
+    /// Slabs of a long inner dimension need all of C on each processor, which these models cannot hold: auto
+    /// takes another method, and the named one says why not.
+    #[test]
+    fn boxes_beyond_the_caps_are_no_candidates() {
+        let s = shape(100, 6400, 100);
+        let model = |name: &str| {
+            let points = vec![Point::new(100.0, 1e-6), Point::new(7000.0, 7e-5)];
+            Model::new(name, Interpolation::PiecewiseLinear, points, Some(7000.0)).unwrap()
+        };
+        let models = vec![model("a"), model("b")];
+        let machine = Machine::new(Platform::from_names(&["a".into(), "b".into()]), models, 1);
+        let best = crate::select::plan_matmul(s, &machine, &PlanOptions::open(64, 8)).unwrap();
+        assert!(best[0].plan.layout().unwrap().boxes().is_none());
+        let weights = areas(&machine.models, s).unwrap();
+        assert_eq!(inner_layouts(Method::Inner, s, &weights, &machine.models).unwrap_err().exit_code(), 1);
+    }
 }

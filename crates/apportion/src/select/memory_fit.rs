@@ -32,7 +32,7 @@ pub struct MemoryOverrun {
 
 impl MemoryOverrun {
     /// The processor that exceeds its cap by the largest amount.
-    pub(crate) fn of(needs: &[u64], platform: &Platform) -> Option<Self> {
+    fn of(needs: &[u64], platform: &Platform) -> Option<Self> {
         let over = |(rank, (&need, processor)): (usize, (&u64, &Processor))| {
             let cap = processor.memory.filter(|&cap| need > cap)?;
             Some(Self { rank: Rank(rank), need, cap })
@@ -42,7 +42,7 @@ impl MemoryOverrun {
     }
 
     /// The error for the user.
-    pub(crate) fn error(self, platform: &Platform) -> Error {
+    pub(super) fn error(self, platform: &Platform) -> Error {
         let Self { rank, need, cap } = self;
         Error::TooLittleMemory {
             what: format!(
@@ -66,7 +66,8 @@ pub fn check_caps(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
-    (element, path): (u64, DataPath),
+    element: u64,
+    path: DataPath,
 ) -> Result<()> {
     if platform.processors.iter().all(|p| p.memory.is_none()) {
         return Ok(());
@@ -75,8 +76,16 @@ pub fn check_caps(
     excess.map_or(Ok(()), |excess| Err(excess.error(platform)))
 }
 
-/// An order that fits the given layout. If it has a smaller block than requested, the second part is the
-/// processor that would exceed its cap with the requested one.
+/// An order of steps that fits into memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FittedOrder {
+    /// The order.
+    pub order: ScheduleOptions,
+    /// The processor that would exceed its cap with the requested pivot block, if `order` has a smaller one.
+    pub overrun: Option<MemoryOverrun>,
+}
+
+/// The given order, or one with a smaller pivot block, that fits the given layout.
 ///
 /// # Errors
 /// As [`check_caps`] and [`ScheduleOptions::check_layout`].
@@ -84,34 +93,35 @@ pub fn fit_order(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
-    (element, fit): (u64, MemoryPolicy),
-) -> Result<(ScheduleOptions, Option<MemoryOverrun>)> {
+    element: u64,
+    policy: MemoryPolicy,
+) -> Result<FittedOrder> {
     order.check_layout(layout)?;
-    let (path, least) = match fit {
-        MemoryPolicy::Unchecked => return Ok((order, None)),
+    let (path, least) = match policy {
+        MemoryPolicy::Unchecked => return Ok(FittedOrder { order, overrun: None }),
         MemoryPolicy::AsAsked(path) => (path, u64::MAX),
         MemoryPolicy::SmallerBlocks(path) => (path, 1),
     };
-    fitted(layout, order, platform, (element, path), least).map_err(|excess| excess.error(platform))
+    fitted(layout, order, platform, element, path, least).map_err(|excess| excess.error(platform))
 }
 
-/// The order with the largest pivot block, at least `least`, with which no processor exceeds its cap, and the
-/// processor that would exceed its cap with the requested block. The error is the processor that exceeds its
-/// cap with every block. O(R log R log block).
-pub(crate) fn fitted(
+/// The order with the largest pivot block, at least `least`, with which no processor exceeds its cap. The
+/// error is the processor that exceeds its cap with every block. O(R log R log block).
+pub(super) fn fitted(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
-    (element, path): (u64, DataPath),
+    element: u64,
+    path: DataPath,
     least: u64,
-) -> std::result::Result<(ScheduleOptions, Option<MemoryOverrun>), MemoryOverrun> {
+) -> std::result::Result<FittedOrder, MemoryOverrun> {
     let excess = |block| {
         MemoryOverrun::of(
             &predicted_memory(layout, ScheduleOptions { block, ..order }, element, path),
             platform,
         )
     };
-    let Some(asked) = excess(order.block) else { return Ok((order, None)) };
+    let Some(asked) = excess(order.block) else { return Ok(FittedOrder { order, overrun: None }) };
     let (mut low, mut high) = (least, order.block.min(layout.shape().k));
     if low > high || excess(low).is_some() {
         return Err(asked);
@@ -123,7 +133,8 @@ pub(crate) fn fitted(
     }
     // The smallest number of blocks that fits, all of equal size (T4).
     let count = layout.shape().k.div_ceil(low);
-    Ok((ScheduleOptions { block: layout.shape().k.div_ceil(count), ..order }, Some(asked)))
+    let order = ScheduleOptions { block: layout.shape().k.div_ceil(count), ..order };
+    Ok(FittedOrder { order, overrun: Some(asked) })
 }
 
 #[cfg(test)]
@@ -153,17 +164,18 @@ mod tests {
                             &layout,
                             ScheduleOptions { block, ..order },
                             &platform,
-                            (8, DataPath::Copied),
+                            8,
+                            DataPath::Copied,
                         )
                         .is_ok()
                     };
                     let best = (1..=40).rev().find(fits);
-                    match (fitted(&layout, order, &platform, (8, DataPath::Copied), 1), best) {
-                        (Ok((found, narrowed)), Some(best)) => {
+                    match (fitted(&layout, order, &platform, 8, DataPath::Copied, 1), best) {
+                        (Ok(FittedOrder { order: found, overrun }), Some(best)) => {
                             // Blocks of equal length: the same number as with the largest block.
                             assert!(fits(&found.block) && found.block <= best);
                             assert_eq!(60_u64.div_ceil(found.block), 60_u64.div_ceil(best), "{flow} {cap}");
-                            assert_eq!(narrowed.is_none(), best == 40);
+                            assert_eq!(overrun.is_none(), best == 40);
                         }
                         (Err(excess), None) => assert_eq!((excess.rank, excess.cap), (Rank(1), cap)),
                         (found, best) => panic!("{flow} {cap}: {found:?} {best:?}"),
@@ -178,12 +190,12 @@ mod tests {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
         let order = ScheduleOptions::new(Flow::Bulk, 4);
         let error =
-            check_caps(&layout, order, &platform([Some(4096), None]), (8, DataPath::Copied)).unwrap_err();
+            check_caps(&layout, order, &platform([Some(4096), None]), 8, DataPath::Copied).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         // (6 x 12 + 9 x 16 + 6 x 16 + (6 + 16) x 12) x 8 bytes.
         let text = error.to_string();
         assert!(text.contains("\"p0\" would hold 4.6 kB") && text.contains("of 4.1 kB"), "{text}");
         assert!(text.contains("`panels = N`"), "{text}");
-        assert!(check_caps(&layout, order, &platform([Some(4608), None]), (8, DataPath::Copied)).is_ok());
+        assert!(check_caps(&layout, order, &platform([Some(4608), None]), 8, DataPath::Copied).is_ok());
     }
 }

@@ -1,45 +1,40 @@
 //! Selection of plans of matrix products: areas from speed functions, a method and a flow, and the forecast.
 //! If the user leaves method or flow open, every candidate is simulated and the fastest is chosen.
 
-mod bounds;
-mod boxes;
+mod appraisal;
+mod balance;
+mod budget;
 mod candidates;
-mod certificate;
-mod contest;
-mod effort;
-mod field;
 mod improve;
+mod link_lower_bound;
 mod memory_fit;
-mod overlap;
-mod preference;
+mod pruning;
 mod rebalance;
 mod surfaces;
-mod times;
-mod wires;
+mod time_bound;
 
 pub use crate::model::rates;
-pub use bounds::ideal_seconds_turning;
-pub use boxes::{imbalance_of, relative_times_of};
-pub use certificate::{crossing_bound, time_bound};
-use field::Field;
+pub use appraisal::{Cost, DecidedBy, in_order_of_preference, preferred};
+pub use balance::{
+    areas, check_has_times, forecast_units, ideal_seconds, ideal_seconds_turning, imbalance, imbalance_of,
+    relative_times,
+};
 pub use improve::LeftOut;
-pub(crate) use memory_fit::fitted;
-pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
-pub use overlap::{ForecastOf, Sizing, corner_for_overlap};
-pub use preference::{DecidedBy, in_order_of_preference, preferred};
+pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 #[cfg(test)]
 pub(crate) use rebalance::Moves;
 pub(crate) use rebalance::{Observed, Proposal, Rebalance};
-pub use surfaces::{Balanced, fpm_br, plan_fpm_br};
-pub use times::{check_has_times, forecast_units, relative_times};
+pub use surfaces::plan_fpm_br;
+pub use time_bound::time_bound;
 
 use crate::error::Result;
-use crate::model::{Interpolation, Machine, Model};
+use crate::model::Machine;
 use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
-use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares};
+use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape};
 use crate::platform::{Network, Topology};
 use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
-use crate::simulate::{self, CostModel, Effort, apart};
+use crate::simulate::{self, CostModel, Effort, recurrence};
+use appraisal::Appraiser;
 
 /// Limit for simulating candidates, in pairs of processors x pivot blocks x candidates (a few seconds). Above
 /// it, candidates are ranked by volume, and only the chosen one is simulated if it is within the limit.
@@ -77,6 +72,20 @@ impl Minimise {
     }
 }
 
+/// How the parts of a layout are sized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sizing {
+    /// In proportion to the speeds.
+    #[default]
+    Proportional,
+    /// From shares in proportion to the speeds, to those of least forecast (Becker 2010, section 6.1.4, for
+    /// any layout).
+    ByForecast,
+    /// Smaller squares, so that a run that overlaps communication with computation ends sooner (Becker 2010,
+    /// section 6.1.4).
+    ForOverlap,
+}
+
 /// Requirements for a plan; `None` leaves the choice open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOptions {
@@ -96,16 +105,16 @@ pub struct PlanOptions {
     /// elsewhere they are in proportion.
     pub sizing: Sizing,
     /// Parameters of some methods; their objective is that of `minimise`.
-    pub terms: MethodOptions,
+    pub method_options: MethodOptions,
     /// Alignment of cuts, repetition of the layout, and the methods of a hierarchy's levels, which take
     /// precedence over `method`.
-    pub form: LayoutConstraints,
+    pub constraints: LayoutConstraints,
     /// Criterion for the method, if it is left open, and for methods that have a choice.
     pub minimise: Minimise,
     /// Bytes of one element.
     pub element: u64,
     /// Handling of the platform's `memory` caps.
-    pub fit: MemoryPolicy,
+    pub memory: MemoryPolicy,
     /// True if layouts may cut the inner dimension where the method is left open.
     pub inner_cuts: bool,
     /// True if every processor gets a share. Otherwise, if the method is left open, processors whose messages
@@ -125,45 +134,35 @@ pub struct Choice {
     /// simulation, or if there are too many processors to simulate.
     pub rank: Option<f64>,
     /// Without a rank: seconds that it takes at least, if a bound ruled it out.
-    pub at_least: Option<f64>,
+    pub lower_bound: Option<f64>,
     /// The processor that would exceed its `memory` with the requested pivot block, if `order` has a smaller
     /// one.
-    pub narrowed: Option<MemoryOverrun>,
+    pub memory_overrun: Option<MemoryOverrun>,
     /// The processors that stay out because the others alone are faster.
     pub left_out: Option<LeftOut>,
     /// Seconds that the same method, flow and processors take longer with shares in proportion to the speeds,
     /// if the shares consider communication.
-    pub resized: Option<f64>,
+    pub sizing_gain: Option<f64>,
 }
 
 impl Choice {
+    /// A plan with an order of steps, of which nothing else is known.
+    pub fn new(plan: Plan, order: ScheduleOptions) -> Self {
+        Self {
+            plan,
+            order,
+            rank: None,
+            lower_bound: None,
+            memory_overrun: None,
+            left_out: None,
+            sizing_gain: None,
+        }
+    }
+
     /// Elements moved.
     pub fn volume(&self) -> u64 {
         self.plan.metrics.volume.unwrap_or(u64::MAX)
     }
-}
-
-/// The areas of C, in elements, that finish together by these models: real numbers where all speeds are
-/// constant, otherwise whole ones.
-///
-/// # Errors
-/// The models' caps cannot hold the matrix.
-pub fn areas(models: &[Model], shape: Shape) -> Result<Vec<f64>> {
-    let whole = shares::fpm(models, shape.elements())?;
-    let uncapped = |m: &Model| m.max_size().is_none() || m.is_stopped();
-    let constant = |m: &Model| m.interpolation() == Interpolation::Constant && uncapped(m);
-    if !models.iter().all(constant) {
-        return Ok(whole.into_iter().map(|area| area as f64).collect());
-    }
-    let speeds: Vec<f64> = models.iter().map(|m| m.speed(1.0)).collect();
-    let largest = speeds.iter().copied().fold(0.0, f64::max);
-    let total: f64 = speeds.iter().map(|s| s / largest).sum();
-    Ok(speeds.into_iter().map(|s| s / largest / total * shape.elements() as f64).collect())
-}
-
-/// Lower bound of the seconds of any layout: all work at the sum of the speeds.
-pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
-    0.5 * shape.flops() / rates.iter().sum::<f64>()
 }
 
 /// The forecast of a layout, by simulation of its schedule. O(messages) where every pair of processors has a
@@ -171,28 +170,28 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
 ///
 /// # Errors
 /// As [`simulate`](crate::simulate::simulate) and [`ScheduleOptions::check_layout`].
-pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'_>) -> Result<Forecast> {
+pub fn forecast(layout: &Layout, order: ScheduleOptions, cost_model: CostModel<'_>) -> Result<Forecast> {
     order.check_layout(layout)?;
     let schedule = MatmulSchedule::new(layout, order);
-    let forecast = forecast_within(&schedule, conditions, f64::INFINITY, &Effort::unlimited())?;
+    let forecast = forecast_within(&schedule, cost_model, f64::INFINITY, &Effort::unlimited())?;
     Ok(forecast.expect("nothing exceeds an infinite limit"))
 }
 
 /// The forecast of a schedule if it takes at most `limit` seconds, and if the work is not spent before.
 fn forecast_within(
     schedule: &MatmulSchedule,
-    conditions: CostModel<'_>,
+    cost_model: CostModel<'_>,
     limit: f64,
     effort: &Effort,
 ) -> Result<Option<Forecast>> {
-    effort.spend(effort::setting_up(schedule));
+    effort.spend(budget::setting_up(schedule));
     if effort.is_spent() {
         return Ok(None);
     }
-    if apart::serves(schedule, conditions) {
-        return Ok(apart::timed(schedule, conditions, limit, effort));
+    if recurrence::serves(schedule, cost_model) {
+        return Ok(recurrence::timed(schedule, cost_model, limit, effort));
     }
-    simulate::forecast_within(schedule, conditions, limit, effort)
+    simulate::forecast_within(schedule, cost_model, limit, effort)
 }
 
 /// Maps `shape` to the machine's processors by their models (`size` in elements of C), and returns all candidates, the best first. Only the first has the table of directions
@@ -201,23 +200,23 @@ fn forecast_within(
 ///
 /// # Errors
 /// The models' caps cannot hold the matrix, or the requested method is not applicable (exit code 1).
-pub fn plan_matmul(shape: Shape, machine: &Machine, wishes: &PlanOptions) -> Result<Vec<Choice>> {
-    let candidates = candidates::candidates(shape, machine, wishes)?;
-    let simulated = affordable(machine.processors(), shape, wishes.block, candidates.len());
-    let field = Field::new(machine, wishes);
-    let choices = field.choices(candidates, simulated)?;
-    let mut choices = chosen(choices, wishes, machine.only_ratios());
+pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Vec<Choice>> {
+    let candidates = candidates::candidates(shape, machine, options)?;
+    let simulated = affordable(machine.processors(), shape, options.block, candidates.len());
+    let appraiser = Appraiser::new(machine, options);
+    let choices = appraiser.choices(candidates, simulated)?;
+    let mut choices = chosen(choices, options, machine.only_ratios());
     if simulated {
-        choices = improve::improved(&field, shape, choices)?;
+        choices = improve::improve(&appraiser, shape, choices)?;
     }
     let best = &mut choices[0];
     if best.plan.forecast.is_none()
         && !machine.only_ratios()
-        && affordable(machine.processors(), shape, wishes.block, 1)
+        && affordable(machine.processors(), shape, options.block, 1)
     {
-        best.plan.forecast = Some(field.forecast(best)?);
+        best.plan.forecast = Some(appraiser.forecast(best)?);
     }
-    let bound = time_bound(shape, machine, wishes.element)?;
+    let bound = time_bound(shape, machine, options.element)?;
     for choice in &mut choices {
         choice.plan.set_time_bound(bound);
     }
@@ -227,8 +226,8 @@ pub fn plan_matmul(shape: Shape, machine: &Machine, wishes: &PlanOptions) -> Res
 
 /// Sorts the candidates, the best first, and removes uneven ones if the criterion is not time.
 /// Ratios of speeds (`ratios`) let communication alone decide, which would favour uneven ones.
-pub(crate) fn chosen(choices: Vec<Choice>, wishes: &PlanOptions, ratios: bool) -> Vec<Choice> {
-    let weighs_balance = wishes.minimise == Minimise::Time && !ratios;
+pub(crate) fn chosen(choices: Vec<Choice>, options: &PlanOptions, ratios: bool) -> Vec<Choice> {
+    let weighs_balance = options.minimise == Minimise::Time && !ratios;
     in_order_of_preference(if weighs_balance { choices } else { even(choices) })
 }
 
@@ -250,11 +249,11 @@ impl PlanOptions {
             look_ahead: 1,
             messages: Messages::default(),
             sizing: Sizing::ByForecast,
-            terms: MethodOptions::default(),
-            form: LayoutConstraints::default(),
+            method_options: MethodOptions::default(),
+            constraints: LayoutConstraints::default(),
             minimise: Minimise::Time,
             element,
-            fit: MemoryPolicy::Unchecked,
+            memory: MemoryPolicy::Unchecked,
             inner_cuts: true,
             keep_all: false,
         }
@@ -290,19 +289,6 @@ pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) ->
 fn even(choices: Vec<Choice>) -> Vec<Choice> {
     let least = choices.iter().map(|c| c.plan.metrics.imbalance).fold(f64::INFINITY, f64::min);
     choices.into_iter().filter(|c| c.plan.metrics.imbalance <= least * UNEVEN).collect()
-}
-
-/// max_i time_i / ideal time: 1.0 if all end together, more where caps prevent that.
-///
-/// # Errors
-/// Sizes beyond what models have.
-pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
-    let total: u64 = shares.iter().sum();
-    if total == 0 {
-        return Ok(1.0);
-    }
-    // The ideal is a lower bound, also where time falls with size; rounding must not go below it.
-    Ok((shares::makespan(models, shares) / shares::balanced_seconds(models, total)?).max(1.0))
 }
 
 /// Serial communication where a link carries one transfer at a time.

@@ -157,7 +157,7 @@ impl Rebalance<'_> {
             Topology::Star { centre } => Some(centre.0),
             _ => None,
         };
-        let terms = MethodOptions {
+        let method_options = MethodOptions {
             communication: communication_of(&platform.network),
             centre,
             ..MethodOptions::default()
@@ -166,8 +166,8 @@ impl Rebalance<'_> {
         let others = Method::candidates().filter(|m| Some(*m) != present);
         let mut found: Option<Proposal> = None;
         for method in present.into_iter().chain(others) {
-            let Ok(layout_by) = method.layout(shape, &weights, &terms) else { continue };
-            if check_caps(&layout_by, self.order, platform, (self.element, self.path)).is_err() {
+            let Ok(layout_by) = method.layout(shape, &weights, &method_options) else { continue };
+            if check_caps(&layout_by, self.order, platform, self.element, self.path).is_err() {
                 continue;
             }
             let moves = Moves::between(layout, &layout_by, rest);
@@ -197,8 +197,8 @@ impl Rebalance<'_> {
             return Ok(shares.iter().zip(&rates).filter(|(s, _)| **s > 0).map(own).fold(0.0, f64::max));
         }
         let network = &machine.platform.network;
-        let conditions = CostModel { rates: &rates, network, element: self.element };
-        Ok(simulate(&MatmulSchedule::new(layout, self.order).within(rest), conditions)?.seconds())
+        let cost_model = CostModel { rates: &rates, network, element: self.element };
+        Ok(simulate(&MatmulSchedule::new(layout, self.order).within(rest), cost_model)?.seconds())
     }
 }
 

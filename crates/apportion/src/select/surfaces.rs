@@ -10,7 +10,8 @@ use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::Platform;
 use crate::schedule::ScheduleOptions;
-use crate::select::{Choice, Field, PlanOptions, affordable, chosen};
+use crate::select::candidates::Candidate;
+use crate::select::{Appraiser, Choice, PlanOptions, affordable, chosen};
 use std::rc::Rc;
 
 /// Maximum number of layouts tried.
@@ -18,7 +19,7 @@ const MOST_ROUNDS: usize = 40;
 
 /// The best layout found whose areas follow the speeds at the shapes of its own parts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Balanced {
+struct Balanced {
     /// The layout.
     pub layout: Layout,
     /// Elements of C per second of each processor at its rows and columns; for a processor without a part, at
@@ -42,11 +43,7 @@ pub struct Balanced {
 /// # Errors
 /// Surfaces whose axes are not two (rows, columns) or three (rows, k, columns) (exit code 2); errors of
 /// `lay`.
-pub fn fpm_br(
-    shape: Shape,
-    surfaces: &[Surface],
-    lay: impl Fn(&[f64]) -> Result<Layout>,
-) -> Result<Balanced> {
+fn fpm_br(shape: Shape, surfaces: &[Surface], lay: impl Fn(&[f64]) -> Result<Layout>) -> Result<Balanced> {
     if let Some(odd) = surfaces.iter().find(|s| !(2..=3).contains(&s.names().len())) {
         return Err(Error::input(
             format!("surface of \"{}\"", odd.processor()),
@@ -105,18 +102,19 @@ pub fn plan_fpm_br(
     platform: &Platform,
     surfaces: &[Surface],
     block: u64,
-    wishes: &PlanOptions,
+    options: &PlanOptions,
 ) -> Result<Vec<Choice>> {
     let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
     let hierarchy = Hierarchy::of_paths(&paths);
-    let terms = MethodOptions { objective: wishes.minimise.objective(), ..wishes.terms.clone() };
+    let method_options =
+        MethodOptions { objective: options.minimise.objective(), ..options.method_options.clone() };
     let by = |method: Method| {
-        let lay = |w: &[f64]| wishes.form.layout(shape, |s| method.layout(s, w, &terms));
+        let lay = |w: &[f64]| options.constraints.layout(shape, |s| method.layout(s, w, &method_options));
         fpm_br(shape, surfaces, lay).map(|balanced| (method.to_string(), balanced))
     };
-    let found: Vec<(String, Balanced)> = match (&wishes.form.levels, wishes.method) {
+    let found: Vec<(String, Balanced)> = match (&options.constraints.levels, options.method) {
         (Some(levels), _) => {
-            let by = |w: &[f64]| wishes.form.by_levels(shape, w, &hierarchy, levels, &terms);
+            let by = |w: &[f64]| options.constraints.by_levels(shape, w, &hierarchy, levels, &method_options);
             let (name, _) = by(&vec![1.0; surfaces.len()])?;
             vec![(name, fpm_br(shape, surfaces, |w| by(w).map(|(_, layout)| layout))?)]
         }
@@ -125,8 +123,8 @@ pub fn plan_fpm_br(
             by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect())?
         }
     };
-    let orders = wishes.orders();
-    let simulated = affordable(platform.len(), shape, wishes.block, found.len() * orders.len());
+    let orders = options.orders();
+    let simulated = affordable(platform.len(), shape, options.block, found.len() * orders.len());
     let mut choices = Vec::new();
     for (name, balanced) in found {
         // At this layout each processor has one speed.
@@ -137,12 +135,15 @@ pub fn plan_fpm_br(
             .collect::<Result<Vec<Model>>>()?;
         let per_update = if surfaces[0].names().len() == 2 { block } else { shape.k };
         let machine = Machine::new(platform.clone(), models, per_update);
-        let field = Field::new(&machine, wishes);
+        let appraiser = Appraiser::new(&machine, options);
         let layout = Rc::new(balanced.layout);
-        let candidate = |&order: &ScheduleOptions| (name.clone(), Rc::clone(&layout), order, None);
-        choices.extend(field.choices(orders.iter().map(candidate).collect(), simulated)?);
+        let candidate = |&order: &ScheduleOptions| {
+            let (method, layout) = (name.clone(), Rc::clone(&layout));
+            Candidate { method, layout, order, overrun: None }
+        };
+        choices.extend(appraiser.choices(orders.iter().map(candidate).collect(), simulated)?);
     }
-    let mut choices = chosen(choices, wishes, false);
+    let mut choices = chosen(choices, options, false);
     choices[0].plan.fill_in();
     Ok(choices)
 }

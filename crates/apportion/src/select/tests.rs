@@ -1,7 +1,7 @@
 //! The choice among candidates.
 
 use super::*;
-use crate::model::WorkUnit;
+use crate::model::{Model, WorkUnit};
 use crate::platform::Platform;
 
 /// A machine of these constant speeds, for the models' pivot block.
@@ -27,8 +27,8 @@ fn the_method_follows_ratio_and_network() {
         let mut machine = constant(&[ratio * 1e6, 1e6], 64);
         machine.platform.network = Network::uniform(1e-4, 1e6);
         machine.platform.network.duplex = duplex;
-        let wishes = &PlanOptions { flow: Some(Flow::Bulk), inner_cuts: false, ..plain() };
-        let choices = plan_matmul(shape, &machine, wishes).unwrap();
+        let options = &PlanOptions { flow: Some(Flow::Bulk), inner_cuts: false, ..plain() };
+        let choices = plan_matmul(shape, &machine, options).unwrap();
         // Straight-line and columns give the same layout for two processors.
         let best = &choices[0].plan.method;
         let same = expected == "straight-line" && best == "columns";
@@ -62,9 +62,9 @@ fn open_levels_are_chosen_by_the_objective() {
     }
     machine.platform.network = Network::uniform(1e-3, 1e6);
     let best = |minimise, levels: [Option<Method>; 2]| {
-        let form = LayoutConstraints { levels: Some(levels.to_vec()), ..LayoutConstraints::default() };
-        let wishes = PlanOptions { form, minimise, flow: Some(Flow::Bulk), ..plain() };
-        plan_matmul(shape, &machine, &wishes).map(|choices| choices[0].clone())
+        let constraints = LayoutConstraints { levels: Some(levels.to_vec()), ..LayoutConstraints::default() };
+        let options = PlanOptions { constraints, minimise, flow: Some(Flow::Bulk), ..plain() };
+        plan_matmul(shape, &machine, &options).map(|choices| choices[0].clone())
     };
     for minimise in [Minimise::Time, Minimise::Sum, Minimise::Largest, Minimise::Volume] {
         let open = best(minimise, [None, None]).unwrap();

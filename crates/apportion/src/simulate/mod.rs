@@ -4,13 +4,13 @@
 //! a link carries one message at a time (`LinkBookings`). Sends are buffered: a message travels as soon as
 //! it is sent.
 
-pub(crate) mod apart;
 mod broadcast_time;
 mod collectives;
 mod effort;
 mod explain;
 mod fluid;
 mod record;
+pub(crate) mod recurrence;
 mod replay;
 mod simgrid;
 

@@ -1,4 +1,6 @@
 use super::*;
+use crate::plan::shapes::columns;
+use proptest::prelude::*;
 
 fn of(processors: RangeInclusive<usize>, draws: u64) -> Study {
     Study {
@@ -114,5 +116,103 @@ fn boxes_of_long_products_are_near_the_bound() {
         assert_eq!(depth.draws, 6);
         assert!(depth.boxes.min >= 1.0 - 1e-6 && depth.flat.min >= 1.0 - 1e-6, "{depth:?}");
         assert!(depth.boxes.mean <= 1.4 && depth.boxes.mean <= depth.flat.mean * 1.1, "{depth:?}");
+    }
+}
+
+#[test]
+fn names_come_back() {
+    for (distribution, name) in Distribution::NAMES {
+        assert_eq!(distribution.to_string(), name);
+        assert_eq!(name.parse(), Ok(distribution));
+    }
+    assert!("normal".parse::<Distribution>().is_err());
+}
+
+#[test]
+fn areas_ascend_and_fill_the_square() {
+    for (distribution, _) in Distribution::NAMES {
+        let mut draws = Draws::new(7, distribution);
+        let mut areas = [0.0; 9];
+        for _ in 0..1000 {
+            draws.ascending(&mut areas);
+            assert!(areas[0] > 0.0 && areas.is_sorted(), "{areas:?}");
+            assert!((areas.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+/// On the simplex the smallest of p areas is 1/p^2 on average, for uniform speeds of two it is 1 - ln 2.
+#[test]
+fn laws_of_the_distributions() {
+    let mean = |distribution, p: usize| {
+        let (mut draws, mut areas) = (Draws::new(1, distribution), vec![0.0; p]);
+        let mut sum = 0.0;
+        for _ in 0..40_000 {
+            draws.ascending(&mut areas);
+            sum += areas[0];
+        }
+        sum / 40_000.0
+    };
+    assert!((mean(Distribution::Simplex, 4) - 1.0 / 16.0).abs() < 0.001);
+    assert!((mean(Distribution::Uniform, 2) - (1.0 - 2f64.ln())).abs() < 0.002);
+}
+
+fn ascending(mut speeds: Vec<f64>) -> Vec<f64> {
+    speeds.sort_unstable_by(f64::total_cmp);
+    let total: f64 = speeds.iter().sum();
+    speeds.iter().map(|s| s / total).collect()
+}
+
+/// Every assignment of processors to columns.
+fn every_assignment(areas: &[f64]) -> f64 {
+    let p = areas.len();
+    let mut least = f64::INFINITY;
+    for mut code in 0..p.pow(p as u32) {
+        let (mut width, mut count) = (vec![0.0; p], vec![0.0; p]);
+        for area in areas {
+            width[code % p] += area;
+            count[code % p] += 1.0;
+            code /= p;
+        }
+        let price = |c: usize| if count[c] > 0.0 { 1.0 + count[c] * width[c] } else { 0.0 };
+        least = least.min((0..p).map(price).sum());
+    }
+    least
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn no_assignment_to_columns_is_cheaper(speeds in prop::collection::vec(0.01f64..1.0, 1..7)) {
+        let areas = ascending(speeds);
+        let price = Prices::new(areas.len()).columns(&areas);
+        prop_assert!((price - every_assignment(&areas)).abs() < 1e-9);
+    }
+
+    /// The priced layout is the one that is laid out.
+    #[test]
+    fn prices_are_those_of_the_layouts(speeds in prop::collection::vec(0.001f64..1.0, 2..41)) {
+        let areas = ascending(speeds);
+        let mut prices = Prices::new(areas.len());
+        let shape = Shape { m: UNIT_SIDE, k: 1, n: UNIT_SIDE };
+        let cost = |layout| Metrics::of_layout(&layout, 1.0).sum_half_perimeters.unwrap();
+        let laid_out = cost(columns(shape, &areas).unwrap());
+        prop_assert!((prices.columns(&areas) - laid_out).abs() < 1e-6);
+        match crate::plan::shapes::square_corner(shape, &areas) {
+            Ok(layout) => prop_assert!((prices.corner(&areas) - cost(layout)).abs() < 1e-6),
+            Err(_) => prop_assert!(prices.corner(&areas).is_infinite()),
+        }
+    }
+}
+
+#[test]
+fn the_portfolio_is_no_dearer() {
+    for speeds in [vec![1.0], vec![1.0, 9.0], vec![1.0, 2.0, 50.0], vec![1.0, 1.0, 4.0, 5.0, 40.0]] {
+        let areas = ascending(speeds);
+        let mut prices = Prices::new(areas.len());
+        let best = prices.columns(&areas).min(prices.corner(&areas));
+        assert!(prices.searched(&areas) <= best + 1e-6);
+        assert!(prices.searched(&areas) >= prices.bound(&areas) - 1e-6);
     }
 }

@@ -118,3 +118,43 @@ fn what_cannot_be_swept_is_said() {
     let speeds: Vec<f64> = three.iter().map(|m| m.speed(1.0)).collect();
     assert!((speeds[0] - 2.0).abs() < 1e-12 && (speeds[2] / speeds[1] - 2.0).abs() < 1e-12);
 }
+
+#[test]
+fn ranges_are_read_and_divided() {
+    let sweep: ParameterSweep = "bandwidth=100Mbit/s..10Gbit/s".parse().unwrap();
+    assert_eq!((sweep.from, sweep.to), (12.5e6, 1.25e9));
+    let three = ParameterSweep { points: Some(3), ..sweep }.values();
+    assert!(three.len() == 3 && (three[1] - 125e6).abs() < 1.0, "{three:?}");
+    let ratio: ParameterSweep = "ratio=1..25".parse().unwrap();
+    assert_eq!(ratio.values().len(), 25);
+    let many: ParameterSweep = "processors=2..4096".parse().unwrap();
+    let values = many.values();
+    assert!(values.iter().all(|v| v.fract() == 0.0) && values.windows(2).all(|w| w[0] < w[1]));
+    for bad in [
+        "",
+        "bandwidth",
+        "speed=1..2",
+        "ratio=1",
+        "ratio=2..1",
+        "ratio=0..3",
+        "processors=1.5..3",
+        "bandwidth=1us..2us",
+        "bandwidth=1..10",
+        "bandwidth=10..100Mbit/s",
+        "latency=1us..1e-3",
+        "processors=2..1e9",
+        "ratio=nan..inf",
+        "latency=-1us..1us",
+    ] {
+        assert!(bad.parse::<ParameterSweep>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn values_are_shown_in_their_units() {
+    assert_eq!(Parameter::Bandwidth.show(12.5e6), "100 Mbit/s");
+    assert_eq!(Parameter::Bandwidth.show(125e6), "1 Gbit/s");
+    assert_eq!(Parameter::Ratio.show(2.99987), "3");
+    assert_eq!(Parameter::Ratio.show(12.3456), "12.35");
+    assert_eq!(Parameter::Processors.show(64.0), "64");
+}

@@ -31,7 +31,7 @@ fn two_boxes_side_by_side_exchange_what_the_passes_look_at() {
         AdvectSchedule::new(&problem(&[8, 10, 4], Boundary::Zero, scheme), &two, order, 3).unwrap();
     // Two columns of 8 x 4 cells each way.
     assert_eq!(schedule.volume(Rank(0)), 3 * 2 * 8 * 4);
-    let pieces = halo::pieces(&schedule, Rank(0), Rank(1), 1);
+    let pieces = pieces(&schedule, Rank(0), Rank(1), 1);
     assert!(pieces.iter().all(|piece| piece.direction() == Direction::Horizontal));
     let narrow = AdvectOrder { exchange: Exchange::Narrow, overlap: false };
     let schedule =

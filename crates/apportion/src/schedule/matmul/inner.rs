@@ -12,18 +12,14 @@
 //! processor receives an element more than once. Chains are cut into pieces: while one piece is added at one
 //! processor, the next travels to the processor before.
 
-mod parts;
-mod sums;
-
-use super::{
-    MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, pieces::cast_any,
-};
 use crate::geometry::{Rank, Rect, Span};
-use crate::plan::{Cell, Layout, Segment, cells, segments};
+use crate::plan::{Cell, Cuboid, Layout, Segment, between, cells, merged, segments};
+use crate::schedule::matmul::pieces::cast_any;
+use crate::schedule::matmul::{
+    MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update,
+};
 use crate::schedule::{Flow, ScheduleOptions};
-use parts::{talkers, tiles};
 use std::collections::VecDeque;
-use sums::partial_sums;
 
 /// Smaller pieces of partial sums cost more in latency than they save by overlap.
 const SMALL_PIECE: u64 = 2048;
@@ -330,6 +326,149 @@ fn posts(
         starts.push(Step::PostReceive(message));
     }
     (starts, awaits)
+}
+
+// What a layout with boxes means for each processor: whom it talks to, and what it computes.
+
+/// For each processor, the others that need something that it owns, and those that own something that it
+/// needs, from the next rank on.
+fn talkers(layout: &Layout, segments: &[Vec<Segment>]) -> (Vec<Vec<Rank>>, Vec<Vec<Rank>>) {
+    let p = layout.processors();
+    let (mut receivers, mut senders) = (vec![Vec::new(); p], vec![Vec::new(); p]);
+    let (a, b) = (layout.parts_of_a(), layout.parts_of_b());
+    for (to, own) in segments.iter().enumerate() {
+        for segment in own {
+            let meets = |x: Span, y: Span| !x.intersect(y).is_empty();
+            let of_a = a
+                .iter()
+                .filter(|part| meets(part.cols, segment.inner) && segment.rows.count_in(part.rows) > 0);
+            let of_b = b
+                .iter()
+                .filter(|part| meets(part.rows, segment.inner) && segment.cols.count_in(part.cols) > 0);
+            for part in of_a.chain(of_b).filter(|part| part.owner.0 != to) {
+                receivers[part.owner.0].push(Rank(to));
+                senders[to].push(part.owner);
+            }
+        }
+    }
+    for all in [&mut receivers, &mut senders] {
+        for (rank, others) in all.iter_mut().enumerate() {
+            others.sort_unstable_by_key(|other| (other.0 + p - rank) % p);
+            others.dedup();
+        }
+    }
+    (receivers, senders)
+}
+
+/// Disjoint rectangles that the faces of one processor's boxes consist of: the faces themselves, unless some
+/// overlap.
+fn tiles<'a>(own: impl Iterator<Item = &'a Cuboid>) -> Vec<Rect> {
+    let mut faces: Vec<Rect> = own.map(Cuboid::face).collect();
+    faces.sort_unstable();
+    faces.dedup();
+    let area = |rects: &[Rect]| rects.iter().map(|rect| rect.area()).sum::<u64>();
+    if area(&merged(&faces)) == area(&faces) {
+        return faces;
+    }
+    let mut tiles = Vec::new();
+    for rows in between(faces.iter().map(|face| face.rows)) {
+        let here: Vec<&Rect> = faces.iter().filter(|face| face.rows.contains(rows)).collect();
+        for cols in between(here.iter().map(|face| face.cols)) {
+            if here.iter().any(|face| face.cols.contains(cols)) {
+                tiles.push(Rect::new(rows, cols));
+            }
+        }
+    }
+    tiles
+}
+
+// The messages of partial sums.
+
+/// A message of partial sums. Both ends handle messages in this order; each message depends on earlier ones
+/// only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Hop {
+    /// The piece's number plus that of the hops before: hops of one wave can travel at the same time.
+    wave: u64,
+    tag: u64,
+    from: Rank,
+    to: Rank,
+    piece: Rect,
+}
+
+impl Chain {
+    /// A piece's message from the processor at a place to the one before it.
+    fn hop(&self, place: usize, (number, piece): (u64, Rect)) -> Hop {
+        let ranks = &self.cell.chain;
+        Hop {
+            wave: number + (ranks.len() - 1 - place) as u64,
+            tag: self.tag + number,
+            from: ranks[place],
+            to: ranks[place - 1],
+            piece,
+        }
+    }
+}
+
+impl Boxes {
+    /// The messages of a processor's chains, in order.
+    fn hops(&self, rank: Rank) -> Vec<Hop> {
+        let mut hops = Vec::new();
+        for &(number, place) in &self.places[rank.0] {
+            let chain = &self.chains[number];
+            let last = chain.cell.chain.len() - 1;
+            for piece in (0..).zip(chain.pieces()) {
+                hops.extend((place < last).then(|| chain.hop(place + 1, piece)));
+                hops.extend((place > 0).then(|| chain.hop(place, piece)));
+            }
+        }
+        hops.sort_unstable();
+        hops
+    }
+
+    /// The messages of partial sums of all processors, each with its elements, in an order that contains
+    /// those of all processors: both ends have handled all earlier ones.
+    pub fn sums(&self) -> Vec<(Rank, Rank, u64)> {
+        let mut waves: Vec<Vec<(Rank, Rank, u64)>> = Vec::new();
+        // Tags ascend, and a wave has one hop of each.
+        for chain in &self.chains {
+            for piece in (0..).zip(chain.pieces()) {
+                for place in 1..chain.cell.chain.len() {
+                    let hop = chain.hop(place, piece);
+                    let wave = hop.wave as usize;
+                    waves.resize(waves.len().max(wave + 1), Vec::new());
+                    waves[wave].push((hop.from, hop.to, hop.piece.area()));
+                }
+            }
+        }
+        waves.concat()
+    }
+}
+
+/// The steps that move partial sums, made one by one: a receive is posted one ahead of the one that is waited
+/// for.
+fn partial_sums(boxes: &Boxes, rank: Rank) -> impl Iterator<Item = MatmulStep> {
+    let hops = boxes.hops(rank);
+    let sends = hops.iter().any(|hop| hop.from == rank);
+    let (count, mut later) = (1 + hops.len(), 0);
+    let steps_at = move |i: usize| {
+        let message = |hop: &Hop| {
+            let piece = OperandPiece { operand: Operand::C, rect: hop.piece };
+            MatmulMessage { from: hop.from, to: hop.to, tag: hop.tag, pieces: vec![piece] }
+        };
+        let mut post = || {
+            let next = hops[later..].iter().position(|hop| hop.to == rank);
+            let found = next.map(|skipped| later + skipped);
+            later = found.map_or(hops.len(), |found| found + 1);
+            found.map(|found| Step::PostReceive(message(&hops[found])))
+        };
+        match i.checked_sub(1).map(|i| &hops[i]) {
+            None => [post(), None],
+            Some(hop) if hop.to == rank => [post(), Some(Step::WaitReceive { from: hop.from, tag: hop.tag })],
+            Some(hop) => [Some(Step::Send(message(hop))), None],
+        }
+    };
+    (0..count).flat_map(steps_at).flatten().chain(sends.then_some(Step::WaitSends))
 }
 
 #[cfg(test)]

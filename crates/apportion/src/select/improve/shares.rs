@@ -15,8 +15,8 @@ use crate::plan::{Forecast, Layout};
 use crate::platform::Platform;
 use crate::random::Random;
 use crate::schedule::ScheduleOptions;
-use crate::select::candidates::laid_out;
-use crate::select::effort::{FEWEST, laying_out};
+use crate::select::budget::{FEWEST, laying_out};
+use crate::select::candidates::lay_out;
 use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
 use std::cmp::Ordering;
 
@@ -53,16 +53,16 @@ const PASSES: usize = 3;
 /// the best of these are refined, with equal parts of what is left.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
-    let few = trials.field.machine.processors() <= FEW_PROCESSORS;
+    let few = trials.appraiser.machine.processors() <= FEW_PROCESSORS;
     let [_, most_widely, most_refined] = if few { CANDIDATES_OF_FEW } else { CANDIDATES };
-    let mut states: Vec<(&Choice, State)> = Vec::new();
+    let mut states: Vec<(&Choice, Sizes)> = Vec::new();
     let aside = trials.set_aside(0.5);
     for choice in candidates(choices, first, few) {
         if !trials.may_go_on() {
             break;
         }
         let Some(new) = Resizing::of(trials, choice, None) else { continue };
-        states.push((choice, new.begun()?));
+        states.push((choice, new.first_steps()?));
     }
     trials.put_back(aside);
     for (most, steps) in [(most_widely, Steps::Wide), (most_refined, Steps::Fine)] {
@@ -87,8 +87,8 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
             let aside = trials.set_aside(1.0 - 1.0 / (count - i) as f64);
             if let Some(resizing) = Resizing::of(trials, choice, Some(state.clone())) {
                 *state = match steps {
-                    Steps::Wide => resizing.changed_widely()?,
-                    Steps::Fine => resizing.refined()?,
+                    Steps::Wide => resizing.change_widely()?,
+                    Steps::Fine => resizing.refine()?,
                 };
             }
             trials.put_back(aside);
@@ -97,7 +97,7 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
     }
     let best = states.into_iter().min_by(|(_, a), (_, b)| a.order_of(b));
     let Some((choice, state)) = best else { return Ok(None) };
-    let State { layout: Some(layout), forecast, order, .. } = state else { return Ok(None) };
+    let Sizes { layout: Some(layout), forecast, order, .. } = state else { return Ok(None) };
     if forecast.seconds >= first {
         return Ok(None);
     }
@@ -105,9 +105,14 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
     // Relative to the same method, processors and order in proportion, if that was simulated to its end.
     let same = |other: &&Choice| other.order == order && other.plan.method == choice.plan.method;
     let plain = choices.iter().filter(same).find(|other| other.left_out == choice.left_out);
-    let resized = plain.and_then(|plain| plain.rank).or(choice.rank).map(|rank| rank - forecast.seconds);
-    let plan = trials.field.choice(&choice.plan.method, &layout, order, Some(forecast))?;
-    Ok(Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan }))
+    let sizing_gain = plain.and_then(|plain| plain.rank).or(choice.rank).map(|rank| rank - forecast.seconds);
+    let plan = trials.appraiser.choice(&choice.plan.method, &layout, order, Some(forecast))?;
+    Ok(Some(Choice {
+        memory_overrun: choice.memory_overrun,
+        left_out: choice.left_out.clone(),
+        sizing_gain,
+        ..plan
+    }))
 }
 
 /// How a candidate's shares are changed after the first steps.
@@ -151,19 +156,19 @@ fn has_one_form(method: &str) -> bool {
     !["recursive", "boxes", "hybrid"].contains(&method)
 }
 
-/// What was found so far.
+/// The best shares so far.
 #[derive(Clone)]
-struct State {
+struct Sizes {
     /// No layout is the one given.
     layout: Option<Layout>,
     forecast: Forecast,
     order: ScheduleOptions,
     weights: Vec<f64>,
     /// The best state with the fastest processors alone, which no small change of the weights reaches.
-    alone: Option<Box<State>>,
+    alone: Option<Box<Sizes>>,
 }
 
-impl State {
+impl Sizes {
     /// The forecast of the better one.
     fn seconds(&self) -> f64 {
         self.alone.as_ref().map_or(f64::INFINITY, |alone| alone.seconds()).min(self.forecast.seconds)
@@ -184,26 +189,31 @@ struct Resizing<'t, 'a> {
     active: Vec<usize>,
     /// Only these, and the options for them.
     platform: Platform,
-    wishes: PlanOptions,
+    options: PlanOptions,
     /// The best so far.
-    state: State,
+    state: Sizes,
 }
 
 impl<'t, 'a> Resizing<'t, 'a> {
     /// From a state, or from the beginning. `None` if there is nothing to divide.
-    fn of(trials: &'t mut Trials<'a>, choice: &'t Choice, state: Option<State>) -> Option<Self> {
-        let (field, shares) = (trials.field, &choice.plan.shares);
+    fn of(trials: &'t mut Trials<'a>, choice: &'t Choice, state: Option<Sizes>) -> Option<Self> {
+        let (appraiser, shares) = (trials.appraiser, &choice.plan.shares);
         let active: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > 0).collect();
         let forecast = choice.plan.forecast.clone().filter(|_| active.len() > 1)?;
         let names: Vec<String> =
-            active.iter().map(|&i| field.machine.platform.processors[i].name.clone()).collect();
-        let centre = field.wishes.terms.centre.and_then(|c| active.iter().position(|&i| i == c));
-        let terms = MethodOptions { centre, quick: active.len() > FEWEST, ..field.wishes.terms.clone() };
+            active.iter().map(|&i| appraiser.machine.platform.processors[i].name.clone()).collect();
+        let centre =
+            appraiser.options.method_options.centre.and_then(|c| active.iter().position(|&i| i == c));
+        let method_options = MethodOptions {
+            centre,
+            quick: active.len() > FEWEST,
+            ..appraiser.options.method_options.clone()
+        };
         Some(Self {
             choice,
-            platform: field.machine.platform.select(&names),
-            wishes: PlanOptions { terms, ..field.wishes.clone() },
-            state: state.unwrap_or_else(|| State {
+            platform: appraiser.machine.platform.select(&names),
+            options: PlanOptions { method_options, ..appraiser.options.clone() },
+            state: state.unwrap_or_else(|| Sizes {
                 layout: None,
                 forecast,
                 order: choice.order,
@@ -216,7 +226,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
     }
 
     /// After the first steps.
-    fn begun(mut self) -> Result<State> {
+    fn first_steps(mut self) -> Result<Sizes> {
         let given = self.state.weights.clone();
         for overlapped in [false, true] {
             let weights = self.ballard(overlapped);
@@ -228,31 +238,31 @@ impl<'t, 'a> Resizing<'t, 'a> {
         if self.state.order != order {
             self.follow()?;
         }
-        let alone = if self.wishes.method.is_some() { self.fastest_alone(&given)? } else { None };
+        let alone = if self.options.method.is_some() { self.fastest_alone(&given)? } else { None };
         self.state.alone = alone.map(Box::new);
         Ok(self.state)
     }
 
     /// After random changes all around the given shares.
-    fn changed_widely(mut self) -> Result<State> {
+    fn change_widely(mut self) -> Result<Sizes> {
         let shares = &self.choice.plan.shares;
         let given: Vec<f64> = self.active.iter().map(|&i| shares[i] as f64).collect();
         let mut random = Random::new(0);
         for spread in WIDE_SPREADS {
             for _ in 0..DRAWS {
-                self.attempt(changed(&given, spread, &mut random))?;
+                self.attempt(perturb(&given, spread, &mut random))?;
             }
         }
         Ok(self.state)
     }
 
     /// After changes of single weights and of all, and with thorough layouts in the end.
-    fn refined(mut self) -> Result<State> {
+    fn refine(mut self) -> Result<Sizes> {
         let aside = self.trials.set_aside(FOR_THOROUGH);
         self.change()?;
         self.trials.put_back(aside);
-        if self.wishes.terms.quick && self.choice.plan.method.contains("recursive") {
-            self.wishes.terms.quick = false;
+        if self.options.method_options.quick && self.choice.plan.method.contains("recursive") {
+            self.options.method_options.quick = false;
             let weights = self.state.weights.clone();
             self.attempt(weights)?;
             self.follow()?;
@@ -267,7 +277,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
 
     /// The state with all work on the fastest 1, 2, 4, … processors, if one of these is better. A named
     /// method has no [subsets](super::subsets), and no small change of the weights reaches these states.
-    fn fastest_alone(&mut self, given: &[f64]) -> Result<Option<State>> {
+    fn fastest_alone(&mut self, given: &[f64]) -> Result<Option<Sizes>> {
         let before = self.state.clone();
         let mut fastest: Vec<usize> = (0..given.len()).collect();
         fastest.sort_by(|&i, &j| given[j].total_cmp(&given[i]));
@@ -286,7 +296,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
     /// now.
     fn reorder(&mut self) -> Result<()> {
         let Some(layout) = self.state.layout.clone() else { return Ok(()) };
-        for order in self.wishes.orders() {
+        for order in self.options.orders() {
             let order = order.with_block(self.state.order.block);
             if order == self.state.order || !self.trials.may_go_on() || !self.fits(&layout, order) {
                 continue;
@@ -300,17 +310,17 @@ impl<'t, 'a> Resizing<'t, 'a> {
 
     /// True if all processors can hold their parts, and each has one if all must.
     fn fits(&self, layout: &Layout, order: ScheduleOptions) -> bool {
-        let field = self.trials.field;
-        let within = match self.wishes.fit {
+        let appraiser = self.trials.appraiser;
+        let within = match self.options.memory {
             MemoryPolicy::Unchecked => true,
             MemoryPolicy::AsAsked(path) | MemoryPolicy::SmallerBlocks(path) => {
-                check_caps(layout, order, &field.machine.platform, (self.wishes.element, path)).is_ok()
+                check_caps(layout, order, &appraiser.machine.platform, self.options.element, path).is_ok()
             }
         };
         let shares = layout.shares();
         within
-            && field.machine.models.iter().zip(&shares).all(|(m, &s)| s == 0 || m.speed(s as f64) > 0.0)
-            && !(self.wishes.keep_all && self.active.iter().any(|&i| shares[i] == 0))
+            && appraiser.machine.models.iter().zip(&shares).all(|(m, &s)| s == 0 || m.speed(s as f64) > 0.0)
+            && !(self.options.keep_all && self.active.iter().any(|&i| shares[i] == 0))
     }
 
     /// Changes single weights and all while that gains.
@@ -333,18 +343,18 @@ impl<'t, 'a> Resizing<'t, 'a> {
             return Ok(false);
         }
         let (shape, method) = (self.trials.shape, &self.choice.plan.method);
-        if !self
-            .trials
-            .spend(laying_out(method, self.active.len(), self.wishes.terms.quick) * self.active.len() as f64)
-        {
+        if !self.trials.spend(
+            laying_out(method, self.active.len(), self.options.method_options.quick)
+                * self.active.len() as f64,
+        ) {
             return Ok(false);
         }
         // A method may not support these weights, as squares that would overlap.
-        let Ok(layout) = laid_out(method, shape, &self.platform, &weights, &self.wishes) else {
+        let Ok(layout) = lay_out(method, shape, &self.platform, &weights, &self.options) else {
             return Ok(false);
         };
-        let field = self.trials.field;
-        let layout = layout.among(&self.active, field.machine.platform.len())?;
+        let appraiser = self.trials.appraiser;
+        let layout = layout.among(&self.active, appraiser.machine.platform.len())?;
         let order = self.state.order;
         if !self.fits(&layout, order) {
             return Ok(false);
@@ -352,20 +362,20 @@ impl<'t, 'a> Resizing<'t, 'a> {
         let Some(forecast) = self.trials.faster_than(self.state.forecast.seconds, &layout, order)? else {
             return Ok(false);
         };
-        self.state = State { layout: Some(layout), forecast, order, weights, alone: self.state.alone.take() };
+        self.state = Sizes { layout: Some(layout), forecast, order, weights, alone: self.state.alone.take() };
         Ok(true)
     }
 
     /// Weights with which all end together if a part of s elements takes a s + 2 b sqrt(s): a for computation
     /// at the present speeds, b for rows and columns on a mean link; `overlapped` takes the larger of both.
     fn ballard(&self, overlapped: bool) -> Vec<f64> {
-        let field = self.trials.field;
+        let appraiser = self.trials.appraiser;
         let k = self.trials.shape.k as f64;
         let all = self.trials.shape.elements() as f64;
         let link = |to: usize| {
             let others = self.active.iter().filter(|&&from| from != to);
             let each = others.map(|&from| {
-                let link = field.machine.platform.network.link(Rank(from), Rank(to));
+                let link = appraiser.machine.platform.network.link(Rank(from), Rank(to));
                 0.5 * (1.0 / link.horizontal + 1.0 / link.vertical)
             });
             each.sum::<f64>() / (self.active.len() - 1) as f64
@@ -375,8 +385,8 @@ impl<'t, 'a> Resizing<'t, 'a> {
             .iter()
             .map(|&i| {
                 let share = self.choice.plan.shares[i] as f64;
-                let rate = field.machine.models[i].speed(share) * field.machine.block as f64;
-                [k / rate, link(i) * k * field.wishes.element as f64]
+                let rate = appraiser.machine.models[i].speed(share) * appraiser.machine.block as f64;
+                [k / rate, link(i) * k * appraiser.options.element as f64]
             })
             .collect();
         let share = |&[a, b]: &[f64; 2], seconds: f64| {
@@ -443,7 +453,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
         let mut random = Random::new(seed);
         for spread in SPREADS {
             for _ in 0..DRAWS {
-                self.attempt(changed(&self.state.weights, spread, &mut random))?;
+                self.attempt(perturb(&self.state.weights, spread, &mut random))?;
             }
         }
         Ok(())
@@ -451,9 +461,6 @@ impl<'t, 'a> Resizing<'t, 'a> {
 }
 
 /// Weights that are all changed at random, by up to a factor of e^spread.
-fn changed(weights: &[f64], spread: f64, random: &mut Random) -> Vec<f64> {
+fn perturb(weights: &[f64], spread: f64, random: &mut Random) -> Vec<f64> {
     weights.iter().map(|w| w * (spread * (2.0 * random.unit() - 1.0)).exp()).collect()
 }
-
-#[cfg(test)]
-pub(super) mod tests;

@@ -13,9 +13,9 @@ use crate::geometry::Rank;
 use crate::model::Model;
 use crate::plan::shapes::MethodOptions;
 use crate::plan::{Forecast, Hierarchy, Member, shares};
+use crate::select::budget::{FEW, laying_out_by_all};
 use crate::select::candidates::{Candidate, candidates};
-use crate::select::effort::{FEW, laying_out_by_all};
-use crate::select::{Choice, Field, PlanOptions};
+use crate::select::{Appraiser, Choice, PlanOptions};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -39,9 +39,9 @@ pub struct LeftOut {
 /// The best candidates of the best subset, and of subsets that other shares may make better. The caller sets
 /// the seconds of [`LeftOut`].
 pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
-    let kinds = kinds(trials.field);
-    let p = trials.field.machine.processors();
-    let mut search = Search { tried: BTreeSet::new(), found: Vec::new(), best: None, kinds, trials };
+    let kinds = kinds(trials.appraiser);
+    let p = trials.appraiser.machine.processors();
+    let mut search = SubsetSearch { tried: BTreeSet::new(), found: Vec::new(), best: None, kinds, trials };
     search.tried.insert((0..p).collect());
     search.grow()?;
     if p <= MOST_EXHAUSTIVE {
@@ -56,7 +56,7 @@ pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     let [most_of_best, most_others] = if p <= FEW_PROCESSORS { MOST_OF_FEW } else { MOST };
     let mut subsets: Vec<Vec<usize>> = Vec::new();
     let mut choices = Vec::new();
-    for Found { subset, candidate: (method, layout, order, narrowed), forecast } in found {
+    for SubsetCandidate { subset, candidate, forecast } in found {
         let known = subsets.iter().filter(|known| **known == subset).count();
         let most = if subsets.first().is_none_or(|best| *best == subset) { most_of_best } else { 1 };
         if known == most || subsets.len() == most_of_best + most_others {
@@ -64,24 +64,25 @@ pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
         }
         let ranks: Vec<Rank> = (0..p).filter(|rank| !subset.contains(rank)).map(Rank).collect();
         let left_out = Some(LeftOut { ranks, seconds: 0.0 });
-        let choice = trials.field.choice(&method, &layout, order, Some(forecast))?;
-        choices.push(Choice { narrowed, left_out, ..choice });
+        let Candidate { method, layout, order, overrun } = candidate;
+        let choice = trials.appraiser.choice(&method, &layout, order, Some(forecast))?;
+        choices.push(Choice { memory_overrun: overrun, left_out, ..choice });
         subsets.push(subset);
     }
     Ok(choices)
 }
 
 /// Processors that can be exchanged: of equal models, memory and cluster, with the same links.
-fn kinds(field: &Field<'_>) -> Vec<Vec<usize>> {
-    let (processors, network) = (&field.machine.platform.processors, &field.machine.platform.network);
+fn kinds(appraiser: &Appraiser<'_>) -> Vec<Vec<usize>> {
+    let (processors, network) = (&appraiser.machine.platform.processors, &appraiser.machine.platform.network);
     let alone = |i: usize| processors[i].cluster == processors[i].name;
     let alike = |i: usize, j: usize| {
         let (a, b) = (&processors[i], &processors[j]);
         a.memory == b.memory
             && (a.cluster == b.cluster || (alone(i) && alone(j)))
-            && field.machine.models[i].points() == field.machine.models[j].points()
-            && field.machine.models[i].interpolation() == field.machine.models[j].interpolation()
-            && field.machine.models[i].max_size() == field.machine.models[j].max_size()
+            && appraiser.machine.models[i].points() == appraiser.machine.models[j].points()
+            && appraiser.machine.models[i].interpolation() == appraiser.machine.models[j].interpolation()
+            && appraiser.machine.models[i].max_size() == appraiser.machine.models[j].max_size()
             && network.exchangeable(Rank(i), Rank(j))
     };
     let mut kinds: Vec<Vec<usize>> = Vec::new();
@@ -94,28 +95,28 @@ fn kinds(field: &Field<'_>) -> Vec<Vec<usize>> {
     kinds
 }
 
-struct Search<'a, 't> {
+struct SubsetSearch<'a, 't> {
     trials: &'t mut Trials<'a>,
     /// Processors that can be exchanged.
     kinds: Vec<Vec<usize>>,
     /// Subsets that need no trial any more; processors that can be exchanged by the first of them.
     tried: BTreeSet<Vec<usize>>,
     /// Candidates that are the best so far, or near it.
-    found: Vec<Found>,
+    found: Vec<SubsetCandidate>,
     /// The best subset so far, ascending.
     best: Option<Vec<usize>>,
 }
 
 /// A candidate of a subset, ascending.
-struct Found {
+struct SubsetCandidate {
     subset: Vec<usize>,
     candidate: Candidate,
     forecast: Forecast,
 }
 
-impl Search<'_, '_> {
+impl SubsetSearch<'_, '_> {
     fn processors(&self) -> usize {
-        self.trials.field.machine.processors()
+        self.trials.appraiser.machine.processors()
     }
 
     /// Tries a subset. True if it is better than all before.
@@ -126,12 +127,12 @@ impl Search<'_, '_> {
         if subset.is_empty() || !self.tried.insert(subset.clone()) || !self.trials.may_go_on() {
             return Ok(false);
         }
-        let field = self.trials.field;
-        let models: Vec<Model> = subset.iter().map(|&i| field.machine.models[i].clone()).collect();
+        let appraiser = self.trials.appraiser;
+        let models: Vec<Model> = subset.iter().map(|&i| appraiser.machine.models[i].clone()).collect();
         let Ok(ideal) = shares::ideal_seconds(&models, self.trials.shape.elements()) else {
             return Ok(false);
         };
-        let scale = self.trials.shape.k as f64 / field.machine.block as f64;
+        let scale = self.trials.shape.k as f64 / appraiser.machine.block as f64;
         if ideal * scale >= self.trials.best() {
             return Ok(false);
         }
@@ -140,7 +141,7 @@ impl Search<'_, '_> {
         }
         // A subset that the caps cannot hold is none.
         let Ok(found) = self.candidates(&subset) else { return Ok(false) };
-        if let Some((_, layout, ..)) = found.first() {
+        if let Some(Candidate { layout, .. }) = found.first() {
             let k = self.trials.shape.k as f64;
             let work = layout.shares();
             if work.len() > 1
@@ -150,32 +151,35 @@ impl Search<'_, '_> {
             }
         }
         let mut better = false;
-        for (method, layout, order, narrowed) in found {
+        for candidate in found {
             // Other shares may make several processors faster, but not one.
             let limit = self.trials.best() * if subset.len() > 1 { 1.0 + HOPELESS } else { 1.0 };
-            let layout = layout.among(&subset, self.processors())?;
-            let Some(forecast) = self.trials.faster_than(limit, &layout, order)? else { continue };
+            let layout = candidate.layout.among(&subset, self.processors())?;
+            let Some(forecast) = self.trials.faster_than(limit, &layout, candidate.order)? else { continue };
             if forecast.seconds < self.trials.best() * (1.0 - ROUNDING) {
                 self.trials.lower(forecast.seconds);
                 self.best = Some(subset.clone());
                 better = true;
             }
-            let candidate = (method, Rc::new(layout), order, narrowed);
-            self.found.push(Found { subset: subset.clone(), candidate, forecast });
+            let candidate = Candidate { layout: Rc::new(layout), ..candidate };
+            self.found.push(SubsetCandidate { subset: subset.clone(), candidate, forecast });
         }
         Ok(better)
     }
 
     /// The candidates of a subset, ascending; each layout and order once.
     fn candidates(&self, subset: &[usize]) -> Result<Vec<Candidate>> {
-        let field = self.trials.field;
-        let centre = field.wishes.terms.centre.and_then(|c| subset.iter().position(|&i| i == c));
-        let terms = MethodOptions { centre, quick: subset.len() > FEW, ..field.wishes.terms.clone() };
-        let wishes = PlanOptions { terms, ..field.wishes.clone() };
-        let all = candidates(self.trials.shape, &field.machine.select(subset), &wishes)?;
+        let appraiser = self.trials.appraiser;
+        let centre =
+            appraiser.options.method_options.centre.and_then(|c| subset.iter().position(|&i| i == c));
+        let method_options =
+            MethodOptions { centre, quick: subset.len() > FEW, ..appraiser.options.method_options.clone() };
+        let options = PlanOptions { method_options, ..appraiser.options.clone() };
+        let all = candidates(self.trials.shape, &appraiser.machine.select(subset), &options)?;
         let mut once: Vec<Candidate> = Vec::with_capacity(all.len());
         for candidate in all {
-            if !once.iter().any(|known| (&known.1, known.2) == (&candidate.1, candidate.2)) {
+            if !once.iter().any(|known| (&known.layout, known.order) == (&candidate.layout, candidate.order))
+            {
                 once.push(candidate);
             }
         }
@@ -198,7 +202,7 @@ impl Search<'_, '_> {
     /// The sum of the speeds of some processors at an equal share.
     fn speed(&self, ranks: &[usize]) -> f64 {
         let share = self.trials.shape.elements() as f64 / self.processors() as f64;
-        ranks.iter().map(|&i| self.trials.field.machine.models[i].speed(share)).sum()
+        ranks.iter().map(|&i| self.trials.appraiser.machine.models[i].speed(share)).sum()
     }
 
     /// The clusters of all levels, the fastest first.
@@ -211,7 +215,7 @@ impl Search<'_, '_> {
                 }
             }
         }
-        let processors = &self.trials.field.machine.platform.processors;
+        let processors = &self.trials.appraiser.machine.platform.processors;
         let paths: Vec<String> = processors.iter().map(|p| p.cluster.clone()).collect();
         let mut clusters = Vec::new();
         below(&Hierarchy::of_paths(&paths), &mut clusters);
@@ -295,6 +299,3 @@ impl Search<'_, '_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,8 +6,9 @@ use crate::geometry::Rank;
 use crate::plan::{Forecast, Layout, Shape, interrupts_by_owner};
 use crate::platform::{Cut, Topology};
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
-use crate::select::effort::{LINES, allowed};
-use crate::select::{Choice, Field, crossing_bound, forecast_within};
+use crate::select::budget::{LINES, allowed};
+use crate::select::time_bound::crossing_bound;
+use crate::select::{Appraiser, Choice, forecast_within};
 use crate::simulate::{CostModel, Effort};
 
 /// Up to this number of processors, what crosses the wires around each rules layouts out.
@@ -33,7 +34,7 @@ fn present(layout: &Layout, topology: Topology) -> Vec<Rank> {
 
 /// Trials with a budget.
 pub(super) struct Trials<'a> {
-    pub field: &'a Field<'a>,
+    pub appraiser: &'a Appraiser<'a>,
     pub shape: Shape,
     /// Seconds of the best so far.
     best: f64,
@@ -48,16 +49,16 @@ pub(super) struct Trials<'a> {
 impl<'a> Trials<'a> {
     /// Trials that are to beat `best` seconds, with this part of the budget of a product that takes `known`
     /// seconds.
-    pub fn new(field: &'a Field<'a>, shape: Shape, best: f64, known: f64, part: f64) -> Self {
-        let p = field.machine.processors();
+    pub fn new(appraiser: &'a Appraiser<'a>, shape: Shape, best: f64, known: f64, part: f64) -> Self {
+        let p = appraiser.machine.processors();
         let around = |i: usize| {
             let inside: Vec<bool> = (0..p).map(|j| i == j).collect();
-            field.machine.platform.network.cut(&inside)
+            appraiser.machine.platform.network.cut(&inside)
         };
         let effort = Effort::new(part * allowed(known));
         let around_each = if p <= MOST_CUTS { p } else { 0 };
         effort.spend(CUT * (around_each * p) as f64);
-        Self { field, shape, best, known, part, cuts: (0..around_each).map(around).collect(), effort }
+        Self { appraiser, shape, best, known, part, cuts: (0..around_each).map(around).collect(), effort }
     }
 
     /// Seconds of the best so far.
@@ -81,7 +82,7 @@ impl<'a> Trials<'a> {
     /// time, in any layout.
     pub fn is_cut_off(&self, rank: usize, work: f64) -> bool {
         let Some(cut) = self.cuts.get(rank) else { return false };
-        let elements = cut.bytes_within(self.best) / self.field.wishes.element as f64;
+        let elements = cut.bytes_within(self.best) / self.appraiser.options.element as f64;
         crossing_bound(self.shape, work) * (1.0 - ROUNDING) > elements
     }
 
@@ -116,24 +117,24 @@ impl<'a> Trials<'a> {
             return Ok(None);
         }
         let limit = seconds * (1.0 - ROUNDING);
-        let rates = self.field.machine.rates(&layout.sizes());
+        let rates = self.appraiser.machine.rates(&layout.sizes());
         self.effort.spend(LINES * layout.processors() as f64);
         if self.is_too_slow(layout, &rates, limit) {
             return Ok(None);
         }
-        let (network, element) = (&self.field.machine.platform.network, self.field.wishes.element);
+        let (network, element) = (&self.appraiser.machine.platform.network, self.appraiser.options.element);
         let present = present(layout, network.topology);
         if present.len() > MOST_PRESENT * layout.processors() / 4 {
-            let conditions = CostModel { rates: &rates, network, element };
-            return forecast_within(&MatmulSchedule::new(layout, order), conditions, limit, &self.effort);
+            let cost_model = CostModel { rates: &rates, network, element };
+            return forecast_within(&MatmulSchedule::new(layout, order), cost_model, limit, &self.effort);
         }
         // The others would only make the simulation longer.
         let rates: Vec<f64> = present.iter().map(|&rank| rates[rank.0]).collect();
-        let conditions = CostModel { rates: &rates, network: &network.select(&present), element };
+        let cost_model = CostModel { rates: &rates, network: &network.select(&present), element };
         let mut number = vec![usize::MAX; layout.processors()];
         present.iter().enumerate().for_each(|(i, rank)| number[rank.0] = i);
         let schedule = MatmulSchedule::new(&layout.among(&number, present.len())?, order);
-        let found = forecast_within(&schedule, conditions, limit, &self.effort)?;
+        let found = forecast_within(&schedule, cost_model, limit, &self.effort)?;
         Ok(found.map(|forecast| {
             let of_all = |times: Vec<f64>| {
                 let mut all = vec![0.0; layout.processors()];
@@ -154,14 +155,14 @@ impl<'a> Trials<'a> {
     ) -> Result<Option<Choice>> {
         let Some(forecast) = self.faster_than(self.best, layout, order)? else { return Ok(None) };
         self.lower(forecast.seconds);
-        self.field.choice(method, layout, order, Some(forecast)).map(Some)
+        self.appraiser.choice(method, layout, order, Some(forecast)).map(Some)
     }
 
     /// True if one processor's work alone takes longer, or what crosses the wires around it.
     fn is_too_slow(&self, layout: &Layout, rates: &[f64], limit: f64) -> bool {
         let k = self.shape.k as f64;
         let busy = |(work, rate): (u128, &f64)| work > 0 && work as f64 / rate > limit;
-        let bytes = |lines: u64| lines as f64 * k * self.field.wishes.element as f64;
+        let bytes = |lines: u64| lines as f64 * k * self.appraiser.options.element as f64;
         if layout.work().into_iter().zip(rates).any(busy) {
             return true;
         }
@@ -214,15 +215,15 @@ mod tests {
             let ranks: Vec<usize> = (0..taken.len()).map(|i| (place + 2 * i) % all).collect();
             prop_assume!(ranks.iter().collect::<std::collections::BTreeSet<_>>().len() == ranks.len());
             let layout = layout.among(&ranks, all).unwrap();
-            let wishes = PlanOptions::open(8, 8);
-            let field = Field::new(&machine, &wishes);
+            let options = PlanOptions::open(8, 8);
+            let appraiser = Appraiser::new(&machine, &options);
             let order = ScheduleOptions::new(Flow::ALL[flow], 8).with_look_ahead(ahead);
             prop_assume!(order.check_layout(&layout).is_ok());
-            let mut trials = Trials::new(&field, shape, 1e9, 1e9, 1.0);
+            let mut trials = Trials::new(&appraiser, shape, 1e9, 1e9, 1.0);
             let found = trials.faster_than(f64::INFINITY, &layout, order).unwrap();
             let rates = machine.rates(&layout.sizes());
-            let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
-            prop_assert_eq!(found, Some(forecast(&layout, order, conditions).unwrap()));
+            let cost_model = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
+            prop_assert_eq!(found, Some(forecast(&layout, order, cost_model).unwrap()));
         }
     }
 
@@ -233,12 +234,12 @@ mod tests {
         let platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
         let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
         let machine = Machine { block: 8, ..machine };
-        let wishes = PlanOptions::open(8, 8);
-        let field = Field::new(&machine, &wishes);
+        let options = PlanOptions::open(8, 8);
+        let appraiser = Appraiser::new(&machine, &options);
         let shape = Shape::new(40, 300, 40, "test").unwrap();
         let layout = Method::Boxes.layout(shape, &[1.0, 1.0], &MethodOptions::default()).unwrap();
         assert!(layout.boxes().is_some());
-        let mut trials = Trials::new(&field, shape, 1e9, 1e9, 1.0);
+        let mut trials = Trials::new(&appraiser, shape, 1e9, 1e9, 1.0);
         for flow in Flow::ALL {
             let found = trials.faster_than(f64::INFINITY, &layout, ScheduleOptions::new(flow, 8)).unwrap();
             assert_eq!(found.is_some(), matches!(flow, Flow::OneToAll | Flow::Bulk), "{flow}");
@@ -251,18 +252,18 @@ mod tests {
         let platform = Platform::from_speeds(&[2.0, 1.0]).unwrap();
         let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
         let machine = Machine { block: 8, ..machine };
-        let wishes = PlanOptions::open(8, 8);
-        let field = Field::new(&machine, &wishes);
+        let options = PlanOptions::open(8, 8);
+        let appraiser = Appraiser::new(&machine, &options);
         let shape = Shape::new(40, 30, 50, "test").unwrap();
         // A hundredth of 100 s, of which a half; then of 40 s.
-        let mut trials = Trials::new(&field, shape, 100.0, 100.0, 0.5);
+        let mut trials = Trials::new(&appraiser, shape, 100.0, 100.0, 0.5);
         let spent = trials.effort.spent();
         assert_eq!((trials.effort.left() + spent) * 1e-9, 0.5);
         trials.lower(40.0);
         assert!(((trials.effort.left() + spent) * 1e-9 - 0.2).abs() < 1e-12);
         assert_eq!(trials.best(), 40.0);
         // Another one is known to be faster: nothing is taken before that is beaten.
-        let mut slower = Trials::new(&field, shape, 100.0, 20.0, 0.5);
+        let mut slower = Trials::new(&appraiser, shape, 100.0, 20.0, 0.5);
         slower.lower(50.0);
         assert!((slower.effort.left() * 1e-9 - 0.1).abs() < 1e-5);
         slower.lower(10.0);

@@ -1,17 +1,18 @@
 //! The event loop: ranks advance through their actions; messages start, drain and arrive.
 
-use super::fabric::Fabric;
-use super::flows::Flows;
-use super::hosts::Hosts;
-use super::messages::Messages;
-use super::queue::{Queue, What};
-use super::rules::Fluid;
-use super::{Action, Deployment, Then};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
+use crate::platform::Load;
+use crate::simulate::explain::Wait;
+use crate::simulate::fluid::fabric::Fabric;
+use crate::simulate::fluid::flows::Flows;
+use crate::simulate::fluid::messages::{Message, Messages};
+use crate::simulate::fluid::queue::{Queue, What};
+use crate::simulate::fluid::rules::Fluid;
+use crate::simulate::fluid::{Action, Deployment, Then};
 use crate::simulate::record::Record;
 use crate::trace::Activity;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Seconds that `MPI_Test` takes in SimGrid (its option `smpi/test`).
 const TEST: f64 = 1e-4;
@@ -303,5 +304,297 @@ impl<'a, R: Record> Engine<'a, R> {
                 None
             }
         }
+    }
+}
+
+// The states of a message: posted, in flight, arrived.
+
+impl<R: Record> Engine<'_, R> {
+    /// Posts a send.
+    fn send(&mut self, key: (usize, usize, u64), load: Load) -> u32 {
+        let id = self.messages.post(key, true);
+        let message = self.messages.get_mut(id);
+        let path = self.fabric.between(key.0, key.1);
+        let (path, amount) = self.fabric.loaded(path, load);
+        message.bytes = load.bytes();
+        message.amount = amount;
+        message.path = path;
+        message.sent = self.now;
+        message.detached = amount < self.rules.detached as f64;
+        message.take_along(self.ranks[key.0].riders.take());
+        if !message.detached {
+            self.ranks[key.0].open[1] += 1;
+        }
+        if !message.received.is_nan() || amount < self.rules.eager as f64 {
+            self.depart(id);
+        }
+        id
+    }
+
+    /// Posts a message that travels with its sender's next one.
+    fn ride(&mut self, key: (usize, usize, u64), load: Load) {
+        let id = self.messages.post(key, true);
+        let message = self.messages.get_mut(id);
+        message.bytes = load.bytes();
+        message.sent = self.now;
+        message.detached = true;
+        message.rides = true;
+        message.take_along(self.ranks[key.0].riders.replace(id));
+    }
+
+    /// Posts a receive.
+    fn receive(&mut self, key: (usize, usize, u64)) -> u32 {
+        let id = self.messages.post(key, false);
+        let message = self.messages.get_mut(id);
+        message.received = self.now;
+        let (sent, started, done) = (!message.sent.is_nan(), !message.started.is_nan(), message.done);
+        let rides = message.rides;
+        if !done {
+            self.ranks[key.1].open[0] += 1;
+        }
+        if sent && !started && !rides {
+            self.depart(id);
+        }
+        id
+    }
+
+    /// Starts a message.
+    fn depart(&mut self, id: u32) {
+        let mut along = Some(id);
+        while let Some(each) = along {
+            let message = self.messages.get_mut(each);
+            message.started = self.now;
+            along = message.rider();
+        }
+        let message = self.messages.get(id);
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let latency = self.fabric.kind(self.fabric.kind_of(path)).latency * self.fabric.factors(amount).0;
+        if latency > 0.0 {
+            self.events.push(self.now + latency, What::Latency(id));
+        } else {
+            self.drain(id);
+        }
+    }
+
+    /// Ends the latency of a message: it begins to drain.
+    fn drain(&mut self, id: u32) {
+        let message = self.messages.get(id);
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let factor = self.fabric.factors(amount).1;
+        let (events, stale) = (&mut self.events, &mut self.stale);
+        let next = |next| events.next(next, stale);
+        let flow = self.flows.start(&self.fabric, path, (amount, factor), self.now, next);
+        if flow as usize >= self.carried.len() {
+            self.carried.resize(flow as usize + 1, 0);
+        }
+        self.carried[flow as usize] = id;
+    }
+
+    /// Handles the arrival of the last byte of a message and of those that travel with it.
+    fn arrive(&mut self, id: u32) {
+        let mut along = Some(id);
+        while let Some(each) = along {
+            along = self.messages.get(each).rider();
+            self.conclude(each);
+        }
+    }
+
+    fn conclude(&mut self, id: u32) {
+        let message = self.messages.get_mut(id);
+        message.done = true;
+        let (from, to) = (message.from as usize, message.to as usize);
+        let (sends, receives) = (!message.detached, !message.received.is_nan());
+        message.holders += 1; // until both ends know
+        self.record.fly(Rank(from), Rank(to), message.started, self.now);
+        if sends {
+            self.complete(from, id, true);
+        }
+        if receives {
+            self.complete(to, id, false);
+        }
+        self.messages.release(id);
+    }
+
+    /// Completes the request of one end: the rank continues if it was waiting for it.
+    fn complete(&mut self, rank: usize, id: u32, sending: bool) {
+        let state = &mut self.ranks[rank];
+        state.open[usize::from(sending)] -= 1;
+        let Some((since, on)) = state.blocked else { return };
+        let over = match on {
+            On::Message { .. } => on == On::Message { id, sending },
+            On::Sends => sending && state.open[1] == 0,
+            On::All => state.open == [0, 0],
+            On::Work => false,
+        };
+        if !over {
+            return;
+        }
+        state.blocked = None;
+        self.ready.push(rank as u32);
+        let m = self.messages.get(id);
+        let peer = Some(Rank(if sending { m.to } else { m.from } as usize));
+        let (now, step) = (self.now, self.ranks[rank].step - 1);
+        self.record.push(Rank(rank), Activity::Idle, since, m.started, peer);
+        self.record.push(Rank(rank), Activity::Communicate, since.max(m.started), now, peer);
+        self.record.waits(Rank(rank), R::detail(m.bytes, m.sent), |bytes, sent| Wait {
+            step,
+            from: Rank(m.from as usize),
+            to: Rank(m.to as usize),
+            tag: m.tag,
+            bytes,
+            since,
+            until: now,
+            sent,
+            received: m.received,
+            started: m.started,
+        });
+        if let On::Message { .. } = on {
+            self.messages.release(id);
+        }
+    }
+}
+
+// Hosts: k computations on a host of c cores run at speed x min(1, c / k) each.
+
+/// A host: speed of one core, and the number of cores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Host {
+    /// Units of work per second and core.
+    pub speed: f64,
+    /// At least 1.
+    pub cores: u32,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Job {
+    rest: f64,
+    rate: f64,
+    since: f64,
+    version: u32,
+}
+
+/// Hosts, and the computation of each rank, at most one at a time.
+#[derive(Debug)]
+struct Hosts<'a> {
+    hosts: &'a [Host],
+    of: &'a [usize],
+    running: Vec<Vec<u32>>,
+    jobs: Vec<Job>,
+}
+
+impl<'a> Hosts<'a> {
+    /// Creates the state; `of` maps each rank to its host.
+    pub fn new(hosts: &'a [Host], of: &'a [usize]) -> Self {
+        Self { hosts, of, running: vec![Vec::new(); hosts.len()], jobs: vec![Job::default(); of.len()] }
+    }
+
+    /// Speed of a rank's host.
+    pub fn speed(&self, rank: usize) -> f64 {
+        self.hosts[self.of[rank]].speed
+    }
+
+    /// Starts a computation; `changed` receives the new end and version of every computation that it affects.
+    pub fn start(&mut self, rank: usize, amount: f64, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
+        let version = self.jobs[rank].version;
+        let (number, running) = (self.of[rank], &mut self.running[self.of[rank]]);
+        running.push(rank as u32);
+        let Host { speed, cores } = self.hosts[number];
+        if running.len() <= cores as usize {
+            // A core is free: no other computation is affected.
+            self.jobs[rank] = Job { rest: amount, rate: speed, since: now, version };
+            changed(rank as u32, now + amount / speed, version);
+            return;
+        }
+        self.jobs[rank] = Job { rest: amount, rate: 0.0, since: now, version };
+        self.share(number, now, changed);
+    }
+
+    /// Ends a rank's computation.
+    pub fn finish(&mut self, rank: usize, now: f64, changed: impl FnMut(u32, f64, u32)) {
+        self.jobs[rank].version = self.jobs[rank].version.wrapping_add(1);
+        let running = &mut self.running[self.of[rank]];
+        running.retain(|&r| r != rank as u32);
+        if running.len() >= self.hosts[self.of[rank]].cores as usize {
+            self.share(self.of[rank], now, changed);
+        }
+    }
+
+    /// True if an event with this version is not obsolete.
+    pub fn current(&self, rank: u32, version: u32) -> bool {
+        self.jobs[rank as usize].version == version
+    }
+
+    fn share(&mut self, host: usize, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
+        let Host { speed, cores } = self.hosts[host];
+        let rate = speed * f64::min(1.0, f64::from(cores) / self.running[host].len().max(1) as f64);
+        for &rank in &self.running[host] {
+            let job = &mut self.jobs[rank as usize];
+            if job.rate == rate {
+                continue;
+            }
+            job.rest = (job.rest - (now - job.since) * job.rate).max(0.0);
+            job.rate = rate;
+            job.since = now;
+            job.version = job.version.wrapping_add(1);
+            changed(rank, now + job.rest / rate, job.version);
+        }
+    }
+}
+
+// Deadlocks: the cycle of ranks that wait for each other.
+
+/// Maximum number of links of a cycle in the error text.
+const SHOWN: usize = 12;
+
+/// The error of a simulation in which some ranks are blocked forever. It shows the cycle in which they wait,
+/// or the chain that leads to a rank that has ended. O(ranks + messages).
+pub(super) fn deadlock_error<R>(engine: &Engine<'_, R>, names: &[String]) -> Option<Error> {
+    let mut rank = engine.ranks.iter().position(|r| !r.ended)?;
+    let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut chain: Vec<(usize, String)> = Vec::new();
+    let (from, end) = loop {
+        if engine.ranks[rank].ended {
+            break (0, ", which has ended");
+        }
+        if let Some(&place) = seen.get(&rank) {
+            break (place, "");
+        }
+        seen.insert(rank, chain.len());
+        let (peer, what) = cause(engine, rank);
+        chain.push((rank, format!("{what} {}", names[peer])));
+        rank = peer;
+    };
+    let links = &chain[from..];
+    let mut parts: Vec<&str> = links.iter().map(|(_, what)| what.as_str()).collect();
+    let skipped = format!("waits for … ({} more) …", parts.len().saturating_sub(SHOWN));
+    if parts.len() > SHOWN {
+        parts.splice(SHOWN / 2..parts.len() - SHOWN / 2, [skipped.as_str()]);
+    }
+    Some(Error::infeasible(
+        format!("deadlock: {} {}{end}", names[links[0].0], parts.join(", which ")),
+        "change the order of sends and receives, or let small sends be eager (`eager`)",
+    ))
+}
+
+/// The rank that a blocked rank waits for, and the reason. A receiver waits for its sender, and a sender for
+/// its receiver.
+fn cause<R>(engine: &Engine<'_, R>, rank: usize) -> (usize, String) {
+    let (_, on) = engine.ranks[rank].blocked.expect("a rank that has not ended is blocked");
+    let message = match on {
+        On::Message { id, .. } => engine.messages.get(id),
+        On::Sends | On::All | On::Work => {
+            let sends = |from: u32| from as usize == rank;
+            let mine = |m: &&Message| {
+                (sends(m.from) && !m.sent.is_nan() && !m.detached)
+                    || (on == On::All && m.to as usize == rank && !m.received.is_nan())
+            };
+            engine.messages.unfinished().find(mine).expect("it waits for something that it has posted")
+        }
+    };
+    let (bytes, tag) = (message.bytes, message.tag);
+    if message.from as usize == rank {
+        (message.to as usize, format!("waits to send {bytes} bytes with tag {tag} to"))
+    } else {
+        (message.from as usize, format!("waits for tag {tag} from"))
     }
 }

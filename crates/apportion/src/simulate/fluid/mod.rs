@@ -9,22 +9,17 @@
 //! its validity); Bertsekas and Gallager 1992, section 6.5.2 (max-min fairness).
 
 mod bottlenecks;
-mod bundle;
-mod deadlock;
 mod engine;
 mod fabric;
 mod flows;
-mod hosts;
 mod maxmin;
 mod messages;
-mod on_link;
 mod queue;
 mod rules;
 mod script;
-mod transfer;
 
+pub use engine::Host;
 pub(super) use fabric::Fabric;
-pub use hosts::Host;
 pub use rules::{Fluid, Tcp, Weights};
 
 use super::CostModel;
@@ -36,7 +31,7 @@ use crate::plan::Forecast;
 use crate::platform::{Load, Network, Topology};
 use crate::schedule::Application;
 use crate::trace::Trace;
-use engine::Engine;
+use engine::{Engine, deadlock_error};
 use script::Script;
 
 /// One action of a processor, as far as timing is concerned.
@@ -162,7 +157,7 @@ fn perform<P: Iterator<Item = Action>, R: Record>(
     assert_eq!(scripts.len(), on.placement.len(), "one script per rank");
     let mut engine = Engine::new(&on, rules, record);
     engine.run(scripts)?;
-    match deadlock::deadlock(&engine, on.names) {
+    match deadlock_error(&engine, on.names) {
         Some(error) => Err(error),
         None => Ok(engine.record),
     }

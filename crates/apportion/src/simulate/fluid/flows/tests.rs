@@ -237,3 +237,77 @@ fn levels_brought_up_to_date_are_those_from_scratch() {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn ends_come_in_order(ends in prop::collection::vec((0.0f64..9.0, any::<bool>()), 0..40)) {
+        let (mut all, mut plain) = (Ends::default(), Vec::new());
+        for (id, (end, leaves)) in (0..).zip(ends) {
+            let end = end.floor();
+            all.push(end, (id, 0));
+            plain.push((end, (id, 0)));
+            plain.sort_by(|a: &(f64, Member), b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            prop_assert_eq!(all.first(), plain.first().copied());
+            if leaves {
+                all.pop();
+                plain.remove(0);
+                prop_assert_eq!(all.first(), plain.first().copied());
+            }
+        }
+    }
+}
+
+/// 100 units at 10 per second, then at 40: worked by hand.
+#[test]
+fn a_new_rate_moves_the_next_end() {
+    let mut bundle = Bundle::default();
+    bundle.begin((0, 0), 100.0, (1, 2.0));
+    bundle.ends.push(100.0, (0, 0));
+    assert_eq!(bundle.next(100.0), None, "no rate is known");
+    bundle.flow_at(10.0, 2.0);
+    assert_eq!(bundle.next(100.0), Some(12.0));
+    assert_eq!(bundle.next(100.0), None, "it is in the queue");
+    bundle.flow_at(40.0, 8.0);
+    assert_eq!(bundle.next(100.0), Some(9.0));
+    assert_eq!(bundle.reach(9.0), 100.0);
+    // One that joins then has its own 80 units before it.
+    let end = bundle.drained(9.0) + 80.0;
+    assert_eq!(bundle.next(end), Some(11.0));
+}
+
+fn listed(on: &OnLink) -> Vec<(u32, u32)> {
+    (0..on.len()).map(|place| on.at(place)).collect()
+}
+
+proptest! {
+    /// The same bundles in the same order as in one plain list, on which rates depend to the last bit.
+    #[test]
+    fn a_link_lists_its_bundles_in_order(changes in prop::collection::vec((any::<bool>(), 0_usize..8), 0..60)) {
+        let (mut on, mut plain) = (OnLink::default(), Vec::new());
+        for (birth, (starts, place)) in (1..).zip(changes) {
+            if starts || plain.is_empty() {
+                on.push((birth % 5, birth));
+                plain.push((birth % 5, birth));
+            } else {
+                let ended = plain.remove(place % plain.len());
+                on.retain(|bundle| bundle != ended);
+            }
+            prop_assert_eq!(listed(&on), plain.clone());
+        }
+    }
+
+    /// Ended bundles stay at most until they are half of the list.
+    #[test]
+    fn a_link_forgets_what_ended(ends in prop::collection::vec(0_usize..20, 0..20)) {
+        let (mut on, mut lives) = (OnLink::default(), (1..=20).collect::<std::collections::BTreeSet<u32>>());
+        (1..=20).for_each(|birth| on.push((birth, birth)));
+        for place in ends {
+            if lives.remove(&(place as u32 + 1)) {
+                on.end(|(_, birth)| lives.contains(&birth));
+            }
+            let known: Vec<u32> = listed(&on).into_iter().map(|b| b.1).filter(|b| lives.contains(b)).collect();
+            prop_assert_eq!(&known, &lives.iter().copied().collect::<Vec<_>>());
+            prop_assert!(on.len() <= 2 * lives.len() + 1);
+        }
+    }
+}

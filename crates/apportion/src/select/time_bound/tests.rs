@@ -137,8 +137,8 @@ fn model(kind: usize, name: String, random: &mut Random) -> Model {
 
 fn seconds(layout: &Layout, order: ScheduleOptions, machine: &Machine) -> f64 {
     let rates = machine.rates(&layout.sizes());
-    let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
-    forecast(layout, order, conditions).unwrap().seconds
+    let cost_model = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
+    forecast(layout, order, cost_model).unwrap().seconds
 }
 
 /// No layout of any method, the inner dimension cut or not, with any weights, any flow and any subset of the

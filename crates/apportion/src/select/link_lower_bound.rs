@@ -19,7 +19,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// One of the wires that a pair's messages cross.
 #[derive(Debug, Clone, Copy)]
-struct Crossed {
+struct LinkCrossing {
     wire: u32,
     /// Of the message's whole hop.
     seconds_per_byte: f64,
@@ -28,9 +28,9 @@ struct Crossed {
 
 /// The wires of all pairs of processors.
 #[derive(Debug)]
-pub(super) struct Wires {
+pub(super) struct LinkTable {
     processors: usize,
-    crossed: Vec<Crossed>,
+    crossed: Vec<LinkCrossing>,
     /// Where the crossings of a pair begin, by sender and receiver.
     first: Vec<u32>,
     count: usize,
@@ -39,7 +39,7 @@ pub(super) struct Wires {
 
 /// Lower bounds of a layout's time, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Bounds {
+pub(super) struct LowerBounds {
     /// The busiest processor computes.
     pub work: f64,
     /// The most occupied wire, where each message goes from its owner to its receiver.
@@ -48,7 +48,7 @@ pub(super) struct Bounds {
     pub broadcast: f64,
 }
 
-impl Bounds {
+impl LowerBounds {
     /// The bound for one order of steps.
     pub fn of(&self, order: ScheduleOptions, topology: Topology) -> f64 {
         let wires = match (order.flow, topology) {
@@ -62,7 +62,7 @@ impl Bounds {
     }
 }
 
-impl Wires {
+impl LinkTable {
     /// The wires of a network; `None` where no two messages compete, or for many processors.
     pub fn of(network: &Network, processors: usize) -> Option<Self> {
         if network.has_a_wire_for_each_pair() || network.is_free() || processors > MOST_PROCESSORS {
@@ -81,7 +81,7 @@ impl Wires {
                 for crossing in &hop.crossings {
                     let next = numbers.len() as u32;
                     let wire = *numbers.entry(crossing.wire).or_insert(next);
-                    crossed.push(Crossed { wire, seconds_per_byte, latency: hop.link.latency });
+                    crossed.push(LinkCrossing { wire, seconds_per_byte, latency: hop.link.latency });
                 }
             }
         }
@@ -119,15 +119,20 @@ impl Wires {
 }
 
 /// The bounds of a layout; without wires, the work alone.
-pub(super) fn bounds(wires: Option<&Wires>, layout: &Layout, machine: &Machine, element: u64) -> Bounds {
+pub(super) fn bounds(
+    links: Option<&LinkTable>,
+    layout: &Layout,
+    machine: &Machine,
+    element: u64,
+) -> LowerBounds {
     let rates = machine.rates(&layout.sizes());
     let seconds = |(work, rate): (u128, &f64)| match work > 0 && *rate > 0.0 {
         true => work as f64 / rate * (1.0 - ROUNDING),
         false => 0.0,
     };
     let work = layout.work().into_iter().zip(&rates).map(seconds).fold(0.0, f64::max);
-    let [direct, broadcast] = wires.map_or([0.0; 2], |wires| wires.occupied(layout, element));
-    Bounds { work, direct, broadcast }
+    let [direct, broadcast] = links.map_or([0.0; 2], |links| links.occupied(layout, element));
+    LowerBounds { work, direct, broadcast }
 }
 
 #[cfg(test)]
@@ -173,19 +178,19 @@ mod tests {
             let method = [Method::Inner, Method::Boxes].into_iter().chain(Method::candidates()).nth(method);
             let Ok(layout) = method.unwrap().layout(shape, &speeds, &MethodOptions::default()) else { return Ok(()) };
             let network = network(kind, speeds.len());
-            let wires = Wires::of(&network, speeds.len());
-            prop_assert!(wires.is_some());
+            let links = LinkTable::of(&network, speeds.len());
+            prop_assert!(links.is_some());
             let models = speeds.iter().map(|s| Model::constant("p", s * 10f64.powf(rate)).unwrap()).collect();
             let machine = Machine::new(Platform::from_speeds(&speeds).unwrap(), models, 1);
-            let bounds = bounds(wires.as_ref(), &layout, &machine, 8);
+            let bounds = bounds(links.as_ref(), &layout, &machine, 8);
             let rates = machine.rates(&layout.sizes());
             for flow in Flow::ALL {
                 let order = ScheduleOptions::new(flow, block).with_look_ahead(ahead);
                 if order.check_layout(&layout).is_err() {
                     continue;
                 }
-                let conditions = CostModel { rates: &rates, network: &network, element: 8 };
-                let seconds = simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds();
+                let cost_model = CostModel { rates: &rates, network: &network, element: 8 };
+                let seconds = simulate(&MatmulSchedule::new(&layout, order), cost_model).unwrap().seconds();
                 let bound = bounds.of(order, network.topology);
                 prop_assert!(bound <= seconds, "{flow} {kind}: {bound} {seconds}");
             }
@@ -199,9 +204,9 @@ mod tests {
         let layout = Method::Rows.layout(shape, &[1.0, 1.0], &MethodOptions::default()).unwrap();
         let mut network = Network::uniform(0.0, 2.0);
         network.topology = Topology::Bus;
-        let wires = Wires::of(&network, 2).unwrap();
-        let found = wires.occupied(&layout, 8);
+        let links = LinkTable::of(&network, 2).unwrap();
+        let found = links.occupied(&layout, 8);
         assert!(found.iter().all(|seconds| (seconds - 12.0 * 8.0 / 2.0).abs() < 1e-6), "{found:?}");
-        assert!(Wires::of(&Network::uniform(0.0, 2.0), 2).is_none());
+        assert!(LinkTable::of(&Network::uniform(0.0, 2.0), 2).is_none());
     }
 }

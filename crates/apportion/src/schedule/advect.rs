@@ -1,17 +1,11 @@
 //! The steps of MPDATA on a grid whose horizontal plane is divided: halos travel, boxes are computed.
 
-mod cost;
-mod halo;
-mod plane;
-
-pub use halo::HaloPiece;
-pub use plane::Plane;
-
-use super::{Application, Message, Step, StepOf, Work};
-use crate::error::Result;
-use crate::geometry::Rank;
-use crate::kernels::mpdata::{Boundary, Cells, Domain, Exchange, Place, Scheme, Subdomain};
-use crate::plan::Layout;
+use crate::error::{Error, Result};
+use crate::geometry::{Rank, Rect, Span};
+use crate::kernels::mpdata::{Boundary, Cells, Domain, Exchange, Place, Scheme, Source, Subdomain, sources};
+use crate::plan::{Layout, Shape};
+use crate::platform::Direction;
+use crate::schedule::{Application, Message, Piece, Step, StepOf, Work};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -197,7 +191,7 @@ impl AdvectSchedule {
 
     /// Elements that a processor receives in all steps, by formula: what others own of its surroundings.
     pub fn volume(&self, to: Rank) -> u64 {
-        let one: u64 = (1..=self.phases()).map(|pass| halo::received(self, to, pass)).sum();
+        let one: u64 = (1..=self.phases()).map(|pass| received(self, to, pass)).sum();
         one * self.steps
     }
 
@@ -219,10 +213,10 @@ impl AdvectSchedule {
     }
 
     fn phase(&self, rank: Rank, pass: usize) -> Phase {
-        let mut phase = Phase { own: halo::pieces(self, rank, rank, pass), ..Phase::default() };
+        let mut phase = Phase { own: pieces(self, rank, rank, pass), ..Phase::default() };
         for other in (0..self.boxes.len()).map(Rank).filter(|other| *other != rank) {
-            let incoming = halo::pieces(self, other, rank, pass);
-            let outgoing = halo::pieces(self, rank, other, pass);
+            let incoming = pieces(self, other, rank, pass);
+            let outgoing = pieces(self, rank, other, pass);
             for (table, pieces) in [(&mut phase.incoming, incoming), (&mut phase.outgoing, outgoing)] {
                 if !pieces.is_empty() {
                     table.insert(other, pieces);
@@ -362,6 +356,253 @@ impl Application for AdvectSchedule {
 fn places(domain: &Domain, pass: usize) -> Vec<Place> {
     let faces = domain.axes().iter().map(|axis| Place::Face(*axis));
     std::iter::once(Place::Centre).chain(faces.filter(|_| pass > 2)).collect()
+}
+
+// The horizontal plane of a grid, which layouts divide, and the matrix as which files hold a grid.
+
+/// The plane of a grid that is divided: of three axes the first two, of fewer all. In a file, a grid is a
+/// matrix with the plane's rows; one column of the plane is as many of its columns as the third axis is long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plane {
+    sizes: [usize; 3],
+    dimensions: usize,
+}
+
+impl Plane {
+    /// The plane of a grid of one to three sizes.
+    ///
+    /// # Panics
+    /// If there are other numbers of sizes.
+    pub fn of(sizes: &[usize]) -> Self {
+        let sizes3 = match *sizes {
+            [n] => [1, n, 1],
+            [m, n] => [m, n, 1],
+            [m, n, l] => [m, n, l],
+            _ => panic!("a grid has one to three dimensions, not {}", sizes.len()),
+        };
+        Self { sizes: sizes3, dimensions: sizes.len() }
+    }
+
+    /// The plane's rows and columns as the shape of a layout.
+    ///
+    /// # Errors
+    /// Too many cells: exit code 2.
+    pub fn shape(&self) -> Result<Shape> {
+        let [rows, cols, _] = self.sizes.map(|n| n as u64);
+        Shape::new(rows, 1, cols, "grid")
+    }
+
+    /// The number of cells above each cell of the plane.
+    pub fn levels(&self) -> u64 {
+        self.sizes[2] as u64
+    }
+
+    /// Checks that a layout is of this plane.
+    ///
+    /// # Errors
+    /// It is not: exit code 2.
+    pub fn check(&self, layout: &Layout) -> Result<()> {
+        let ([rows, cols, _], shape) = (self.sizes.map(|n| n as u64), layout.shape());
+        if (shape.m, shape.n) == (rows, cols) {
+            return Ok(());
+        }
+        Err(Error::input(
+            "plan",
+            format!(
+                "divides {} x {}, but the horizontal plane of the field is {rows} x {cols}",
+                shape.m, shape.n
+            ),
+            format!("make a plan with `--shape {rows}x{cols}`"),
+        ))
+    }
+
+    /// The axis of the scheme that the plane's columns are along.
+    fn across(&self) -> usize {
+        if self.dimensions == 3 { 1 } else { 2 }
+    }
+
+    /// The cells of a rectangle of the plane.
+    pub fn cells(&self, rect: Rect) -> Cells {
+        let mut cells = Cells { lo: [0; 3], hi: [1; 3] };
+        cells.hi[2] = self.sizes[2] as isize;
+        (cells.lo[0], cells.hi[0]) = (rect.rows.start as isize, rect.rows.end as isize);
+        let across = self.across();
+        (cells.lo[across], cells.hi[across]) = (rect.cols.start as isize, rect.cols.end as isize);
+        cells
+    }
+
+    /// The number of columns of the matrix per column of the plane, for an array of cells or faces.
+    fn deep(&self, place: Place) -> u64 {
+        let faces = self.dimensions == 3 && place == Place::Face(2);
+        self.levels() + u64::from(faces)
+    }
+
+    /// Rows and columns of the matrix that a file holds for an array of cells or faces.
+    pub fn matrix(&self, place: Place) -> (u64, u64) {
+        let rows = self.sizes[0] as u64 + u64::from(place == Place::Face(0));
+        let cols = self.sizes[1] as u64 + u64::from(place == Place::Face(self.across()));
+        (rows, cols * self.deep(place))
+    }
+
+    /// The rectangle of that matrix with some elements and, in three dimensions, all above and below them.
+    pub fn rect(&self, place: Place, cells: &Cells) -> Rect {
+        let (across, deep) = (self.across(), self.deep(place));
+        let cols = Span::new(cells.lo[across] as u64 * deep, cells.hi[across] as u64 * deep);
+        Rect::new(Span::new(cells.lo[0] as u64, cells.hi[0] as u64), cols)
+    }
+
+    /// The row and the first column of the matrix for the elements of one row of cells.
+    pub fn position(&self, place: Place, [i, j, k]: [isize; 3]) -> (u64, u64) {
+        let col = if self.dimensions == 3 { j as u64 * self.deep(place) + k as u64 } else { k as u64 };
+        (i as u64, col)
+    }
+}
+
+// What a processor needs of the surroundings of its boxes, and who owns it.
+
+/// A part of the surroundings of a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HaloPiece {
+    /// The field, or the Courant numbers along an axis.
+    pub place: Place,
+    /// The pass that needs it, from 1.
+    pub pass: usize,
+    /// The box of the sender.
+    pub from: usize,
+    /// The box of the receiver.
+    pub to: usize,
+    /// Where it is around the receiver's box.
+    pub here: Cells,
+    /// What to add to reach it in the sender's box.
+    pub shift: [isize; 3],
+    direction: Direction,
+}
+
+impl HaloPiece {
+    /// Where it is in the sender's box.
+    pub fn there(&self) -> Cells {
+        Source { here: self.here, shift: self.shift }.there()
+    }
+}
+
+impl Piece for HaloPiece {
+    fn elements(&self) -> u64 {
+        self.here.count() as u64
+    }
+
+    /// Contiguous above and below a box, strided at its sides.
+    fn direction(&self) -> Direction {
+        self.direction
+    }
+}
+
+/// The elements that a box owns of an array: a face between two boxes belongs to the upper one, the last face
+/// of an axis with an end to the last box.
+fn owned(schedule: &AdvectSchedule, cells: &Cells, place: Place) -> Cells {
+    let mut owned = *cells;
+    if let Place::Face(axis) = place
+        && let Some((_, hi)) = schedule.domain().inside(place, axis)
+        && owned.hi[axis] == hi - 1
+    {
+        owned.hi[axis] = hi;
+    }
+    owned
+}
+
+/// The pieces of a pass from one processor to another, or to itself, in the order of packing.
+fn pieces(schedule: &AdvectSchedule, from: Rank, to: Rank, pass: usize) -> Vec<HaloPiece> {
+    let (domain, undivided) = (schedule.domain(), schedule.undivided());
+    let mut found = Vec::new();
+    for (number, cells) in schedule.boxes(to).iter().enumerate() {
+        for place in places(domain, pass) {
+            let needs = Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
+            for source in sources(domain, place, &needs, undivided[2]) {
+                for (other, theirs) in schedule.boxes(from).iter().enumerate() {
+                    let there = source.there().intersect(&owned(schedule, theirs, place));
+                    let itself = from == to && other == number && source.shift == [0; 3];
+                    if there.is_empty() || itself {
+                        continue;
+                    }
+                    let here = Source { here: there, shift: source.shift.map(|s| -s) }.there();
+                    // Rows of a plane are contiguous along the last divided axis.
+                    let across = if domain.dimensions() == 3 { 1 } else { 2 };
+                    let beside = here.hi[across] <= cells.lo[across] || here.lo[across] >= cells.hi[across];
+                    let direction = if beside { Direction::Horizontal } else { Direction::Vertical };
+                    let shift = source.shift;
+                    found.push(HaloPiece { place, pass, from: other, to: number, here, shift, direction });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// By formula: the elements that a processor needs before a pass and does not own.
+fn received(schedule: &AdvectSchedule, to: Rank, pass: usize) -> u64 {
+    let (domain, undivided) = (schedule.domain(), schedule.undivided());
+    let mut count = 0;
+    for cells in schedule.boxes(to) {
+        for place in places(domain, pass) {
+            let needs = Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
+            for source in sources(domain, place, &needs, undivided[2]) {
+                let there = source.there();
+                let own = |mine: &Cells| there.intersect(&owned(schedule, mine, place)).count() as u64;
+                count += there.count() as u64 - schedule.boxes(to).iter().map(own).sum::<u64>();
+            }
+        }
+    }
+    count
+}
+
+// What steps cost: the work of boxes, and the number of messages.
+
+/// Messages of all processors that a simulation follows.
+const MOST_MESSAGES: u128 = 100_000_000;
+
+impl AdvectSchedule {
+    /// Refuses to follow more than about 10^8 messages, all processors together.
+    ///
+    /// # Errors
+    /// Exit code 1; the message names the number of messages.
+    pub fn check_size(&self) -> Result<()> {
+        let one = |rank| self.plan(Rank(rank)).phases.iter().map(|phase| 2 + phase.incoming.len() as u64);
+        let step: u64 = (0..self.boxes.len()).flat_map(one).sum();
+        let all = u128::from(step) * u128::from(self.steps);
+        if all > MOST_MESSAGES {
+            let what = format!("{} time steps have about {all} messages, too many to simulate", self.steps);
+            return Err(Error::infeasible(
+                what,
+                "use fewer `steps`: later ones take as long as those before",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The cost of some cells: what every pass computes of them and around them.
+    fn amount(&self, cells: &Cells, pass: usize) -> f64 {
+        if cells.is_empty() {
+            return 0.0;
+        }
+        let (scheme, dimensions) = (self.problem.scheme, self.domain.dimensions());
+        let passes = if pass == 0 { 1..=scheme.passes } else { pass..=pass };
+        let last = *passes.end();
+        let one = |pass: usize| {
+            let beyond: usize = (pass + 1..=last).map(|later| scheme.reach(later)).sum();
+            let lengths = cells.lengths();
+            let computed: f64 = (0..3)
+                .map(|axis| {
+                    let wider = if self.domain.has[axis] && !(axis == 2 && self.undivided[2]) {
+                        2 * beyond
+                    } else {
+                        0
+                    };
+                    (lengths[axis] + wider) as f64
+                })
+                .product();
+            computed * scheme.pass_operations(pass, dimensions)
+        };
+        passes.map(one).sum::<f64>() / scheme.operations(dimensions)
+    }
 }
 
 #[cfg(test)]

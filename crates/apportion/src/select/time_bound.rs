@@ -113,7 +113,7 @@ fn highest_between(model: &Model, from: f64, to: f64) -> f64 {
 
 /// The least number of elements of A, B and C that a set of `work` of the product's m n k multiply-adds and
 /// the others have in common: what crosses between them. 0 for nothing and for everything.
-pub fn crossing_bound(shape: Shape, work: f64) -> f64 {
+pub(super) fn crossing_bound(shape: Shape, work: f64) -> f64 {
     let sides = [shape.m as f64, shape.k as f64, shape.n as f64];
     let whole: f64 = sides.iter().product();
     let w = work.min(whole - work).max(0.0);

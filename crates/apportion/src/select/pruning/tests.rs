@@ -1,21 +1,22 @@
-//! The contest against the simulation of every candidate.
+//! Pruning against the simulation of every candidate.
 
 use crate::model::{Machine, Model};
 use crate::plan::Shape;
 use crate::platform::{Network, Platform};
 use crate::schedule::MatmulSchedule;
-use crate::select::candidates::candidates;
-use crate::select::{Choice, Field, PlanOptions, Sizing, chosen, in_order_of_preference};
+use crate::select::candidates::{Candidate, candidates};
+use crate::select::{Appraiser, Choice, PlanOptions, Sizing, chosen, in_order_of_preference};
 use crate::simulate::{CostModel, simulate};
 use proptest::prelude::*;
 
 /// All candidates by simulation of events, in order of preference: slow, and nothing is left out.
-fn oracle(field: &Field<'_>, shape: Shape) -> Vec<(f64, u64, String, String)> {
-    let all = candidates(shape, field.machine, field.wishes).unwrap();
-    let each = all.into_iter().map(|(method, layout, order, _)| {
-        let rates = field.machine.rates(&layout.sizes());
-        let conditions = CostModel { rates: &rates, network: &field.machine.platform.network, element: 8 };
-        let seconds = simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds();
+fn oracle(appraiser: &Appraiser<'_>, shape: Shape) -> Vec<(f64, u64, String, String)> {
+    let all = candidates(shape, appraiser.machine, appraiser.options).unwrap();
+    let each = all.into_iter().map(|Candidate { method, layout, order, .. }| {
+        let rates = appraiser.machine.rates(&layout.sizes());
+        let cost_model =
+            CostModel { rates: &rates, network: &appraiser.machine.platform.network, element: 8 };
+        let seconds = simulate(&MatmulSchedule::new(&layout, order), cost_model).unwrap().seconds();
         (seconds, layout.volume(), method, order.to_string())
     });
     let mut all: Vec<_> = each.collect();
@@ -46,12 +47,12 @@ proptest! {
         };
         let machine = Machine::new(platform, speeds.iter().map(model).collect(), 1);
         let sizing = Sizing::Proportional;
-        let wishes = PlanOptions { keep_all: true, sizing, ..PlanOptions::open(8, 8) };
-        let field = Field::new(&machine, &wishes);
-        let all = candidates(shape, &machine, &wishes).unwrap();
-        let choices: Vec<Choice> = chosen(field.choices_of(all, Some(0.0)).unwrap(), &wishes, false);
+        let options = PlanOptions { keep_all: true, sizing, ..PlanOptions::open(8, 8) };
+        let appraiser = Appraiser::new(&machine, &options);
+        let all = candidates(shape, &machine, &options).unwrap();
+        let choices: Vec<Choice> = chosen(appraiser.choices_of(all, Some(0.0)).unwrap(), &options, false);
         let best = &choices[0];
-        let expected = oracle(&field, shape);
+        let expected = oracle(&appraiser, shape);
         let found = (best.rank.unwrap(), best.volume(), best.plan.method.clone(), best.order.to_string());
         prop_assert_eq!(&found, &expected[0]);
         prop_assert!(choices.iter().any(|choice| choice.rank.is_none()), "nothing was ruled out");
@@ -60,7 +61,7 @@ proptest! {
                 e.2 == choice.plan.method && e.3 == choice.order.to_string() && e.1 == choice.volume()
             };
             let slow: Vec<f64> = expected.iter().filter(name).map(|e| e.0).collect();
-            match (choice.rank, choice.at_least) {
+            match (choice.rank, choice.lower_bound) {
                 (Some(rank), None) => prop_assert!(slow.contains(&rank)),
                 (None, Some(least)) => {
                     prop_assert!(slow.iter().any(|s| *s >= least * (1.0 - 1e-9)), "{least} {slow:?}");
@@ -84,15 +85,15 @@ fn without_work_left_bounds_remain() {
     platform.network.duplex = false;
     let models = speeds.iter().map(|s| Model::constant("p", s * 1e9).unwrap()).collect();
     let machine = Machine::new(platform, models, 1);
-    let wishes = PlanOptions { keep_all: true, ..PlanOptions::open(250, 8) };
-    let field = Field::new(&machine, &wishes);
-    let all = candidates(shape, &machine, &wishes).unwrap();
-    let choices = chosen(field.choices_of(all, Some(0.0)).unwrap(), &wishes, false);
+    let options = PlanOptions { keep_all: true, ..PlanOptions::open(250, 8) };
+    let appraiser = Appraiser::new(&machine, &options);
+    let all = candidates(shape, &machine, &options).unwrap();
+    let choices = chosen(appraiser.choices_of(all, Some(0.0)).unwrap(), &options, false);
     let best = choices[0].rank.unwrap();
     let mut below = 0;
     for choice in &choices {
-        let seconds = field.forecast(choice).unwrap().seconds;
-        match (choice.rank, choice.at_least) {
+        let seconds = appraiser.forecast(choice).unwrap().seconds;
+        match (choice.rank, choice.lower_bound) {
             (Some(rank), None) => assert_eq!(rank, seconds),
             (None, Some(least)) => {
                 assert!(least <= seconds, "{least} {seconds}");
@@ -102,6 +103,6 @@ fn without_work_left_bounds_remain() {
         }
     }
     assert!(below > 0, "everything was simulated or ruled out: the test has no effect");
-    let again = field.choices_of(candidates(shape, &machine, &wishes).unwrap(), Some(0.0)).unwrap();
-    assert_eq!(chosen(again, &wishes, false)[0].rank, Some(best));
+    let again = appraiser.choices_of(candidates(shape, &machine, &options).unwrap(), Some(0.0)).unwrap();
+    assert_eq!(chosen(again, &options, false)[0].rank, Some(best));
 }

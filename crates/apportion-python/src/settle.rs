@@ -7,7 +7,7 @@ use crate::product::Job;
 use apportion::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::{Effort, measure_host_network, measure_quickly};
+use apportion::measure::{Effort, KernelUpdate, measure_host_network, measure_quickly};
 use apportion::model::{Model, Models, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::{Network, Platform, discover};
@@ -165,7 +165,7 @@ fn undescribed<T: Element>(
     let models = match found {
         Some(models) => models,
         None => {
-            let speeds = measure_quickly(kernel, &platform, (&QUICK_SIZES, block, effort), world, monitor)?;
+            let speeds = measure_quickly(&KernelUpdate { kernel, block }, &platform, &QUICK_SIZES, effort, world, monitor)?;
             let models = speeds.now()?;
             known().insert(key, models.clone());
             models

@@ -9,7 +9,7 @@ use crate::prepare::links::{link_options, several};
 use crate::prepare::measure::processors;
 use crate::prepare::world::{fits, on_engine, processes};
 use apportion::error::{Error, Result};
-use apportion::measure::measure_links_on;
+use apportion::measure::measure_links;
 use apportion::run::World;
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
@@ -39,8 +39,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     };
     let (platform, options) = world.all_ok(read())?;
     let output = world.all_ok(if first { open(args.output.as_ref()) } else { Ok(None) })?;
-    let links =
-        console.watch("measuring", monitor, || measure_links_on(&platform, &options, world, monitor))?;
+    let links = console.watch("measuring", monitor, || measure_links(&platform, &options, world, monitor))?;
     world.all_ok(appear([(output, &|| file(&platform, &links))]))?;
     if first {
         console.result(|| value(&platform, &links), || text(&platform, &links));

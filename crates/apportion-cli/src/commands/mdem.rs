@@ -41,7 +41,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let running = &args.running;
     let simulation = world.all_ok(args.simulation())?;
     // Tried before the work; under MPI they are opened again when there is something to write.
-    let files = world.all_ok(if world.rank() == 0 { EventFiles::open(args).map(Some) } else { Ok(None) })?;
+    let files = world.on_root(|| EventFiles::open(args))?;
     let about = world.all_ok(About::open(running, world))?;
     let (files, about) = if world.is_solo() { (files, about) } else { (None, About::default()) };
     let workcell = &simulation.workcell;
@@ -67,7 +67,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
             keep_about(report, &prepared, (running, world), about.into()).map(Some)
         })
     };
-    world.all_ok(if world.rank() == 0 { finish() } else { Ok(()) })
+    world.on_root(finish).map(drop)
 }
 
 /// An estimate of the number of steps, for the progress bar.

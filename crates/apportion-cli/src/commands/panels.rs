@@ -180,7 +180,7 @@ fn begin<T: Element>(
     if world.is_solo() {
         return decide();
     }
-    let mine = world.all_ok(if world.rank() == 0 { decide().map(Some) } else { Ok(None) })?;
+    let mine = world.on_root(decide)?;
     let text = mine.as_ref().map(|begun| begun.manifest.to_value().to_string()).unwrap_or_default();
     let text = world.broadcast(text.as_bytes())?;
     match mine {

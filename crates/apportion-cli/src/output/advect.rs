@@ -25,7 +25,7 @@ pub fn write_field<T: Advectable>(
     problem: &AdvectProblem,
     world: &World,
 ) -> Result<()> {
-    let file = world.all_ok(if world.rank() == 0 { open(Some(path)) } else { Ok(None) })?;
+    let file = world.on_root(|| open(Some(path)))?.flatten();
     let header = npy_array_header::<T>(&problem.sizes);
     let matrix = Plane::of(&problem.sizes).matrix(Place::Centre);
     commit(write_blocks((file, path), field, &header, matrix, world)?, world)
@@ -98,7 +98,7 @@ pub fn keep<T: Advectable>(
     let path = world.all_ok(place_to_keep(directory, step))?;
     write_field(&path, field, problem, world)?;
     let note = || note_kept(directory, identity, (step, signed, before));
-    world.all_ok(if world.rank() == 0 { note() } else { Ok(()) })
+    world.on_root(note).map(drop)
 }
 
 /// The file for the field after a step, in a directory that is there.

@@ -312,7 +312,7 @@ pub fn tell_and_keep(
         console.result(|| value, || text);
         Ok(())
     };
-    world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })
+    world.on_root(tell).map(drop)
 }
 
 /// Writes the run's report and choices to the requested files, which appear together with the results, and

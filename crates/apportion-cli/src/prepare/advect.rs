@@ -12,7 +12,7 @@ use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
-use apportion::measure::{QuickSpeeds, advection_kernel, measure_advection_quickly};
+use apportion::measure::{Effort, MpdataStep, QuickSpeeds, measure_quickly};
 use apportion::model::{Model, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
@@ -310,7 +310,7 @@ pub fn choose<T: Advectable>(
         let amount = (args.steps, size_of::<T>() as u64);
         plan_advection(problem, (platform, models), (method, orders), plan.as_ref(), amount)
     };
-    let mut choices = world.all_ok(if world.rank() == 0 { choose() } else { Ok(Vec::new()) })?;
+    let mut choices = world.on_root(choose)?.unwrap_or_default();
     if !timed {
         choices.iter_mut().for_each(|choice| choice.plan.forecast = None);
     }
@@ -399,7 +399,8 @@ fn speeds<T: Advectable>(
     world: &World,
     console: &Console,
 ) -> Result<(Vec<Model>, bool, Option<QuickSpeeds>)> {
-    let (platform, kernel) = (&given.platform, advection_kernel::<T>(&scheme.0));
+    let step = MpdataStep::<T>::new(scheme.0, scheme.1);
+    let (platform, kernel) = (&given.platform, step.name());
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel, console);
         return Ok((world.all_ok(models.in_order(&platform.names()))?, true, None));
@@ -412,7 +413,7 @@ fn speeds<T: Advectable>(
     }
     let monitor = monitor();
     let speeds = console.watch("measuring", monitor, || {
-        measure_advection_quickly::<T>(scheme, platform, sizes, world, monitor)
+        measure_quickly(&step, platform, sizes, Effort::Thorough, world, monitor)
     })?;
     let models = speeds.now().and_then(|models| models.in_order(&platform.names()));
     Ok((world.all_ok(models)?, true, Some(speeds)))

@@ -6,7 +6,7 @@ use crate::console::{Console, monitor};
 use apportion::error::Result;
 use apportion::files::read_own_text;
 use apportion::kernels::{Blas, Kernel, Real, Semiring};
-use apportion::measure::{self, Sizes, Sweep};
+use apportion::measure::{self, KernelRate, Sizes, Sweep};
 use apportion::plan::Shape;
 use apportion::platform::Platform;
 use apportion::run::World;
@@ -74,7 +74,7 @@ pub struct Fastest<T> {
 /// The fastest kernels: by an earlier race on this machine, or by one now.
 ///
 /// # Errors
-/// Those of [`measure::fastest`].
+/// Those of [`measure::choose_kernel`].
 pub fn fastest<T: Real>(
     platform: &Platform,
     (elements, block): (f64, u64),
@@ -94,17 +94,13 @@ pub fn fastest<T: Real>(
         std::iter::once(built_in).chain(Blas::all().into_iter().map(Kernel::by_blas)).collect();
     let size = (elements / platform.len() as f64).clamp(TILES.0, TILES.1);
     let race = console.watch("choosing the kernel", monitor(), || {
-        measure::fastest(&kernels, platform, (size, block), world, monitor())
+        measure::choose_kernel(&kernels, platform, size, block, world, monitor())
     })?;
-    let rates: Vec<String> =
-        race.rates.iter().map(|(name, rate)| format!("{name} {:.1}", rate / 1e9)).collect();
+    let rate = |rate: &KernelRate| format!("{} {:.1}", rate.name, rate.flops_per_second / 1e9);
+    let rates: Vec<String> = race.rates.iter().map(rate).collect();
     // The ranks of several processes have a kernel each as it is.
     let mixed = if world.is_solo() { Kernel::by_processor(&race.by_processor) } else { race.own };
-    let own: Vec<String> = world
-        .all_gather(race.own.name().as_bytes())?
-        .iter()
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect();
+    let own = world.all_gather_texts(&race.own.name())?;
     let here: Vec<String> = race.by_processor.iter().map(Kernel::name).collect();
     let who = match own.len() {
         1 if mixed.name() != race.own.name() => format!("; by processor: {}", here.join(", ")),
@@ -122,8 +118,12 @@ pub fn fastest<T: Real>(
     Ok(Fastest { common: race.fastest, own: mixed })
 }
 
-fn rates_of(rates: &[(String, f64)]) -> Value {
-    rates.iter().map(|(name, rate)| (name.clone(), json!(rate))).collect::<serde_json::Map<_, _>>().into()
+fn rates_of(rates: &[KernelRate]) -> Value {
+    rates
+        .iter()
+        .map(|rate| (rate.name.clone(), json!(rate.flops_per_second)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 /// The winners of an earlier race, if they can be loaded.

@@ -228,7 +228,7 @@ pub fn decided_on<T: Element>(
     if world.is_solo() {
         return settle();
     }
-    let mine = world.all_ok(if world.rank() == 0 { settle() } else { Ok(None) })?;
+    let mine = world.on_root(settle)?.flatten();
     let text = mine.as_ref().map(|prepared| decided(&prepared.choices[0])).unwrap_or_default();
     let text = world.broadcast(text.as_bytes())?;
     if mine.is_some() || text.is_empty() {

@@ -5,7 +5,9 @@ use crate::console::{Console, monitor};
 use apportion::error::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::{CpuShare, Effort, QuickSpeeds, availability, is_exhausted, measure_quickly};
+use apportion::measure::{
+    CpuShare, Effort, KernelUpdate, QuickSpeeds, TimeRange, availability, is_exhausted, measure_quickly,
+};
 use apportion::model::Models;
 use apportion::platform::{Platform, discover};
 use apportion::product::{ClosureMethod, RunReport};
@@ -79,7 +81,7 @@ pub fn quick<T: Element>(
     let effort = Effort::worth(work * block as f64);
     let measure = || {
         console.watch("measuring", monitor(), || {
-            measure_quickly(kernel, platform, (&SIZES, block, effort), world, monitor())
+            measure_quickly(&KernelUpdate { kernel, block }, platform, &SIZES, effort, world, monitor())
         })
     };
     if !world.is_solo() {
@@ -156,7 +158,7 @@ impl Quick {
 
     /// The shortest and the longest time that a run of this forecast may take, if they are far apart.
     pub fn range(&self, forecast: f64) -> Option<[f64; 2]> {
-        let [low, high] = self.speeds.range();
+        let TimeRange { low, high } = self.speeds.range();
         (high > (1.0 + OFF) * low).then_some([low * forecast, high * forecast])
     }
 
@@ -184,7 +186,7 @@ impl Quick {
             if (ratio - 1.0).abs() > OFF {
                 off.push((rank, ratio));
             }
-            spread[rank] = [1.0, 1.0];
+            spread[rank] = TimeRange { low: 1.0, high: 1.0 };
         }
         let surprise = shares.iter().zip(expected).any(|(got, hoped)| (got.mean - hoped.mean).abs() > OFF);
         if let Some(taken) = disturbance(&names, &shares).filter(|_| surprise) {
@@ -221,8 +223,8 @@ pub fn warn(speeds: &QuickSpeeds, remedy: &str, console: &Console) {
     let varied = names
         .iter()
         .zip(&speeds.spread)
-        .filter(|(_, [low, high])| high - low > OFF)
-        .map(|(name, [low, high])| format!("that of {name} by {:.0} %", 100.0 * (high / low - 1.0)))
+        .filter(|(_, range)| range.high - range.low > OFF)
+        .map(|(name, range)| format!("that of {name} by {:.0} %", 100.0 * (range.high / range.low - 1.0)))
         .collect::<Vec<_>>();
     if !varied.is_empty() {
         console.note(format!(

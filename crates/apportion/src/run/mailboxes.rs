@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Stops all workers: on request of the user, or because one of them failed.
 #[derive(Debug)]
-pub(crate) struct StopSignal<'a> {
+pub struct StopSignal<'a> {
     monitor: &'a Monitor,
     failed: AtomicBool,
 }

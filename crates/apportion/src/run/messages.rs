@@ -4,9 +4,9 @@
 //! Where all ranks share memory, a message above the size that MPI libraries send at once is packed into it
 //! and read there. A notice travels instead: the sender's time, and where the words are.
 
+use super::buffer_pool::BufferPool;
 use super::holder::{Holder, Order};
 use super::shared::{Incoming, NOTICE, Sent};
-use super::spare::Spare;
 use super::transport::Transport;
 use super::world::{TAGS, Transfer, Waiting, World};
 use crate::error::{Error, Result};
@@ -70,11 +70,11 @@ pub(super) struct Messages<'a, P> {
     /// the last flush, and later ones.
     untaken: [Vec<(Rank, Sent)>; 2],
     receiving: BTreeMap<(Rank, u64), Receiving>,
-    spare: Pool,
+    pool: Pool,
 }
 
 /// Buffers that are free, also those that an application has kept for a while.
-type Pool = Arc<Mutex<Spare<u64>>>;
+type Pool = Arc<Mutex<BufferPool<u64>>>;
 
 /// A message that is expected, and its number of words.
 struct Receiving {
@@ -109,7 +109,7 @@ impl<T: Pod> AsRef<[T]> for Received {
 impl Drop for Received {
     fn drop(&mut self) {
         if let Memory::Buffer(words, pool) = &mut self.memory {
-            locked(pool).0.push(std::mem::take(words));
+            locked(pool).extend([std::mem::take(words)]);
         }
     }
 }
@@ -129,7 +129,7 @@ impl<'a, P> Messages<'a, P> {
             sending: Vec::new(),
             untaken: [Vec::new(), Vec::new()],
             receiving: BTreeMap::new(),
-            spare: Pool::default(),
+            pool: Pool::default(),
         }
     }
 
@@ -176,7 +176,7 @@ impl<P: Piece> Messages<'_, P> {
                 false
             })
         });
-        locked(&self.spare).0.extend(gone.map(Transfer::into_words));
+        locked(&self.pool).extend(gone.map(Transfer::into_words));
         failure?;
         let element = holder.element_bytes();
         let (bytes, length) = (bytes_of(message, element), words_of(message, element));
@@ -190,17 +190,17 @@ impl<P: Piece> Messages<'_, P> {
                 let mut outgoing = shared.claim(length)?;
                 pack(outgoing.words());
                 let (notice, sent) = outgoing.send();
-                words = locked(&self.spare).take(1 + NOTICE as u64);
+                words = locked(&self.pool).take(1 + NOTICE as u64);
                 words[..NOTICE].copy_from_slice(&notice);
                 self.untaken[1].push((message.to, sent));
             }
             None => {
-                words = locked(&self.spare).take(1 + length as u64);
+                words = locked(&self.pool).take(1 + length as u64);
                 pack(&mut words);
             }
         }
         *words.last_mut().expect("there is the time's word") = self.now().to_bits();
-        self.sending.push(world.start_send(words, message.to.0, tag_of(message.tag))?);
+        self.sending.push(world.start_send(words, message.to.0, tag_of(message.tag)));
         Ok(())
     }
 
@@ -249,8 +249,8 @@ impl<P: Piece, W> Transport<P, W> for Messages<'_, P> {
     fn post_receive(&mut self, message: &Message<P>, holder: &dyn Holder<P, W>) -> Result<()> {
         let words = words_of(message, holder.element_bytes());
         let room = if self.is_shared(words) { NOTICE } else { words };
-        let room = locked(&self.spare).take(1 + room as u64);
-        let transfer = self.world.start_receive(room, message.from.0, tag_of(message.tag))?;
+        let room = locked(&self.pool).take(1 + room as u64);
+        let transfer = self.world.start_receive(room, message.from.0, tag_of(message.tag));
         self.receiving.insert((message.from, message.tag), Receiving { transfer, words, taken: None });
         Ok(())
     }
@@ -272,10 +272,10 @@ impl<P: Piece, W> Transport<P, W> for Messages<'_, P> {
         let words = expected.transfer.into_words();
         let (sent, memory) = match expected.taken {
             Some((sent, message)) => {
-                locked(&self.spare).0.push(words);
+                locked(&self.pool).extend([words]);
                 (sent, Memory::Shared(message))
             }
-            None => (f64::from_bits(words[words.len() - 1]), Memory::Buffer(words, self.spare.clone())),
+            None => (f64::from_bits(words[words.len() - 1]), Memory::Buffer(words, self.pool.clone())),
         };
         holder.accept(&message.pieces, Arc::new(Received { memory, bytes }));
         for message in std::mem::take(&mut self.held) {

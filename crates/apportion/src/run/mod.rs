@@ -1,5 +1,6 @@
 //! Execution of an application on a [`World`].
 
+mod buffer_pool;
 pub(crate) mod clock;
 mod engine;
 mod holder;
@@ -11,7 +12,6 @@ mod monitor;
 mod mpi;
 pub(crate) mod parallel;
 mod session;
-mod spare;
 mod sync;
 pub(crate) mod throttle;
 mod transport;
@@ -20,15 +20,15 @@ mod unshared;
 pub(crate) mod worker;
 mod world;
 
+pub(crate) use buffer_pool::BufferPool;
 pub use clock::absent_cores;
 pub(crate) use engine::trace_of_all;
 pub use engine::{RunOutput, run};
 pub use launch::{Launcher, MpiLaunch};
-pub use monitor::Monitor;
+pub use monitor::{Monitor, Progress};
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 use mpi::shared;
 pub use session::Session;
-pub(crate) use spare::Spare;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;
 pub(crate) use world::redistribute_views;

@@ -49,8 +49,18 @@ impl Monitor {
         self.inner.done.fetch_add(work, Ordering::Relaxed);
     }
 
-    /// Returns the work done and the total work.
-    pub fn progress(&self) -> (u64, u64) {
-        (self.inner.done.load(Ordering::Relaxed), self.inner.total.load(Ordering::Relaxed))
+    /// The progress of the run.
+    pub fn progress(&self) -> Progress {
+        let [done, total] = [&self.inner.done, &self.inner.total].map(|count| count.load(Ordering::Relaxed));
+        Progress { done, total }
     }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The work done.
+    pub done: u64,
+    /// The total work, as far as it is known.
+    pub total: u64,
 }

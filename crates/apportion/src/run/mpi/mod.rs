@@ -9,4 +9,4 @@ pub(super) mod shared;
 
 pub(super) use adopted::Communicator;
 pub(super) use library::VARIABLE;
-pub(super) use raw::{Mpi, Transfer};
+pub(super) use raw::Mpi;

@@ -8,7 +8,7 @@ use super::library::{
 };
 use super::numbers::Numbers;
 use crate::error::{Error, Result};
-use crate::run::world::TAGS;
+use crate::run::world::{Pending, TAGS, Transfer};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -41,13 +41,6 @@ pub(in crate::run) struct Mpi {
 
 /// Room for any library's `MPI_Status` (20 to 32 bytes).
 type Status = [u64; 16];
-
-/// A message in flight, with the memory that MPI reads or fills meanwhile.
-#[derive(Debug)]
-pub(in crate::run) struct Transfer {
-    words: Vec<u64>,
-    requests: Vec<Request>,
-}
 
 impl Mpi {
     /// Loads the first library of `names` that exists, and joins the world.
@@ -135,8 +128,9 @@ impl Mpi {
         &self.name
     }
 
-    /// Declares that all ranks are on one host. All ranks must call it, with no message in flight.
-    pub fn on_one_host(&mut self) {
+    /// Sends messages of the size that suits ranks of one host. All ranks must call it, with no message in
+    /// flight.
+    pub fn use_large_messages(&mut self) {
         self.part = LARGEST / size_of::<u64>();
     }
 
@@ -175,10 +169,10 @@ impl Mpi {
             request
         };
         // If a later part fails, the memory of earlier parts, which is in flight, is not freed.
-        let mut transfer = Transfer { words, requests: Vec::new() };
+        let mut transfer = Transfer { peer: to, words, pending: Pending::Requests(Vec::new()) };
         for part in parts(transfer.words.len(), self.part) {
             let request = start(&transfer.words[part]);
-            transfer.requests.push(request);
+            transfer.push_request(request);
         }
         transfer
     }
@@ -206,21 +200,21 @@ impl Mpi {
             assert_eq!(posted, 0, "MPI_Irecv of {bytes} bytes from rank {from} works");
             request
         };
-        let mut transfer = Transfer { words: room, requests: Vec::new() };
+        let mut transfer = Transfer { peer: from, words: room, pending: Pending::Requests(Vec::new()) };
         for part in parts(transfer.words.len(), self.part) {
             let request = start(&mut transfer.words[part]);
-            transfer.requests.push(request);
+            transfer.push_request(request);
         }
         transfer
     }
 
-    /// True once the transfer is done.
+    /// True once all requests of a transfer are done; those are removed.
     ///
     /// # Errors
     /// The library's error code, as of a message that is longer than the receiver expects.
-    pub fn done(&self, transfer: &mut Transfer) -> std::result::Result<bool, c_int> {
+    pub fn are_done(&self, requests: &mut Vec<Request>) -> std::result::Result<bool, c_int> {
         let functions = self.functions();
-        while let Some(request) = transfer.requests.last_mut() {
+        while let Some(request) = requests.last_mut() {
             let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
             // SAFETY: the request is one of this library's; the status is larger than any library's.
             let tested = unsafe { (functions.test)(request, &mut flag, status.as_mut_ptr().cast()) };
@@ -231,13 +225,13 @@ impl Mpi {
             if flag == 0 {
                 return Ok(false);
             }
-            transfer.requests.pop();
+            requests.pop();
         }
         Ok(true)
     }
 
     /// Lets the library advance the messages in flight.
-    pub fn progress(&self) {
+    pub fn probe(&self) {
         let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
         // SAFETY: probes for a message from this rank to itself, which is never sent; results are written to
         // live memory.
@@ -253,7 +247,7 @@ impl Mpi {
     }
 
     /// Ends all ranks.
-    pub fn abort(&self, code: u8) -> ! {
+    pub fn end_all(&self, code: u8) -> ! {
         // Launchers may drop output that they have not yet forwarded when a rank aborts. That of Open MPI 4.1
         // crashes or hangs at times if several ranks abort at once, as all do that wait for one: the first
         // one ends the others.
@@ -287,29 +281,6 @@ impl Mpi {
     }
 }
 
-impl Transfer {
-    /// The words; [`Mpi::done`] must have returned true.
-    pub fn words(&self) -> &[u64] {
-        assert!(self.requests.is_empty(), "MPI may still write what is under way");
-        &self.words
-    }
-
-    /// Returns the memory; [`Mpi::done`] must have returned true.
-    pub fn into_words(mut self) -> Vec<u64> {
-        assert!(self.requests.is_empty(), "MPI needs the memory of what is under way");
-        std::mem::take(&mut self.words)
-    }
-}
-
-impl Drop for Transfer {
-    /// MPI may still read or write the memory of an abandoned transfer: it is never freed.
-    fn drop(&mut self) {
-        if !self.requests.is_empty() {
-            std::mem::forget(std::mem::take(&mut self.words));
-        }
-    }
-}
-
 /// The parts in which this many words travel; an empty message is one empty part.
 fn parts(words: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..words.div_ceil(most).max(1)).map(move |i| i * most..words.min((i + 1) * most))
@@ -324,7 +295,7 @@ mod tests {
     fn memory_in_flight_is_not_freed() {
         let words = vec![7_u64; 1000];
         let place = words.as_ptr();
-        drop(Transfer { words, requests: vec![1] });
+        drop(Transfer { peer: 1, words, pending: Pending::Requests(vec![1]) });
         // SAFETY: the vector was leaked, not freed: its memory is as it was.
         assert_eq!(unsafe { std::slice::from_raw_parts(place, 1000) }, [7; 1000]);
     }

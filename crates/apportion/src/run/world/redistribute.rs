@@ -123,13 +123,9 @@ fn without(rect: Rect, other: Rect) -> Vec<Rect> {
 fn rects_of_all(world: &World, rects: &[Rect]) -> Result<Vec<Vec<Rect>>> {
     let numbers: Vec<u64> =
         rects.iter().flat_map(|r| [r.rows.start, r.rows.end, r.cols.start, r.cols.end]).collect();
-    let all = world.all_gather(bytemuck::cast_slice(&numbers))?;
-    let rects = |bytes: &Vec<u8>| -> Vec<Rect> {
-        let numbers: Vec<u64> = bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
-        let rect = |n: &[u64]| Rect::new(Span::new(n[0], n[1]), Span::new(n[2], n[3]));
-        numbers.chunks_exact(4).map(rect).collect()
-    };
-    Ok(all.iter().map(rects).collect())
+    let rect = |n: &[u64]| Rect::new(Span::new(n[0], n[1]), Span::new(n[2], n[3]));
+    let all = world.all_gather_numbers(&numbers)?;
+    Ok(all.iter().map(|numbers| numbers.chunks_exact(4).map(rect).collect()).collect())
 }
 
 /// The bytes of a rectangle that lies within one block of a rank.

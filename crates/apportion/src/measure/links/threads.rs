@@ -1,9 +1,9 @@
 //! Messages between two threads of this machine, sent as the threads engine does: an announcement through its
 //! mailbox (on emulated wires, if the platform requests them), then a copy from the sender's memory.
 
+use super::Probe;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::measure::links::Probe;
 use crate::platform::{Direction, Load, Platform, available_memory};
 use crate::run::Monitor;
 use crate::run::clock;
@@ -29,7 +29,7 @@ const STRIDE: usize = 1024;
 ///
 /// # Panics
 /// If a probe names a processor that the platform does not have, or names one processor twice.
-pub fn threads_probe<'a>(
+pub(super) fn threads_probe<'a>(
     platform: &'a Platform,
     monitor: &'a Monitor,
 ) -> impl FnMut(&Probe) -> Result<Vec<f64>> + 'a {

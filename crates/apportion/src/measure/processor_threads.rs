@@ -11,7 +11,7 @@ use crate::threads;
 ///
 /// If a thread cannot be started, nothing is done: its outcome is the error, those of the others are
 /// interruptions.
-pub(super) fn at_once<R: Send>(
+pub(super) fn run_on_processors<R: Send>(
     platform: &Platform,
     shares: &[u64],
     halt: &StopSignal<'_>,
@@ -52,7 +52,7 @@ pub(super) fn at_once<R: Send>(
 
 /// All values, `nothing` for processors without a share; or the error of the run that failed: a failure
 /// interrupts the others.
-pub(super) fn all_fine<R: Copy>(outcomes: Vec<Option<Result<R>>>, nothing: R) -> Result<Vec<R>> {
+pub(super) fn all_values<R: Copy>(outcomes: Vec<Option<Result<R>>>, nothing: R) -> Result<Vec<R>> {
     let mut interrupted = None;
     let mut values = Vec::with_capacity(outcomes.len());
     for outcome in outcomes {
@@ -76,21 +76,21 @@ mod tests {
         let platform = Platform::from_speeds(&[1.0, 1.0, 1.0]).unwrap();
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
-        let outcomes = at_once(&platform, &[4, 0, 2], &halt, |rank, processor| {
+        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, |rank, processor| {
             assert_eq!(processor.name, format!("p{rank}"));
             Ok(rank as f64 + 1.0)
         });
         assert!(outcomes[1].is_none());
-        assert_eq!(all_fine(outcomes, 0.0).unwrap(), [1.0, 0.0, 3.0]);
+        assert_eq!(all_values(outcomes, 0.0).unwrap(), [1.0, 0.0, 3.0]);
         monitor.stop();
-        let outcomes = at_once(&platform, &[4, 0, 2], &halt, |_, _| Ok(1.0));
-        assert!(matches!(all_fine(outcomes, 0.0), Err(Error::Interrupted)));
+        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, |_, _| Ok(1.0));
+        assert!(matches!(all_values(outcomes, 0.0), Err(Error::Interrupted)));
     }
 
     #[test]
     fn the_failure_counts_and_not_its_echo() {
         let failed = || Err(Error::infeasible("no disk", "buy one"));
         let outcomes = vec![Some(Err(Error::Interrupted)), Some(failed()), Some(Ok(1.0))];
-        assert!(all_fine(outcomes, 0.0).unwrap_err().to_string().contains("no disk"));
+        assert!(all_values(outcomes, 0.0).unwrap_err().to_string().contains("no disk"));
     }
 }

@@ -355,8 +355,8 @@ const FOR_AN_ERROR: Duration = Duration::from_millis(300);
 /// Ends the process after a signal, and says so if it `speaks`.
 fn end(speaks: bool) -> ! {
     abandon_programs();
-    let (written, _none_appears) = abandon_all();
-    let error = match written {
+    let abandoned = abandon_all();
+    let error = match abandoned.appeared {
         0 => Error::Interrupted,
         _ => Error::Interrupted.with_kept("the files were written"),
     };

@@ -235,7 +235,7 @@ fn compute<T: Lent>(
         elements.iter().map(|(name, elements, sizes)| (*name, whole(&elements[..], *sizes))).collect();
     let (elements, report, ratios) = long(py, |monitor| {
         for (name, blocks) in &views {
-            kernel.check_tile(blocks[0], name)?;
+            kernel.check_tile(blocks[0].0, blocks[0].1, name)?;
         }
         let world = World::solo(monitor);
         let settled = settle::<T>(kernel, job, &world, monitor)?;
@@ -282,7 +282,7 @@ where
     let (lengths, predecessors, report, ratios) = long(py, |monitor| {
         let kernel = Kernel::<PathElement<T>>::paths(job.semiring)?;
         let view = whole(elements, sizes(job.shape));
-        Kernel::<T>::tropical(job.semiring)?.check_tile(view[0], "A")?;
+        Kernel::<T>::tropical(job.semiring)?.check_tile(view[0].0, view[0].1, "A")?;
         let world = World::solo(monitor);
         let settled = settle::<PathElement<T>>(kernel, job, &world, monitor)?;
         let platform = as_run(&settled.machine.platform);

@@ -182,7 +182,8 @@ fn run<T: Lent>(
     gather: bool,
 ) -> Result<(LocalBlocks<T>, RunReport, bool)> {
     let names = ["A", "B", "C"];
-    let fine = views.iter().zip(names).try_for_each(|(view, name)| kernel.check_tile(view[0], name));
+    let fine =
+        views.iter().zip(names).try_for_each(|(view, name)| kernel.check_tile(view[0].0, view[0].1, name));
     world.all_ok(fine)?;
     let settled = settle::<T>(kernel, job, world, monitor);
     let settled = world.all_ok(settled)?;

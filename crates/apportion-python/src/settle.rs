@@ -165,7 +165,14 @@ fn undescribed<T: Element>(
     let models = match found {
         Some(models) => models,
         None => {
-            let speeds = measure_quickly(&KernelUpdate { kernel, block }, &platform, &QUICK_SIZES, effort, world, monitor)?;
+            let speeds = measure_quickly(
+                &KernelUpdate { kernel, block },
+                &platform,
+                &QUICK_SIZES,
+                effort,
+                world,
+                monitor,
+            )?;
             let models = speeds.now()?;
             known().insert(key, models.clone());
             models

@@ -184,7 +184,7 @@ pub fn kept(directory: &Path, identity: &Value) -> Result<Option<Kept>> {
         return Err(refuse("names a field that was changed later"));
     }
     let state = FileState::of(&field)?;
-    let (header, _) = read_npy_array(&field)?;
+    let header = read_npy_array(&field)?.header;
     let before = Moments { mass: *mass, least: *least, most: *most };
     Ok(Some(Kept { step, signed, before, field: ArrayFile { path: field, header, state } }))
 }

@@ -4,7 +4,7 @@ use crate::prepare::distributed::block_name;
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect};
 use apportion::matrix::{
-    Element, LocalArray, LocalBlocks, layout_file_text, local_arrays, tiles_header, write_npy_rows,
+    Element, LocalArrayFile, LocalBlocks, layout_file_text, local_arrays, tiles_header, write_npy_rows,
 };
 use apportion::output::OutputFile;
 use apportion::plan::Shape;
@@ -31,10 +31,9 @@ pub fn write_distributed<T: Element>(
     let here = if world.is_solo() { 0..schedule.processors() } else { world.rank()..world.rank() + 1 };
     let write = || {
         let mut full = Vec::new();
-        for (name, array) in here.flat_map(arrays) {
+        for LocalArrayFile { name, array } in here.flat_map(arrays) {
             let mut file = OutputFile::create(path.with_file_name(name))?;
-            let [rows, cols] = array.sizes.map(|size| size as usize);
-            file.put(&tiles_header::<T>(rows, cols, bool))?;
+            file.put(&tiles_header::<T>(array.rows as usize, array.cols as usize, bool))?;
             write_npy_rows(&mut file, &array.fill(c))?;
             full.push(file);
             if full.len() == MOST_OPEN {
@@ -45,15 +44,15 @@ pub fn write_distributed<T: Element>(
     };
     world.all_ok(write())?;
     let Some(mut layout) = layout else { return Ok(None) };
-    let all: Vec<(String, LocalArray)> = (0..schedule.processors()).flat_map(arrays).collect();
-    layout.put(layout_file_text([shape.m, shape.n], &all).as_bytes())?;
+    let all: Vec<LocalArrayFile> = (0..schedule.processors()).flat_map(arrays).collect();
+    layout.put(layout_file_text(shape.m, shape.n, &all).as_bytes())?;
     Ok(Some(layout))
 }
 
 /// The arrays of a rank with the names of their files.
-fn named(path: &Path, rank: usize, rects: &[Rect]) -> Vec<(String, LocalArray)> {
+fn named(path: &Path, rank: usize, rects: &[Rect]) -> Vec<LocalArrayFile> {
     let arrays = local_arrays(rects);
     let count = arrays.len();
-    let name = |(number, array)| (block_name(path, rank, number, count), array);
+    let name = |(number, array)| LocalArrayFile { name: block_name(path, rank, number, count), array };
     arrays.into_iter().enumerate().map(name).collect()
 }

@@ -220,7 +220,7 @@ pub fn write_blocks<T: Element>(
     let place = path_of(place);
     // A rank that is stopped in the middle removes it: rank 0 may have ended.
     let stray = Stray(&place);
-    let written = write_tiles(&place, c, (header.len() as u64, cols)).map_err(|error| match error {
+    let written = write_tiles(&place, c, header.len() as u64, cols).map_err(|error| match error {
         Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Error::input(
             path.display().to_string(),
             "the file that rank 0 has begun is not here",

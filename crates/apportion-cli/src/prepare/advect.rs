@@ -11,7 +11,7 @@ use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
-use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
+use apportion::matrix::{LocalBlocks, NpyArray, NpyHeader, read_npy_array, read_tiles};
 use apportion::measure::{Effort, MpdataStep, QuickSpeeds, measure_quickly};
 use apportion::model::{Model, WorkUnit, only_ratios};
 use apportion::plan::Plan;
@@ -67,7 +67,7 @@ pub fn courant_files(courant: &str) -> impl Iterator<Item = &Path> {
 pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
     let scheme = args.scheme.scheme()?;
     let state = FileState::of(&args.field)?;
-    let (header, sizes) = read_npy_array(&args.field)?;
+    let NpyArray { header, sizes } = read_npy_array(&args.field)?;
     let place = |path: &Path| path.display().to_string();
     if header.dtype != "f64" && header.dtype != "f32" {
         let what = format!("holds {}, but a field is f32 or f64", header.dtype);
@@ -92,7 +92,7 @@ pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
         }
         let path = PathBuf::from(text);
         let state = FileState::of(&path)?;
-        let (found, shape) = read_npy_array(&path)?;
+        let NpyArray { header: found, sizes: shape } = read_npy_array(&path)?;
         let mut wanted = sizes.clone();
         wanted[axis] += 1;
         if shape != wanted {

@@ -136,7 +136,7 @@ impl<'a> Input<'a> {
         };
         let place = self.path.display().to_string();
         self.check_unchanged()?;
-        blocks.iter().try_for_each(|(rect, block)| kernel.check_tile((*rect, block), &place))?;
+        blocks.iter().try_for_each(|(rect, block)| kernel.check_tile(*rect, block, &place))?;
         Ok(blocks)
     }
 }

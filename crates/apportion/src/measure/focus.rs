@@ -38,7 +38,7 @@ pub struct SizeRequest {
 }
 
 /// The choice of sizes on all processors for dividing one number of units. It measures nothing itself: ask
-/// [`FocusedSweep::requests`] or [`FocusedSweep::next`], measure, [`FocusedSweep::add`], until nothing is
+/// [`FocusedSweep::next`], measure, [`FocusedSweep::add`], until nothing is
 /// requested. Then [`shares::fpm`](crate::plan::shares::fpm) divides the units by [`FocusedSweep::models`].
 ///
 /// # Expected regret
@@ -107,7 +107,7 @@ impl FocusedSweep {
 
     /// The same for a subject that rounds requested sizes.
     #[must_use]
-    pub fn with_rounding(self, rounded: fn(f64) -> f64) -> Self {
+    pub(super) fn with_rounding(self, rounded: fn(f64) -> f64) -> Self {
         Self { rounded, ..self }
     }
 
@@ -147,7 +147,7 @@ impl FocusedSweep {
     /// The request with the largest expected regret; `None` when the plan is certain enough.
     ///
     /// # Errors
-    /// As [`FocusedSweep::requests`].
+    /// Caps that together are smaller than the number of units: exit code 1.
     #[allow(clippy::should_implement_trait)] // It can fail, and nothing is consumed.
     pub fn next(&self) -> Result<Option<SizeRequest>> {
         let requests = self.requests()?;
@@ -159,7 +159,7 @@ impl FocusedSweep {
     ///
     /// # Errors
     /// Caps that together are smaller than the number of units: exit code 1.
-    pub fn requests(&self) -> Result<Vec<SizeRequest>> {
+    pub(super) fn requests(&self) -> Result<Vec<SizeRequest>> {
         let even = self.units as f64 / self.processors.len() as f64;
         // A single processor does everything: one point, for the time.
         let probe = if self.processors.len() == 1 { even } else { (even / PROBE).max(1.0) };

@@ -1,10 +1,10 @@
 //! Work on several processors of a platform that all start at the same moment.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::platform::{Platform, Processor};
-use crate::run::clock;
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
-use crate::threads;
+use crate::run::{clock, first_failure};
+use crate::threads::{self, Started};
 
 /// Does `work` on each processor with a share, all at once, each on a thread pinned to its cores. Returns the
 /// outcomes by rank; `None` for a processor without a share. `work` stops the others by `halt`, if it wants.
@@ -18,57 +18,36 @@ pub(super) fn run_on_processors<R: Send>(
     work: impl Fn(usize, &Processor) -> Result<R> + Sync,
 ) -> Vec<Option<Result<R>>> {
     let working = shares.iter().filter(|share| **share > 0).count();
-    let (barrier, work) = (StartBarrier::new(working), &work);
+    let (barrier, work) = (&StartBarrier::new(working), &work);
     threads::scope(|scope| {
-        let threads: Vec<_> = platform
-            .processors
-            .iter()
-            .zip(shares)
-            .enumerate()
-            .map(|(rank, (processor, &share))| {
-                let barrier = &barrier;
-                (share > 0).then(|| {
-                    let started = threads::start(scope, move || {
-                        let _ends_all = StopOnPanic(halt);
-                        clock::pin(&processor.cores);
-                        barrier.pass(halt)?;
-                        work(rank, processor)
-                    });
-                    started.inspect_err(|_| halt.fail())
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread.map(|started| match started {
-                    Ok(thread) => thread.join().expect("running a program does not panic"),
-                    Err(error) => Err(error),
-                })
-            })
-            .collect()
+        let start = |(rank, (processor, share)): (usize, (_, &u64))| {
+            let run = move || {
+                let _ends_all = StopOnPanic(halt);
+                let processor: &Processor = processor;
+                clock::pin(&processor.cores);
+                barrier.pass(halt)?;
+                work(rank, processor)
+            };
+            (*share > 0).then(|| threads::start(scope, run).inspect_err(|_| halt.fail()))
+        };
+        let started: Vec<_> = platform.processors.iter().zip(shares).enumerate().map(start).collect();
+        let join = |thread: Result<Started<'_, Result<R>>>| {
+            thread.and_then(|thread| thread.join().expect("running a program does not panic"))
+        };
+        started.into_iter().map(|thread| thread.map(join)).collect()
     })
 }
 
 /// All values, `nothing` for processors without a share; or the error of the run that failed: a failure
 /// interrupts the others.
 pub(super) fn all_values<R: Copy>(outcomes: Vec<Option<Result<R>>>, nothing: R) -> Result<Vec<R>> {
-    let mut interrupted = None;
-    let mut values = Vec::with_capacity(outcomes.len());
-    for outcome in outcomes {
-        match outcome {
-            None => values.push(nothing),
-            Some(Ok(value)) => values.push(value),
-            Some(Err(error @ Error::Interrupted)) => interrupted = Some(error),
-            Some(Err(error)) => return Err(error),
-        }
-    }
-    interrupted.map_or(Ok(values), Err)
+    first_failure(outcomes.into_iter().map(|outcome| outcome.unwrap_or(Ok(nothing))).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::run::Monitor;
 
     #[test]

@@ -289,7 +289,7 @@ fn adapting<T: Element>(
 /// Computes alpha A B + beta C0 from A B, in this process's blocks.
 fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: Option<&BlockViews<'_, T>>) {
     for (i, (_, block)) in c.iter_mut().enumerate() {
-        job.kernel.finish(job.scaling.scalars(), block, initial.map(|blocks| blocks[i].1));
+        job.kernel.finish(job.scaling, block, initial.map(|blocks| blocks[i].1));
     }
 }
 

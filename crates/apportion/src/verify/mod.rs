@@ -6,16 +6,11 @@
 //! Both work on the blocks that each rank holds (`parts`), and both recompute elements by `recompute`.
 
 mod exact;
-mod exponents;
 mod freivalds;
-mod intact;
 mod parts;
-mod projection;
-mod recompute;
 mod samples;
-mod scale;
 
-pub(crate) use intact::Digests;
+pub(crate) use parts::Digests;
 pub(crate) use samples::DRAWS;
 pub use samples::WRONG_FRACTION;
 

@@ -71,7 +71,8 @@ impl FromStr for RandomKind {
 /// The file cannot be written, or `each` fails.
 pub fn write_random(
     out: &mut OutputFile,
-    (rows, cols): (usize, usize),
+    rows: usize,
+    cols: usize,
     kind: RandomKind,
     seed: u64,
     each: &mut dyn FnMut(u64) -> Result<()>,
@@ -135,7 +136,7 @@ mod tests {
             count += some;
             Ok(())
         };
-        write_random(&mut file, size, kind, seed, &mut each).unwrap();
+        write_random(&mut file, size.0, size.1, kind, seed, &mut each).unwrap();
         file.commit().unwrap();
         assert_eq!(count, (size.0 * size.1) as u64);
         (std::fs::read(&path).unwrap(), read_matrix(&path).unwrap())
@@ -175,9 +176,8 @@ mod tests {
     fn it_can_be_stopped() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = OutputFile::create(directory.path().join("r.npy")).unwrap();
-        let outcome = write_random(&mut file, (1 << 20, 1 << 20), RandomKind::Bool, 1, &mut |_| {
-            Err(Error::Interrupted)
-        });
+        let outcome =
+            write_random(&mut file, 1 << 20, 1 << 20, RandomKind::Bool, 1, &mut |_| Err(Error::Interrupted));
         assert!(matches!(outcome, Err(Error::Interrupted)));
     }
 }

@@ -5,7 +5,7 @@ use super::panels::copy;
 use super::{Tiles, tile_of, tiles_by_rank};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::kernels::{Kernel, View, ViewMut};
-use crate::matrix::{BlockViews, Element, LocalBlocks};
+use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
 use crate::run::{BufferPool, parallel};
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update,
@@ -259,7 +259,7 @@ impl<'p, T: Element> Executable for BoxProduct<'p, T> {
             let received =
                 received.tile(at.rows.start as usize, at.cols.start as usize, tile.rows(), tile.cols());
             for i in 0..tile.rows() {
-                self.kernel.finish([one, one], tile.row(i), Some(received.row(i)));
+                self.kernel.finish(Scaling::none(one), tile.row(i), Some(received.row(i)));
             }
         }
     }

@@ -37,7 +37,7 @@ impl Hosts {
     }
 
     /// The first rank of each host.
-    pub fn first_ranks(&self) -> Vec<usize> {
+    pub(crate) fn first_ranks(&self) -> Vec<usize> {
         let first = |host| self.of_rank.iter().position(|of| *of == host);
         (0..self.names.len()).filter_map(first).collect()
     }

@@ -16,7 +16,7 @@ pub use agreement::{Fact, hash_elements};
 pub use hosts::Hosts;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
-pub(super) use threads::first_failure;
+pub(crate) use threads::first_failure;
 
 use crate::error::{Error, Result};
 use crate::run::Monitor;
@@ -69,13 +69,13 @@ pub struct World {
 /// For how long something has been waited for.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    begun: Instant,
+    start: Instant,
     tries: u32,
 }
 
 impl Waiting {
     pub fn new() -> Self {
-        Self { begun: Instant::now(), tries: 0 }
+        Self { start: Instant::now(), tries: 0 }
     }
 }
 
@@ -109,7 +109,7 @@ impl World {
     /// The same world, in which no message is waited for longer than this: a rank that has stopped ends the
     /// others with [`Error::WorkerLost`]. Choose more than the longest computation between two messages.
     #[must_use]
-    pub fn with_stall_timeout(mut self, limit: Option<Duration>) -> Self {
+    pub(super) fn with_stall_timeout(mut self, limit: Option<Duration>) -> Self {
         self.stall_timeout = limit;
         self
     }
@@ -155,7 +155,7 @@ impl World {
     ///
     /// # Panics
     /// If there are several ranks and their number is not `count`.
-    pub fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
+    pub(crate) fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
         if self.is_solo() {
             return 0..count;
         }
@@ -165,7 +165,8 @@ impl World {
 
     /// Number of words that this rank has received so far, in collective operations and as messages. For
     /// tests of the cost of an operation.
-    pub fn received_words(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn received_words(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
@@ -223,7 +224,7 @@ impl World {
     /// or until there is news of the transfer.
     pub(super) fn pause(&self, waiting: &mut Waiting, peer: usize, on: Option<&Transfer>) -> Result<()> {
         self.check()?;
-        let elapsed = waiting.begun.elapsed();
+        let elapsed = waiting.start.elapsed();
         if self.stall_timeout.is_some_and(|limit| elapsed > limit) {
             return Err(stalled(&self.name_of(peer), elapsed));
         }

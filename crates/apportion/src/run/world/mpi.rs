@@ -31,7 +31,8 @@ impl World {
         Self::mpi_within(monitor, None)
     }
 
-    /// The same with a stall timeout from the first message on: see [`World::with_stall_timeout`].
+    /// The same world, in which no message is waited for longer than the stall timeout: a rank that has
+    /// stopped ends the others. Choose more than the longest computation between two messages.
     ///
     /// # Errors
     /// As [`World::mpi`], and [`Error::WorkerLost`].

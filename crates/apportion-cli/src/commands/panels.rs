@@ -14,7 +14,7 @@ use crate::prepare::product::{Given, Speeds, copies, data_path};
 use crate::prepare::task::Job;
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
-use apportion::matrix::{Element, Matrix, NpyFile, npy_header, npy_header_bool, write_npy_rows};
+use apportion::matrix::{Element, Matrix, NpyFile, npy_header, write_npy_rows};
 use apportion::output::OutputFile;
 use apportion::platform::{forget_peak_memory, return_freed_memory};
 use apportion::product::{Checkpoint, Files, Manifest, MatmulJob, PanelRun};
@@ -54,7 +54,7 @@ pub fn run<T: Element>(
     let Outputs { mut file, about, bool, .. } = world.all_ok(outputs.opened(world))?;
     if let Some(file) = &mut file {
         let (m, n) = (shape.m as usize, shape.n as usize);
-        file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
+        file.put(&npy_header::<T>(&[m, n], bool))?;
     }
     let panels = manifest.panels.of(shape);
     let mut resumed = 0;

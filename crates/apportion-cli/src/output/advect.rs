@@ -8,7 +8,7 @@ use apportion::error::{Error, Result};
 use apportion::files::{FileState, read_own_text};
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Place};
-use apportion::matrix::{LocalBlocks, npy_array_header, read_npy_array};
+use apportion::matrix::{LocalBlocks, npy_header, read_npy_array};
 use apportion::output::{OutputFile, write_whole};
 use apportion::report::field_png;
 use apportion::run::{World, redistribute};
@@ -26,7 +26,7 @@ pub fn write_field<T: Advectable>(
     world: &World,
 ) -> Result<()> {
     let file = world.on_root(|| open(Some(path)))?.flatten();
-    let header = npy_array_header::<T>(&problem.sizes);
+    let header = npy_header::<T>(&problem.sizes, false);
     let matrix = Plane::of(&problem.sizes).matrix(Place::Centre);
     commit(write_blocks((file, path), field, &header, matrix, world)?, world)
 }

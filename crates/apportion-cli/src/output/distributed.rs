@@ -4,7 +4,7 @@ use crate::prepare::distributed::block_name;
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect};
 use apportion::matrix::{
-    Element, LocalArrayFile, LocalBlocks, layout_file_text, local_arrays, tiles_header, write_npy_rows,
+    Element, LocalArrayFile, LocalBlocks, layout_file_text, local_arrays, npy_header, write_npy_rows,
 };
 use apportion::output::OutputFile;
 use apportion::plan::Shape;
@@ -33,7 +33,7 @@ pub fn write_distributed<T: Element>(
         let mut full = Vec::new();
         for LocalArrayFile { name, array } in here.flat_map(arrays) {
             let mut file = OutputFile::create(path.with_file_name(name))?;
-            file.put(&tiles_header::<T>(array.rows as usize, array.cols as usize, bool))?;
+            file.put(&npy_header::<T>(&[array.rows as usize, array.cols as usize], bool))?;
             write_npy_rows(&mut file, &array.fill(c))?;
             full.push(file);
             if full.len() == MOST_OPEN {

@@ -11,9 +11,7 @@ use crate::prepare::simulate::rank_of;
 use crate::prepare::task::Task;
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect, Span};
-use apportion::matrix::{
-    Element, LocalBlocks, npy_header, npy_header_bool, tiles_header, write_npy_rows, write_tiles,
-};
+use apportion::matrix::{Element, LocalBlocks, npy_header, write_npy_rows, write_tiles};
 use apportion::output::{OutputFile, try_output};
 use apportion::plan::Shape;
 use apportion::product::RunReport;
@@ -175,12 +173,12 @@ fn write<T: Element>(
     let (m, n) = (shape.m as usize, shape.n as usize);
     if world.is_solo() {
         if let Some(file) = &mut file {
-            file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
+            file.put(&npy_header::<T>(&[m, n], bool))?;
             c.iter().try_for_each(|(_, block)| write_npy_rows(file, block))?;
         }
         return Ok(file);
     }
-    write_blocks((file, path), c, &tiles_header::<T>(m, n, bool), (shape.m, shape.n), world)
+    write_blocks((file, path), c, &npy_header::<T>(&[m, n], bool), (shape.m, shape.n), world)
 }
 
 /// Every process writes its blocks of a matrix of `rows` x `cols` after a header; rank 0 has the file, whose

@@ -11,9 +11,8 @@ use bytemuck::Pod;
 pub(crate) use io::views_of;
 pub use io::{
     ArrayBlock, BlockViews, DistributedFile, LocalArray, LocalArrayFile, LocalBlocks, NpyArray, NpyFile,
-    NpyHeader, RandomKind, layout_file_text, local_arrays, npy_array_header, npy_header, npy_header_bool,
-    read_npy_array, read_npy_header, read_tiles, tiles_header, write_npy, write_npy_bool, write_npy_rows,
-    write_random, write_tiles,
+    NpyHeader, RandomKind, layout_file_text, local_arrays, npy_header, read_npy_array, read_npy_header,
+    read_tiles, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
 };
 use io::{market, npy, transpose};
 use std::fmt::{Debug, Display};

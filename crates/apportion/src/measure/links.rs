@@ -1,8 +1,8 @@
 //! Measures the cost of a message between each pair of processors: latency, and bandwidth of contiguous and
 //! of strided data.
 //!
-//! Independent of the transport, which is passed in as a closure: messages travel between the ranks of a world
-//! (`links/ranks.rs`) or between threads of this machine (`links/threads.rs`).
+//! Independent of the transport, which is passed in as a closure: messages travel between the ranks of a
+//! world (`links/ranks.rs`) or between threads of this machine (`links/threads.rs`).
 
 mod ranks;
 mod threads;

@@ -70,11 +70,6 @@ impl QuickSpeeds {
         effort == Effort::Rough || self.windows > 1
     }
 
-    /// Whether two windows agreed: no speed differed by more than 3 %.
-    pub fn is_steady(&self) -> bool {
-        self.spread.iter().all(|range| range.high - range.low <= AGREEMENT)
-    }
-
     /// The models of a run to which other programs leave the shares of the processors' time.
     ///
     /// # Errors
@@ -286,6 +281,12 @@ mod tests {
         speeds
     }
 
+    impl TimeRange {
+        fn is_narrow(&self) -> bool {
+            self.high - self.low <= AGREEMENT
+        }
+    }
+
     fn seconds(models: &Models) -> f64 {
         models.models[0].points()[1].seconds
     }
@@ -293,15 +294,15 @@ mod tests {
     #[test]
     fn windows_go_on_until_two_agree() {
         let quiet = measured(&[(2.0, 1.0), (2.04, 1.0)]);
-        assert!((seconds(&quiet.models) - 2.02).abs() < 1e-12 && quiet.is_steady());
+        assert!((seconds(&quiet.models) - 2.02).abs() < 1e-12 && quiet.spread[0].is_narrow());
         assert_eq!(quiet.shares, [CpuShare::WHOLE]);
         let range = quiet.range();
         assert!(range.low > 0.98 && range.high < 1.02, "{range:?}");
         let slow_at_first = measured(&[(3.0, 1.0), (2.0, 1.0), (2.02, 1.0)]);
-        assert!((seconds(&slow_at_first.models) - 2.01).abs() < 1e-12 && slow_at_first.is_steady());
+        assert!((seconds(&slow_at_first.models) - 2.01).abs() < 1e-12 && slow_at_first.spread[0].is_narrow());
         let restless = measured(&[(2.0, 1.0), (3.0, 1.0), (2.0, 1.0), (3.0, 1.0), (2.5, 1.0)]);
         assert_eq!(seconds(&restless.models), 2.5);
-        assert!(!restless.is_steady());
+        assert!(!restless.spread[0].is_narrow());
         assert_eq!(restless.spread, [TimeRange { low: 0.8, high: 1.2 }]);
         let rough = measured(&[(2.0, 1.0)]);
         assert!(rough.serves(Effort::Rough) && !rough.serves(Effort::Thorough));
@@ -315,7 +316,7 @@ mod tests {
         let busy = measured(&[(2.0, 0.5), (2.0, 0.6)]);
         assert_eq!(seconds(&busy.models), 2.0);
         let [share] = busy.shares[..] else { panic!("one processor") };
-        assert!((share.mean - 0.55).abs() < 1e-12 && busy.is_steady());
+        assert!((share.mean - 0.55).abs() < 1e-12 && busy.spread[0].is_narrow());
         assert!((seconds(&busy.now().unwrap()) - 2.0 / 0.55).abs() < 1e-12);
         // At most 0.6 of the time was left, and at least 0.5.
         let TimeRange { low, high } = busy.range();

@@ -130,7 +130,9 @@ impl<'a> Mailboxes<'a> {
     /// Waits until a message has arrived by the clock that started at `epoch`.
     pub fn receive(
         &self,
-        (at, from, tag): (Rank, Rank, u64),
+        at: Rank,
+        from: Rank,
+        tag: u64,
         epoch: Instant,
         halt: &StopSignal<'_>,
     ) -> Result<Transit> {
@@ -198,8 +200,8 @@ mod tests {
         post(1, 1, 0.0);
         assert_eq!(locked(&mailboxes.boxes[1].letters).waiting, 1);
         post(0, 0, 0.001);
-        let first = mailboxes.receive((Rank(1), Rank(0), 0), epoch, &stop).unwrap();
-        let second = mailboxes.receive((Rank(0), Rank(1), 1), epoch, &stop).unwrap();
+        let first = mailboxes.receive(Rank(1), Rank(0), 0, epoch, &stop).unwrap();
+        let second = mailboxes.receive(Rank(0), Rank(1), 1, epoch, &stop).unwrap();
         assert_eq!((first.start, second.start), (0.001, 0.002));
         mailboxes.flush(Rank(1), epoch, &stop).unwrap();
         assert_eq!(locked(&mailboxes.boxes[1].letters).sent, 0.003);

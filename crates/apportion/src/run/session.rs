@@ -44,18 +44,18 @@ impl<'a> Session<'a> {
     }
 
     /// The processors and their network.
-    pub fn platform(&self) -> &'a Platform {
+    pub(crate) fn platform(&self) -> &'a Platform {
         self.platform
     }
 
     /// Progress, and the request to stop.
-    pub fn monitor(&self) -> &'a Monitor {
+    pub(crate) fn monitor(&self) -> &'a Monitor {
         self.monitor
     }
 
     /// True if the processors of one process copy operands instead of reading them in place: if copying was
     /// requested, the network is emulated, or processors have a `memory` of their own.
-    pub fn copies(&self) -> bool {
+    pub(crate) fn copies(&self) -> bool {
         self.copies || self.platform.has_memories_of_its_own()
     }
 

@@ -82,8 +82,7 @@ impl<P: Piece, W> Transport<P, W> for SharedMemory<'_> {
     }
 
     fn receive(&mut self, message: &Message<P>, holder: &mut dyn Holder<P, W>) -> Result<[f64; 2]> {
-        let key = (self.rank, message.from, message.tag);
-        let transit = self.mailboxes.receive(key, self.epoch, self.stop)?;
+        let transit = self.mailboxes.receive(self.rank, message.from, message.tag, self.epoch, self.stop)?;
         if holder.is_shared(&message.pieces) {
             holder.take_shared(&message.pieces);
         } else {

@@ -14,7 +14,8 @@ pub(super) type Place = (usize, usize);
 /// Rectangles of one matrix with their elements, row by row.
 pub(super) type Blocks<'a, T> = BlockViews<'a, T>;
 
-/// A [`Claim`](super::Claim) whose blocks are borrowed, with the sizes of the matrices.
+/// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. The ranks of a
+/// world together hold each element once; a single process holds whole matrices.
 pub(crate) struct Parts<'a, T> {
     pub a: Blocks<'a, T>,
     pub b: Blocks<'a, T>,

@@ -46,10 +46,11 @@ impl Sampled {
 pub(super) fn verify<T: Element>(
     parts: &Parts<'_, T>,
     kernel: Kernel<T>,
-    (draws, seed): (u64, u64),
+    draws: u64,
+    seed: u64,
     world: &World,
 ) -> Result<Verified> {
-    let passed = sample(parts, kernel, (draws, seed), world)?;
+    let passed = sample(parts, kernel, draws, seed, world)?;
     Ok(Verified {
         error_probability: passed.error_probability(WRONG_FRACTION),
         sampled: Some(passed.elements),
@@ -68,7 +69,8 @@ pub(super) fn verify<T: Element>(
 pub(super) fn sample<T: Element>(
     parts: &Parts<'_, T>,
     kernel: Kernel<T>,
-    (draws, seed): (u64, u64),
+    draws: u64,
+    seed: u64,
     world: &World,
 ) -> Result<Sampled> {
     let shape = parts.shape;

@@ -26,7 +26,7 @@ const MOST_ELEMENTS: u128 = 1 << 53;
 /// let directory = tempfile::tempdir().unwrap();
 /// for (name, rows) in [("a-0.npy", 2), ("a-1.npy", 1)] {
 ///     let body = vec![0u8; rows * 3 * 8];
-///     std::fs::write(directory.path().join(name), [npy_header::<f64>(rows, 3), body].concat()).unwrap();
+///     std::fs::write(directory.path().join(name), [npy_header::<f64>(&[rows, 3], false), body].concat()).unwrap();
 /// }
 /// let path = directory.path().join("a.json");
 /// std::fs::write(&path, r#"{"format": "apportion-blocks", "version": 1, "shape": [3, 3], "blocks": [

@@ -10,10 +10,10 @@ pub use distributed::{
     ArrayBlock, DistributedFile, LocalArray, LocalArrayFile, layout_file_text, local_arrays,
 };
 pub use npy::{
-    NpyArray, NpyHeader, npy_array_header, npy_header, npy_header_bool, read_npy_array, read_npy_header,
-    write_npy, write_npy_bool, write_npy_rows,
+    NpyArray, NpyHeader, npy_header, read_npy_array, read_npy_header, write_npy, write_npy_bool,
+    write_npy_rows,
 };
 pub use random::{RandomKind, write_random};
 pub(super) use rectangles::transpose;
 pub(crate) use rectangles::views_of;
-pub use rectangles::{BlockViews, LocalBlocks, NpyFile, read_tiles, tiles_header, write_tiles};
+pub use rectangles::{BlockViews, LocalBlocks, NpyFile, read_tiles, write_tiles};

@@ -240,33 +240,16 @@ fn element_type(descr: Option<&str>) -> Option<(&'static str, bool)> {
     }
 }
 
-/// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes, with
-/// NumPy's room for growth.
-pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
-    header_of(T::DESCR, rows, cols)
-}
-
-/// [`npy_header`] for truth values.
-pub fn npy_header_bool(rows: usize, cols: usize) -> Vec<u8> {
-    header_of("|b1", rows, cols)
-}
-
-/// The header that NumPy writes for an array of one to three dimensions in C order.
-pub fn npy_array_header<T: Element>(sizes: &[usize]) -> Vec<u8> {
+/// The header that NumPy writes for an array of one to three dimensions in C order, of elements T or of truth
+/// values: version 1.0, little-endian, padded to 64 bytes, with NumPy's room for growth.
+pub fn npy_header<T: Element>(sizes: &[usize], is_bool: bool) -> Vec<u8> {
+    let descr = if is_bool { "|b1" } else { T::DESCR };
     let shape = match sizes {
         [n] => format!("({n},)"),
         _ => format!("({})", sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     };
-    header_with(T::DESCR, &shape, sizes.first().copied().unwrap_or(0))
-}
-
-pub(in crate::matrix) fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
-    header_with(descr, &format!("({rows}, {cols})"), rows)
-}
-
-fn header_with(descr: &str, shape: &str, first: usize) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-    let growth = 21 - first.to_string().len();
+    let growth = 21 - sizes.first().unwrap_or(&0).to_string().len();
     let length = (10 + dict.len() + growth + 1).next_multiple_of(64) - 10;
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
     header.extend((length as u16).to_le_bytes());
@@ -279,7 +262,7 @@ fn header_with(descr: &str, shape: &str, first: usize) -> Vec<u8> {
 /// # Errors
 /// The file cannot be written.
 pub fn write_npy<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
-    out.put(&npy_header::<T>(matrix.rows(), matrix.cols()))?;
+    out.put(&npy_header::<T>(&[matrix.rows(), matrix.cols()], false))?;
     write_npy_rows(out, matrix.as_slice())
 }
 
@@ -304,7 +287,7 @@ pub fn write_npy_rows<T: Element>(out: &mut OutputFile, elements: &[T]) -> Resul
 /// # Errors
 /// The file cannot be written.
 pub fn write_npy_bool(out: &mut OutputFile, matrix: &Matrix<u8>) -> Result<()> {
-    out.put(&header_of("|b1", matrix.rows(), matrix.cols()))?;
+    out.put(&npy_header::<u8>(&[matrix.rows(), matrix.cols()], true))?;
     for i in 0..matrix.rows() {
         let truth: Vec<u8> = matrix.row(i).iter().map(|byte| u8::from(*byte != 0)).collect();
         out.put(&truth)?;

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::matrix::Element;
-use crate::matrix::io::npy::{npy_header, npy_header_bool, write_npy_rows};
+use crate::matrix::io::npy::{npy_header, write_npy_rows};
 use crate::output::OutputFile;
 use crate::random::Random;
 use std::str::FromStr;
@@ -87,7 +87,7 @@ pub fn write_random(
         RandomKind::I32 => numbers::<i32>(out, size, || random.below(INTEGERS) as i32, each),
         RandomKind::I64 => numbers::<i64>(out, size, || random.below(INTEGERS) as i64, each),
         RandomKind::Bool => {
-            out.put(&npy_header_bool(rows, cols))?;
+            out.put(&npy_header::<u8>(&[rows, cols], true))?;
             pieces(size, || u8::from(random.unit() < TRUE), &mut |some| out.put(some), each)
         }
     }
@@ -99,7 +99,7 @@ fn numbers<T: Element>(
     next: impl FnMut() -> T,
     each: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    out.put(&npy_header::<T>(rows, cols))?;
+    out.put(&npy_header::<T>(&[rows, cols], false))?;
     pieces((rows, cols), next, &mut |some| write_npy_rows(out, some), each)
 }
 

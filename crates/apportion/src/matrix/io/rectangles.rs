@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::files::FileState;
 use crate::geometry::{Rect, Span};
-use crate::matrix::io::npy::{NpyArray, NpyHeader, header_of, open_npy, open_npy_array};
+use crate::matrix::io::npy::{NpyArray, NpyHeader, open_npy, open_npy_array};
 use crate::matrix::{Element, Matrix, allocate};
 use std::fs::{File, OpenOptions};
 use std::hash::Hasher;
@@ -168,11 +168,6 @@ pub(in crate::matrix) fn transpose<T: Element>(
             }
         }
     }
-}
-
-/// The header of an `.npy` file for a matrix of T, or of truth values.
-pub fn tiles_header<T: Element>(rows: usize, cols: usize, truth: bool) -> Vec<u8> {
-    header_of(if truth { "|b1" } else { T::DESCR }, rows, cols)
 }
 
 /// Writes rectangles of a matrix of `cols` columns, in C order, into a file that already has its header of
@@ -393,7 +388,7 @@ mod tests {
         fn written_parts_make_the_whole(rows in 1u64..30, cols in 1u64..30, cut in 0.0f64..1.0, truth: bool) {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("m.npy");
-            let header = tiles_header::<u8>(rows as usize, cols as usize, truth);
+            let header = npy_header::<u8>(&[rows as usize, cols as usize], truth);
             let mut wanted = header.clone();
             std::fs::write(&path, &header).unwrap();
             OpenOptions::new().write(true).open(&path).unwrap().set_len(header.len() as u64 + rows * cols).unwrap();
@@ -430,8 +425,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.npy");
         let values: Vec<f64> = (0..35).map(f64::from).collect();
-        let plain = [npy_header::<f64>(5, 7), bytemuck::cast_slice(&values).to_vec()].concat();
-        let swapped = String::from_utf8_lossy(&npy_header::<f64>(5, 7)).replace("False", "True ");
+        let plain = [npy_header::<f64>(&[5, 7], false), bytemuck::cast_slice(&values).to_vec()].concat();
+        let swapped = String::from_utf8_lossy(&npy_header::<f64>(&[5, 7], false)).replace("False", "True ");
         for bytes in [plain.clone(), {
             let mut bytes = plain;
             // The header's first bytes are not text: only its dictionary is changed.

@@ -97,8 +97,8 @@ impl Exchange<'_> {
             .map(|i| {
                 self.write(i as u8);
                 let sent = self.now();
-                self.send((from, to, 2 * i), self.load(), sent);
-                self.post.receive((from, to, 2 * i + 1), self.epoch, &self.halt)?;
+                self.send(from, to, 2 * i, self.load(), sent);
+                self.post.receive(from, to, 2 * i + 1, self.epoch, &self.halt)?;
                 Ok(self.now() - sent)
             })
             .collect()
@@ -110,14 +110,14 @@ impl Exchange<'_> {
         let _ends_both = StopOnPanic(&self.halt);
         self.begin(to.0)?;
         for i in 0..times as u64 {
-            self.post.receive((to, from, 2 * i), self.epoch, &self.halt)?;
+            self.post.receive(to, from, 2 * i, self.epoch, &self.halt)?;
             self.copy(&mut target);
-            self.send((to, from, 2 * i + 1), Load::default(), self.now());
+            self.send(to, from, 2 * i + 1, Load::default(), self.now());
         }
         Ok(())
     }
 
-    fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, at: f64) {
+    fn send(&self, from: Rank, to: Rank, tag: u64, load: Load, at: f64) {
         self.post.post(Posting { from, tag, to: vec![(to, load)], once: None, at }, &|_| None);
     }
 

@@ -47,7 +47,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted; another rank failed.
-    pub fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+    pub(super) fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         if self.rank() > 0 {
             let words = packed(bytes);
             self.send(vec![words.len() as u64], 0)?;

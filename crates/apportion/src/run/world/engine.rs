@@ -63,6 +63,7 @@ pub(super) trait Engine: Debug + Send + Sync {
     fn progress(&self) {}
 
     /// Declares that all ranks are on one host. All ranks must call it, with no message in flight.
+    #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
     fn set_on_one_host(&mut self) {}
 
     /// Leaves the world.
@@ -140,6 +141,7 @@ impl Pending {
 
 impl Transfer {
     /// Adds a request of MPI, which uses the words from now on.
+    #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
     pub fn push_request(&mut self, request: usize) {
         if let Pending::Requests(requests) = &mut self.pending {
             requests.push(request);

@@ -124,11 +124,6 @@ impl World {
         self.engine.size()
     }
 
-    /// The name of a rank's host.
-    pub fn host(&self, rank: usize) -> String {
-        self.hosts.get(rank).cloned().unwrap_or_else(host_name)
-    }
-
     /// A rank as errors name it, with its host where the ranks are processes: `rank 1 (beta)`.
     pub fn name_of(&self, rank: usize) -> String {
         self.hosts.get(rank).map_or_else(|| format!("rank {rank}"), |host| format!("rank {rank} ({host})"))
@@ -268,7 +263,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
-    pub fn send(&self, words: Vec<u64>, to: usize) -> Result<()> {
+    pub(crate) fn send(&self, words: Vec<u64>, to: usize) -> Result<()> {
         self.wait(&mut self.start_send(words, to, COLLECTIVE))
     }
 
@@ -276,7 +271,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
-    pub fn recv(&self, words: usize, from: usize) -> Result<Vec<u64>> {
+    pub(crate) fn recv(&self, words: usize, from: usize) -> Result<Vec<u64>> {
         let mut transfer = self.start_receive(vec![0; words], from, COLLECTIVE);
         self.wait(&mut transfer)?;
         Ok(transfer.into_words())
@@ -286,7 +281,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
-    pub fn exchange(&self, words: Vec<u64>, to: usize, count: usize, from: usize) -> Result<Vec<u64>> {
+    pub(crate) fn exchange(&self, words: Vec<u64>, to: usize, count: usize, from: usize) -> Result<Vec<u64>> {
         let mut coming = self.start_receive(vec![0; count], from, COLLECTIVE);
         let mut going = self.start_send(words, to, COLLECTIVE);
         self.wait(&mut coming)?;

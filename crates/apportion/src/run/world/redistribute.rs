@@ -51,7 +51,7 @@ pub(crate) fn redistribute_views<T: Element>(
         if going.is_empty() && count == 0 {
             continue;
         }
-        let coming = exchange_if(world, (going, to), (words(count), from))?;
+        let coming = exchange_if(world, going, to, words(count), from)?;
         let Some(coming) = coming else { continue };
         let came = unpacked(&coming);
         let mut rest = &came[..];
@@ -69,8 +69,10 @@ pub(crate) fn redistribute_views<T: Element>(
 /// Sends and receives the messages that are not empty; both ends know which these are.
 fn exchange_if(
     world: &World,
-    (going, to): (Vec<u64>, usize),
-    (count, from): (usize, usize),
+    going: Vec<u64>,
+    to: usize,
+    count: usize,
+    from: usize,
 ) -> Result<Option<Vec<u64>>> {
     match (going.is_empty(), count) {
         (false, 0) => world.send(going, to).map(|()| None),

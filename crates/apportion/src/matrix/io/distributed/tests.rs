@@ -18,7 +18,8 @@ fn distribute(directory: &Path, [rows, cols]: [u64; 2], by_rank: &[Vec<Rect>]) -
             let name = format!("m-{rank}-{number}.npy");
             let [high, wide] = [array.rows, array.cols].map(|x| x as usize);
             let body = bytemuck::cast_slice(&array.fill(&whole)).to_vec();
-            std::fs::write(directory.join(&name), [npy_header::<f64>(high, wide), body].concat()).unwrap();
+            std::fs::write(directory.join(&name), [npy_header::<f64>(&[high, wide], false), body].concat())
+                .unwrap();
             named.push(LocalArrayFile { name, array });
         }
     }
@@ -84,9 +85,9 @@ fn bad_layout_files_are_refused_by_field() {
     let write = |name: &str, header: Vec<u8>, bytes: usize| {
         std::fs::write(directory.path().join(name), [header, vec![0; bytes]].concat()).unwrap();
     };
-    write("top.npy", npy_header::<f64>(2, 4), 64);
-    write("low.npy", npy_header::<f64>(1, 4), 32);
-    write("f32.npy", npy_header::<f32>(1, 4), 16);
+    write("top.npy", npy_header::<f64>(&[2, 4], false), 64);
+    write("low.npy", npy_header::<f64>(&[1, 4], false), 32);
+    write("f32.npy", npy_header::<f32>(&[1, 4], false), 16);
     std::fs::write(directory.path().join("text.npy"), "no matrix").unwrap();
     let path = directory.path().join("m.json");
     let text = |shape: &str, blocks: &str| {

@@ -5,7 +5,7 @@ use apportion::error::Error;
 use apportion::job::Observer;
 use apportion::measure::abandon_programs;
 use apportion::output::abandon_all;
-use apportion::run::{Monitor, MpiLaunch};
+use apportion::run::{Monitor, MpiLaunch, Progress};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 use std::any::Any;
@@ -142,9 +142,9 @@ fn shown(bar: ProgressBar, monitor: &Monitor, work: &mut dyn FnMut()) {
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
     let _removed = Removed(bar.clone());
     let tick = move || {
-        let (done, total) = monitor.progress();
-        bar.set_length(total.max(1));
-        bar.set_position(done);
+        let progress = monitor.progress();
+        bar.set_length(progress.total.max(1));
+        bar.set_position(progress.done);
     };
     follow(tick, work)
 }
@@ -169,7 +169,8 @@ fn beside_bar(print: impl FnOnce()) {
 }
 
 /// One line about work that takes long: never at its end, since work that has ended is not reported.
-fn report(what: &str, (done, total): (u64, u64), elapsed: f64) -> String {
+fn report(what: &str, progress: Progress, elapsed: f64) -> String {
+    let Progress { done, total } = progress;
     let percent = match total {
         0 => String::new(),
         _ => format!("{} % ", (u128::from(done) * 100 / u128::from(total)).min(99)),
@@ -365,8 +366,8 @@ const FOR_AN_ERROR: Duration = Duration::from_millis(300);
 /// Ends the process after a signal, and says so if it `speaks`.
 fn end(speaks: bool) -> ! {
     abandon_programs();
-    let (written, _none_appears) = abandon_all();
-    let error = match written {
+    let abandoned = abandon_all();
+    let error = match abandoned.appeared {
         0 => Error::Interrupted,
         _ => Error::Interrupted.with_kept("the files were written"),
     };
@@ -438,8 +439,8 @@ mod tests {
 
     #[test]
     fn work_that_goes_on_is_never_at_its_end() {
-        assert_eq!(report("measuring", (8, 8), 5.04), "measuring: 99 % after 5 s");
-        assert_eq!(report("measuring", (1, 3), 10.0), "measuring: 33 % after 10 s");
-        assert_eq!(report("measuring", (0, 0), 64.9), "measuring: after 65 s");
+        assert_eq!(report("measuring", Progress { done: 8, total: 8 }, 5.04), "measuring: 99 % after 5 s");
+        assert_eq!(report("measuring", Progress { done: 1, total: 3 }, 10.0), "measuring: 33 % after 10 s");
+        assert_eq!(report("measuring", Progress { done: 0, total: 0 }, 64.9), "measuring: after 65 s");
     }
 }

@@ -10,7 +10,7 @@ mod product;
 
 use apportion::kernels::{Kernel, View, ViewMut};
 use apportion::matrix::Matrix;
-use apportion::measure::{MeasureOptions, measure_gemm};
+use apportion::measure::{KernelUpdate, MeasureOptions, measure_speeds};
 use apportion::model::{Machine, Model};
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::{Network, Platform};
@@ -101,7 +101,8 @@ fn engine_seconds(size: u64, block: u64, factors: (&Matrix<f64>, &Matrix<f64>)) 
 fn row(size: u64, block: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> Vec<String> {
     let largest = (size * size) as f64;
     let sizes = [0.05, 0.25, 0.5, 0.9].map(|part| largest * part);
-    let models = measure_gemm::<f64>(platform, &sizes, block, MeasureOptions::quick(), &Monitor::new())
+    let update = KernelUpdate { kernel: Kernel::<f64>::plus_times(), block };
+    let models = measure_speeds(&update, platform, &sizes, MeasureOptions::quick(), &Monitor::new())
         .expect("it is not interrupted")
         .models;
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");

@@ -7,8 +7,9 @@
 
 mod product;
 
+use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
-use apportion::measure::{MeasureOptions, measure_gemm};
+use apportion::measure::{KernelUpdate, MeasureOptions, measure_speeds};
 use apportion::model::Model;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
@@ -125,7 +126,8 @@ fn machine(slowdowns: &[f64], network: &str) -> Platform {
 
 fn measured(platform: &Platform, size: u64) -> Vec<Model> {
     let sizes = [0.03, 0.1, 0.3, 0.6, 0.9].map(|part| part * (size * size) as f64);
-    measure_gemm::<f64>(platform, &sizes, BLOCK, MeasureOptions::quick(), &Monitor::new())
+    let update = KernelUpdate { kernel: Kernel::<f64>::plus_times(), block: BLOCK };
+    measure_speeds(&update, platform, &sizes, MeasureOptions::quick(), &Monitor::new())
         .expect("it is not interrupted")
         .models
 }

@@ -5,7 +5,7 @@
 
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
-use apportion::measure::{MeasureOptions, measure_kernel};
+use apportion::measure::{KernelUpdate, MeasureOptions, measure_speeds};
 use apportion::model::Machine;
 use apportion::plan::Shape;
 use apportion::platform::Platform;
@@ -23,8 +23,8 @@ fn main() -> apportion::Result<()> {
 
     let (kernel, monitor) = (Kernel::<f64>::plus_times(), Monitor::new());
     let sizes = [10_000.0, 100_000.0];
-    let models =
-        measure_kernel(kernel, &platform, (&sizes, BLOCK), MeasureOptions::quick(), &monitor)?.models;
+    let update = KernelUpdate { kernel, block: BLOCK };
+    let models = measure_speeds(&update, &platform, &sizes, MeasureOptions::quick(), &monitor)?.models;
 
     let machine = Machine::new(platform, models, BLOCK);
 

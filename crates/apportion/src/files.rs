@@ -182,7 +182,7 @@ pub(crate) fn read_file(path: &Path, file: File, most: u64) -> Result<String> {
 ///
 /// # Errors
 /// It cannot be opened, or is a directory, a pipe, a socket or a device: exit code 2.
-pub fn open_regular(path: &Path) -> Result<File> {
+pub(crate) fn open_regular(path: &Path) -> Result<File> {
     let failed = |e| Error::file(path, "read", e);
     let refuse = |found: &fs::Metadata| {
         let what = if found.is_dir() { "is a directory" } else { "is not a regular file" };

@@ -1,20 +1,15 @@
 //! Outputs that are written completely or not at all: the one place that decides how.
 
-mod large;
-mod links;
-mod target;
-mod unfinished;
-
-pub use target::{Target, targets};
-pub use unfinished::{Abandoned, abandon_all, abandon_now};
-
 use crate::error::{Error, Result};
-use crate::files::{duplicate, output_descriptor};
-use links::follow;
-use std::fs::{self, File, OpenOptions};
+use crate::files::{duplicate, input_descriptor, output_descriptor};
+use crate::{memory, threads};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{BufReader, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
-use unfinished::Listed;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
@@ -70,11 +65,11 @@ impl Temporary {
 }
 
 impl Write for Temporary {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.as_file_mut().write(bytes)
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.0.as_file_mut().flush()
     }
 }
@@ -155,8 +150,8 @@ impl OutputFile {
     /// The disk is full, or another error of the operating system.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let written = match &mut self.sink {
-            Sink::Whole { file, .. } if bytes.len() >= large::MANY => {
-                file.flush().and_then(|()| large::append(file.get_ref().as_file(), bytes))
+            Sink::Whole { file, .. } if bytes.len() >= MANY => {
+                file.flush().and_then(|()| append(file.get_ref().as_file(), bytes))
             }
             _ => self.write_all(bytes),
         };
@@ -219,7 +214,7 @@ impl OutputFile {
         self.flush().and_then(|()| self.synchronised()).map_err(|e| Error::file(&self.path, "write", e))
     }
 
-    fn synchronised(&self) -> std::io::Result<()> {
+    fn synchronised(&self) -> io::Result<()> {
         match &self.sink {
             Sink::Whole { file, .. } => file.get_ref().as_file().sync_all(),
             // A pipe or a device cannot be synchronised.
@@ -244,11 +239,11 @@ impl OutputFile {
         for file in files {
             full.extend(file.filled()?);
         }
-        let _closed = unfinished::closed();
+        let _closed = closed();
         for Filled { path, file, target, counts, _listed } in full {
             file.persist(&target).map_err(|e| Error::file(&path, "write", e.error))?;
             if counts {
-                unfinished::appeared();
+                appeared();
             }
             sync_directory(&target);
         }
@@ -261,7 +256,7 @@ impl OutputFile {
         match self.sink {
             Sink::Stream { mut contents, mut stream } => {
                 contents.rewind().map_err(failed)?;
-                let copied = std::io::copy(&mut BufReader::with_capacity(BUFFER, contents), &mut stream);
+                let copied = io::copy(&mut BufReader::with_capacity(BUFFER, contents), &mut stream);
                 match copied {
                     Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(failed(e)),
                     _ => Ok(None),
@@ -280,14 +275,14 @@ impl OutputFile {
 }
 
 impl Write for OutputFile {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.sink {
             Sink::Whole { file, .. } => file.write(bytes),
             Sink::Stream { contents, .. } => contents.write(bytes),
         }
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
             Sink::Whole { file, .. } => file.flush(),
             Sink::Stream { contents, .. } => contents.flush(),
@@ -325,11 +320,9 @@ fn open_stream(path: &Path) -> Result<Option<File>> {
 /// the standard error is redirected to this very file.
 fn stream_number(path: &Path) -> Option<u32> {
     output_descriptor(path).or_else(|| {
-        let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let there = fs::metadata(path).ok().filter(Metadata::is_file)?;
         [1, 2].into_iter().find(|number| {
-            duplicate(*number)
-                .and_then(|file| file.metadata())
-                .is_ok_and(|open| target::is_same(&open, &there))
+            duplicate(*number).and_then(|file| file.metadata()).is_ok_and(|open| is_same(&open, &there))
         })
     })
 }
@@ -378,7 +371,7 @@ fn sync_directory(file: &Path) {
 }
 
 /// Extends an empty file with zeros, and takes the room on the disk at once where the file system can.
-fn extend(file: &File, length: u64) -> std::io::Result<()> {
+fn extend(file: &File, length: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{FallocateFlags, fallocate};
@@ -405,7 +398,7 @@ fn free_bytes(_file: &File) -> Option<u64> {
 }
 
 /// A temporary file with the permissions of any new file.
-fn temporary(directory: &Path, prefix: &str) -> std::io::Result<(tempfile::NamedTempFile, Listed)> {
+fn temporary(directory: &Path, prefix: &str) -> io::Result<(tempfile::NamedTempFile, Listed)> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
@@ -414,16 +407,269 @@ fn temporary(directory: &Path, prefix: &str) -> std::io::Result<(tempfile::Named
         // The operating system takes the umask off.
         options.mode(0o666);
     }
-    let _closed = unfinished::closed();
+    let _closed = closed();
     let (mut listed, mut refused) = (None, None);
     let file = tempfile::Builder::new().prefix(prefix).make_in(directory, |path| {
         listed = Some(Listed::new(path)?);
         options.open(path).inspect_err(|error| (listed, refused) = (None, error.raw_os_error()))
     });
-    let file = file.map_err(|error| refused.map_or(error, std::io::Error::from_raw_os_error))?;
-    let listed = listed.ok_or_else(|| std::io::Error::other("no file was created"))?;
+    let file = file.map_err(|error| refused.map_or(error, io::Error::from_raw_os_error))?;
+    let listed = listed.ok_or_else(|| io::Error::other("no file was created"))?;
     Ok((file, listed))
+}
+
+// Many bytes, which go to the disk while they are written: the wait for it at the end is shorter.
+
+/// Bytes that are many.
+const MANY: usize = 64 << 20;
+
+/// Appends the bytes. While the second half is copied to the system, the first goes to the disk.
+///
+/// # Errors
+/// The disk is full, or another error of the operating system.
+fn append(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    file.write_all(first)?;
+    threads::scope(|scope| {
+        let helper = threads::start(scope, move || file.sync_data());
+        file.write_all(second)?;
+        // Without a thread, all goes to the disk at the end. What failed here is not told again there.
+        helper.map_or(Ok(()), |helper| helper.join().expect("bringing data to the disk does not panic"))
+    })
+}
+
+// Symbolic links in the names of outputs, followed as the system itself would.
+
+/// Links that are followed before a chain is called endless, as Linux does.
+const LONGEST_CHAIN: usize = 40;
+
+/// The end of a chain of symbolic links, which need not exist.
+///
+/// # Errors
+/// Exit code 2: the chain does not end, or it passes a link that another user left in a directory that
+/// everybody may write to, such as `/tmp`. Linux refuses to write through those where
+/// `fs.protected_symlinks` is set; a rename would not notice.
+fn follow(path: &Path) -> Result<PathBuf> {
+    let place = path.display().to_string();
+    let mut target = path.to_path_buf();
+    for _ in 0..LONGEST_CHAIN {
+        let Ok(next) = fs::read_link(&target) else {
+            return Ok(target);
+        };
+        if is_foreign(&target) {
+            let what = format!("{} is a link that another user left in a shared directory", target.display());
+            return Err(Error::input(place, what, "remove the link, or write elsewhere"));
+        }
+        // A relative link is relative to its own directory.
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(Error::input(place, "is a symbolic link that leads to itself", "remove the link, or write elsewhere"))
+}
+
+/// True for a link in a sticky directory that others may write to, which belongs neither to this user nor to
+/// the directory's owner: the rule of `fs.protected_symlinks`.
+#[cfg(unix)]
+fn is_foreign(link: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    /// Sticky, and writable by all.
+    const SHARED: u32 = 0o1002;
+    let directory = match link.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let (Ok(link), Ok(directory)) = (fs::symlink_metadata(link), fs::metadata(directory)) else {
+        return false;
+    };
+    let ours = [rustix::process::geteuid().as_raw(), directory.uid()];
+    directory.mode() & SHARED == SHARED && !ours.contains(&link.uid())
+}
+
+#[cfg(not(unix))]
+fn is_foreign(_link: &Path) -> bool {
+    false
+}
+
+// Where a name leads, so that two names of one file are recognised.
+
+/// One of the identities of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A descriptor of this process.
+    Descriptor(u32),
+    /// A regular file or a pipe, under whatever name: its device and its inode.
+    Inode([u64; 2]),
+    /// A name in a directory, without links.
+    Name {
+        /// The directory.
+        directory: PathBuf,
+        /// The name in it.
+        name: String,
+    },
+}
+
+/// Where the name of an output (or of an input) leads, also if the file is not there yet. Devices such as
+/// `/dev/null` have no identity: they take any number of outputs. Names that cannot be followed have none.
+pub fn targets(path: &Path, output: bool) -> Vec<Target> {
+    let number = if output { output_descriptor(path) } else { input_descriptor(path) };
+    if let Some(number) = number {
+        let open = duplicate(number).and_then(|file| file.metadata()).ok();
+        return [Some(Target::Descriptor(number)), open.as_ref().and_then(inode)]
+            .into_iter()
+            .flatten()
+            .collect();
+    }
+    let found = fs::metadata(path).ok();
+    if found.as_ref().is_some_and(|found| inode(found).is_none() && cfg!(unix)) {
+        return Vec::new();
+    }
+    let mut all: Vec<Target> = found.as_ref().and_then(inode).into_iter().collect();
+    let Ok(end) = follow(path) else { return all };
+    let parent = end.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let (Ok(directory), Some(name)) = (parent.canonicalize(), end.file_name()) {
+        all.push(Target::Name { directory, name: name.to_string_lossy().into_owned() });
+    }
+    all
+}
+
+/// The identity of a file that takes one output only.
+#[cfg(unix)]
+fn inode(found: &Metadata) -> Option<Target> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let takes_one = found.is_file() || found.file_type().is_fifo();
+    takes_one.then(|| Target::Inode([found.dev(), found.ino()]))
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> Option<Target> {
+    None
+}
+
+/// True if both describe one file.
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    inode(a).is_some() && inode(a) == inode(b)
+}
+
+// The temporary files of all outputs that are being written, for processes that must end at once.
+//
+// A file is listed before it exists. The list has a lock of its own under which nothing waits and no memory
+// is taken, so that it can be read wherever an allocation is refused.
+
+static LISTED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Held while an output begins or appears.
+static GATE: Mutex<()> = Mutex::new(());
+
+/// Outputs that have appeared.
+static APPEARED: AtomicUsize = AtomicUsize::new(0);
+
+/// The longest that a process which cannot go on waits for outputs that begin or appear now.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Outputs that were abandoned; see [`abandon_all`].
+#[derive(Debug)]
+pub struct Abandoned {
+    /// The number of files that had appeared before.
+    pub appeared: usize,
+    _gate: MutexGuard<'static, ()>,
+}
+
+/// Removes the temporary files of all outputs that are being written, for a process that is about to end at
+/// once. No output begins or appears as long as the returned value lives.
+pub fn abandon_all() -> Abandoned {
+    let gate = closed();
+    remove_all(&list());
+    Abandoned { appeared: APPEARED.load(Ordering::SeqCst), _gate: gate }
+}
+
+/// The same where this thread may itself be beginning an output or making one appear: where memory is
+/// refused, or after SIGABRT. Outputs of other threads that appear now are waited for, but not for long.
+pub fn abandon_now() -> usize {
+    // Never opened again: the process ends.
+    std::mem::forget(patiently(&GATE));
+    if let Some(list) = patiently(&LISTED) {
+        remove_all(&list);
+    }
+    APPEARED.load(Ordering::SeqCst)
+}
+
+/// Locks, unless that takes too long.
+fn patiently<T>(lock: &'static Mutex<T>) -> Option<MutexGuard<'static, T>> {
+    let start = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(guard)) => return Some(guard.into_inner()),
+            Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+fn remove_all(list: &[PathBuf]) {
+    for path in list {
+        // The process ends; an error cannot be reported.
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Keeps the process from abandoning outputs, as long as the guard is kept.
+fn closed() -> MutexGuard<'static, ()> {
+    GATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One more output has appeared.
+fn appeared() {
+    APPEARED.fetch_add(1, Ordering::SeqCst);
+}
+
+fn list() -> MutexGuard<'static, Vec<PathBuf>> {
+    LISTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A temporary file's entry in the list.
+#[derive(Debug)]
+struct Listed(PathBuf);
+
+impl Listed {
+    /// An entry for a file that is about to be created.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let (entry, own) = (path.to_owned(), Self(path.to_owned()));
+        let mut list = list();
+        if memory::ask(|| list.try_reserve(1)).is_err() {
+            // Before the entry is dropped, which looks for itself.
+            drop(list);
+            return Err(ErrorKind::OutOfMemory.into());
+        }
+        list.push(entry);
+        Ok(own)
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let mut list = list();
+        let found = list.iter().position(|path| *path == self.0);
+        let entry = found.map(|at| list.swap_remove(at));
+        drop(list);
+        drop(entry);
+    }
 }
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod large_tests {
+    use super::*;
+
+    #[test]
+    fn halves_follow_each_other() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let bytes: Vec<u8> = (0..99_999).map(|i| (i % 251) as u8).collect();
+        append(file.as_file(), &bytes[..50_001]).unwrap();
+        append(file.as_file(), &bytes[50_001..]).unwrap();
+        assert!(fs::read(file.path()).unwrap() == bytes);
+        #[cfg(unix)]
+        assert!(append(&File::open(file.path()).unwrap(), &bytes).is_err());
+    }
+}

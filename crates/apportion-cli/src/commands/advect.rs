@@ -86,10 +86,10 @@ impl<'a> Begun<'a> {
         if let Some(directory) = args.resume.as_ref().filter(|_| kept.is_none()) {
             console.note(format!("there is no checkpoint in {}: from the first step", directory.display()));
         }
-        world.all_ok(if world.rank() == 0 { inputs.check_periodic::<T>() } else { Ok(()) })?;
+        world.on_root(|| inputs.check_periodic::<T>())?;
         let outputs = [args.report.as_ref(), args.trace.as_ref(), args.svg.as_ref(), args.output.as_ref()];
         let tried = || outputs.iter().copied().flatten().try_for_each(|path| try_output(path));
-        world.all_ok(if world.rank() == 0 { tried() } else { Ok(()) })?;
+        world.on_root(tried)?;
         Ok(Self { directory, identity, kept })
     }
 
@@ -296,5 +296,5 @@ pub fn tell(
         }
         Ok(())
     };
-    world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })
+    world.on_root(tell).map(drop)
 }

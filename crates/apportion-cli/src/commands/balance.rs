@@ -33,6 +33,7 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         most_rounds: args.max_rounds,
         repetitions: args.repetitions,
         limits: limits_of((args.min.as_ref(), args.max.as_ref(), None), platform.len())?,
+        models: known,
     };
     // An export on stdout leaves no room for rounds.
     let stdout_is_free = args.export.export.is_none() || args.export.export_to.is_some();
@@ -51,7 +52,7 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         latest = Some(so_far.clone());
     };
     let outcome = console.watch("balancing", monitor, || {
-        balance(&platform, (&command, args.units), known.as_deref(), &options, &mut each, monitor)
+        balance(&platform, &command, args.units, &options, &mut each, monitor)
     });
     let Some(found) = latest else { return outcome.map(drop) };
     finish(args, (&found, &platform), files, console)?;
@@ -78,7 +79,7 @@ fn finish(
             args.tolerance,
             found.best + 1,
             found.rounds.len(),
-            100.0 * found.kept().spread()
+            100.0 * found.best_round().spread()
         ));
     }
     let export = args.export.apply(&plan, console)?;

@@ -10,7 +10,7 @@ use crate::prepare::measure::processors;
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{check_world_size, world_platform};
-use apportion::measure::measure_links_on;
+use apportion::measure::measure_links;
 use apportion::run::World;
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
@@ -40,8 +40,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     };
     let (platform, options) = world.all_ok(read())?;
     let output = world.all_ok(if first { open(args.output.as_ref()) } else { Ok(None) })?;
-    let links =
-        console.watch("measuring", monitor, || measure_links_on(&platform, &options, world, monitor))?;
+    let links = console.watch("measuring", monitor, || measure_links(&platform, &options, world, monitor))?;
     world.all_ok(appear([(output, &|| file(&platform, &links))]))?;
     if first {
         console.result(|| value(&platform, &links), || text(&platform, &links));

@@ -39,7 +39,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let running = &args.running;
     let simulation = world.all_ok(args.simulation())?;
     // Tried before the work; under MPI they are opened again when there is something to write.
-    let files = world.all_ok(if world.rank() == 0 { EventFiles::open(args).map(Some) } else { Ok(None) })?;
+    let files = world.on_root(|| EventFiles::open(args))?;
     let texts = world.all_ok(Texts::open(running, world))?;
     let files = if world.is_solo() { files } else { None };
     let workcell = &simulation.workcell;
@@ -66,7 +66,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
             commit(&outcome, Vec::new(), texts, running, world).map(Some)
         })
     };
-    world.all_ok(if world.rank() == 0 { finish() } else { Ok(()) })
+    world.on_root(finish).map(drop)
 }
 
 /// An estimate of the number of steps, for the progress bar.

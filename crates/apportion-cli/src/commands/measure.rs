@@ -14,9 +14,7 @@ use apportion::job::{
 };
 use apportion::kernels::Kernel;
 use apportion::kernels::mpdata::Scheme;
-use apportion::measure::{
-    Keep, MeasureOptions, Sizes, Sweep, sweep_advection, sweep_command, sweep_kernel, sweep_stencil,
-};
+use apportion::measure::{KernelUpdate, MeasureOptions, ModelObserver, MpdataStep, Sizes, Sweep, UpwindStep};
 use apportion::model::Models;
 use apportion::output::{OutputFile, is_stream, try_output, write_whole};
 use apportion::platform::{Platform, discover};
@@ -92,12 +90,12 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         _ => (None, None),
     };
     let outcome = console.watch("measuring", monitor, || {
-        let keep: &mut Keep<'_> = &mut keep;
+        let keep: &mut ModelObserver<'_> = &mut keep;
         if let Some(models) = emulated {
             return keep(&models).map(|()| models);
         }
         match &command {
-            Some(command) => sweep_command(&platform, command, &sweep, keep, monitor),
+            Some(command) => sweep.run(command, &platform, keep, monitor),
             None => sweep_named(args, (&platform, plus_times), &sweep, keep, monitor),
         }
     });
@@ -140,36 +138,38 @@ fn sweep_named(
     args: &MeasureArgs,
     (platform, plus_times): (&Platform, PlusTimes),
     sweep: &Sweep<'_>,
-    keep: &mut Keep<'_>,
+    keep: &mut ModelObserver<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
-    let on = (platform, args.block.unwrap_or(DEFAULT_BLOCK));
+    let block = args.block.unwrap_or(DEFAULT_BLOCK);
+    macro_rules! run {
+        ($workload:expr) => {
+            sweep.run(&$workload, platform, keep, monitor)
+        };
+    }
+    macro_rules! update {
+        ($kernel:expr) => {
+            run!(KernelUpdate { kernel: $kernel, block })
+        };
+    }
     match args.kernel {
-        KernelName::GemmF64 => sweep_kernel(plus_times.0.expect("it was chosen"), on, sweep, keep, monitor),
-        KernelName::GemmF32 => sweep_kernel(plus_times.1.expect("it was chosen"), on, sweep, keep, monitor),
-        KernelName::MaxPlusF64 => sweep_kernel(Kernel::<f64>::max_plus(), on, sweep, keep, monitor),
-        KernelName::MaxPlusF32 => sweep_kernel(Kernel::<f32>::max_plus(), on, sweep, keep, monitor),
-        KernelName::MaxPlusI32 => sweep_kernel(Kernel::<i32>::max_plus(), on, sweep, keep, monitor),
-        KernelName::MaxPlusI64 => sweep_kernel(Kernel::<i64>::max_plus(), on, sweep, keep, monitor),
-        KernelName::MinPlusF64 => sweep_kernel(Kernel::<f64>::min_plus(), on, sweep, keep, monitor),
-        KernelName::MinPlusF32 => sweep_kernel(Kernel::<f32>::min_plus(), on, sweep, keep, monitor),
-        KernelName::MinPlusI32 => sweep_kernel(Kernel::<i32>::min_plus(), on, sweep, keep, monitor),
-        KernelName::MinPlusI64 => sweep_kernel(Kernel::<i64>::min_plus(), on, sweep, keep, monitor),
-        KernelName::StencilF64 => sweep_stencil::<f64>(platform, sweep, keep, monitor),
-        KernelName::StencilF32 => sweep_stencil::<f32>(platform, sweep, keep, monitor),
-        KernelName::MpdataF64 => {
-            sweep_advection::<f64>(platform, (two_passes(false), false), sweep, keep, monitor)
-        }
-        KernelName::MpdataF32 => {
-            sweep_advection::<f32>(platform, (two_passes(false), false), sweep, keep, monitor)
-        }
-        KernelName::MpdataNonoscillatoryF64 => {
-            sweep_advection::<f64>(platform, (two_passes(true), false), sweep, keep, monitor)
-        }
-        KernelName::MpdataNonoscillatoryF32 => {
-            sweep_advection::<f32>(platform, (two_passes(true), false), sweep, keep, monitor)
-        }
-        KernelName::OrAnd => sweep_kernel(Kernel::or_and(), on, sweep, keep, monitor),
+        KernelName::GemmF64 => update!(plus_times.0.expect("it was chosen")),
+        KernelName::GemmF32 => update!(plus_times.1.expect("it was chosen")),
+        KernelName::MaxPlusF64 => update!(Kernel::<f64>::max_plus()),
+        KernelName::MaxPlusF32 => update!(Kernel::<f32>::max_plus()),
+        KernelName::MaxPlusI32 => update!(Kernel::<i32>::max_plus()),
+        KernelName::MaxPlusI64 => update!(Kernel::<i64>::max_plus()),
+        KernelName::MinPlusF64 => update!(Kernel::<f64>::min_plus()),
+        KernelName::MinPlusF32 => update!(Kernel::<f32>::min_plus()),
+        KernelName::MinPlusI32 => update!(Kernel::<i32>::min_plus()),
+        KernelName::MinPlusI64 => update!(Kernel::<i64>::min_plus()),
+        KernelName::StencilF64 => run!(UpwindStep::<f64>::default()),
+        KernelName::StencilF32 => run!(UpwindStep::<f32>::default()),
+        KernelName::MpdataF64 => run!(MpdataStep::<f64>::new(two_passes(false), false)),
+        KernelName::MpdataF32 => run!(MpdataStep::<f32>::new(two_passes(false), false)),
+        KernelName::MpdataNonoscillatoryF64 => run!(MpdataStep::<f64>::new(two_passes(true), false)),
+        KernelName::MpdataNonoscillatoryF32 => run!(MpdataStep::<f32>::new(two_passes(true), false)),
+        KernelName::OrAnd => update!(Kernel::or_and()),
     }
 }
 

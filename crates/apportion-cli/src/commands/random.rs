@@ -26,7 +26,7 @@ pub fn run(args: &RandomArgs, console: &Console) -> Result<()> {
     }
     monitor.begin(rows * cols);
     console.watch("writing", monitor, || {
-        write_random(&mut file, (rows as usize, cols as usize), kind, args.seed, &mut |written| {
+        write_random(&mut file, rows as usize, cols as usize, kind, args.seed, &mut |written| {
             monitor.advance(written);
             if monitor.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
         })

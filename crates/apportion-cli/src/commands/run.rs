@@ -16,8 +16,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<()> {
     let monitor = monitor();
     let speaker = *console;
     let line = move |processor: &str, text: &str| speaker.note(format!("{processor}: {text}"));
-    let runs =
-        console.watch("running", monitor, || run_units((&plan, &platform), &command, line, monitor))?;
+    let runs = console.watch("running", monitor, || run_units(&plan, &platform, &command, line, monitor))?;
     let idle: Vec<&str> = runs.iter().filter(|r| r.outcome.is_none()).map(|r| r.processor.as_str()).collect();
     if !idle.is_empty() {
         console.note(format!("not started, since their shares are 0: {}", idle.join(", ")));

@@ -9,7 +9,7 @@ use apportion::files::{FileState, read_own_text};
 use apportion::geometry::{Rect, Span};
 use apportion::job::write_blocks;
 use apportion::kernels::mpdata::{Advectable, Place};
-use apportion::matrix::{LocalBlocks, npy_array_header, read_npy_array};
+use apportion::matrix::{LocalBlocks, npy_header, read_npy_array};
 use apportion::output::{OutputFile, write_whole};
 use apportion::report::field_png;
 use apportion::run::{World, redistribute};
@@ -26,8 +26,8 @@ pub fn write_field<T: Advectable>(
     problem: &AdvectProblem,
     world: &World,
 ) -> Result<()> {
-    let file = world.all_ok(if world.rank() == 0 { open(Some(path)) } else { Ok(None) })?;
-    let header = npy_array_header::<T>(&problem.sizes);
+    let file = world.on_root(|| open(Some(path)))?.flatten();
+    let header = npy_header::<T>(&problem.sizes, false);
     let matrix = Plane::of(&problem.sizes).matrix(Place::Centre);
     let file = write_blocks((file, path), field, &header, matrix, world)?;
     if monitor().is_stopped() {
@@ -103,7 +103,7 @@ pub fn keep<T: Advectable>(
     let path = world.all_ok(place_to_keep(directory, step))?;
     write_field(&path, field, problem, world)?;
     let note = || note_kept(directory, identity, (step, signed, before));
-    world.all_ok(if world.rank() == 0 { note() } else { Ok(()) })
+    world.on_root(note).map(drop)
 }
 
 /// The file for the field after a step, in a directory that is there.
@@ -189,7 +189,7 @@ pub fn kept(directory: &Path, identity: &Value) -> Result<Option<Kept>> {
         return Err(refuse("names a field that was changed later"));
     }
     let state = FileState::of(&field)?;
-    let (header, _) = read_npy_array(&field)?;
+    let header = read_npy_array(&field)?.header;
     let before = Moments { mass: *mass, least: *least, most: *most };
     Ok(Some(Kept { step, signed, before, field: ArrayFile { path: field, header, state } }))
 }

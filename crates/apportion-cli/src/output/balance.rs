@@ -49,7 +49,7 @@ pub fn value(found: &Balance, plan: Value, platform: &Platform, even: bool) -> V
             })
         })
         .collect();
-    let (first, kept) = found.gain();
+    let (first, kept) = (found.rounds[0].longest(), found.best_round().longest());
     let against = if even { "even split" } else { "first round" };
     json!({
         "balanced": found.balanced, "best": found.best, "rounds": rounds,
@@ -60,12 +60,12 @@ pub fn value(found: &Balance, plan: Value, platform: &Platform, even: bool) -> V
 
 /// The text for readers: the kept round. The others were printed when they ended.
 pub fn text(found: &Balance, platform: &Platform, even: bool) -> String {
-    let (first, kept) = found.gain();
+    let (first, kept) = (found.rounds[0].longest(), found.best_round().longest());
     let against = if even { "the even split" } else { "the first round" };
     let mut facts = vec![
         ("balanced", if found.balanced { "yes" } else { "no" }.into()),
         ("kept", format!("round {} of {}", found.best + 1, found.rounds.len())),
-        ("imbalance", format!("{:.4}", found.kept().imbalance())),
+        ("imbalance", format!("{:.4}", found.best_round().imbalance())),
         ("time", units::show_seconds(kept)),
         (
             "gain",
@@ -78,5 +78,5 @@ pub fn text(found: &Balance, platform: &Platform, even: bool) -> String {
         ),
     ];
     facts.extend(found.caps.iter().map(|cap| ("cap", cap_text(cap, platform))));
-    format!("{}\n{}", round_table(found.kept(), platform), pairs(&facts))
+    format!("{}\n{}", round_table(found.best_round(), platform), pairs(&facts))
 }

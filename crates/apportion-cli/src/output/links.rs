@@ -52,14 +52,14 @@ fn pair(platform: &Platform, link: &MeasuredLink) -> String {
 }
 
 fn row(platform: &Platform, link: &MeasuredLink) -> [String; 5] {
-    let (latency, ci) = link.latency();
+    let latency = link.latency();
     let bandwidth = |fit: &Hockney| {
         let (low, high) = (fit.bandwidth_low, fit.bandwidth_high);
         format!("{} ({} to {})", show(fit.bandwidth), show(low), show(high))
     };
     [
         pair(platform, link),
-        format!("{} +- {}", microseconds(latency), microseconds(ci)),
+        format!("{} +- {}", microseconds(latency.seconds), microseconds(latency.ci)),
         bandwidth(&link.horizontal),
         bandwidth(&link.vertical),
         (link.horizontal.kept + link.vertical.kept).to_string(),
@@ -99,10 +99,10 @@ pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
     let links: Vec<Value> = links
         .iter()
         .map(|link| {
-            let (latency, ci) = link.latency();
+            let latency = link.latency();
             json!({"between": [name(link.from), name(link.to)], "directed": !link.both_ways,
-                   "latency": latency,
-                   "latency_ci": ci, "horizontal": fit(&link.horizontal), "vertical": fit(&link.vertical)})
+                   "latency": latency.seconds,
+                   "latency_ci": latency.ci, "horizontal": fit(&link.horizontal), "vertical": fit(&link.vertical)})
         })
         .collect();
     json!({"platform": platform.name, "links": links})

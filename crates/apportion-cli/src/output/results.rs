@@ -77,7 +77,7 @@ pub fn print_and_commit(
         console.result(|| value, || text);
         Ok(())
     };
-    world.all_ok(if world.rank() == 0 { print() } else { Ok(()) })?;
+    world.on_root(print)?;
     outcome.check_speeds(context);
     Ok(())
 }

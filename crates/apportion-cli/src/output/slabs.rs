@@ -5,7 +5,7 @@ use crate::output::open;
 use apportion::advect::{DiskUse, Slabs};
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Advectable, Place};
-use apportion::matrix::{NpyFile, npy_array_header, write_npy_rows};
+use apportion::matrix::{NpyFile, npy_header, write_npy_rows};
 use apportion::output::{OutputFile, is_stream};
 use apportion::platform::peak_memory;
 use apportion::report::{field_png_spacing, pairs};
@@ -31,7 +31,7 @@ impl State {
     /// # Errors
     /// A file cannot be written, or the disk has no room.
     pub fn create<T: Advectable>(names: &[PathBuf], problem: &AdvectProblem, again: bool) -> Result<Self> {
-        let header = npy_array_header::<T>(&problem.sizes);
+        let header = npy_header::<T>(&problem.sizes, false);
         let bytes = problem.cells() * size_of::<T>() as u64;
         let (mut files, mut readable) = (Vec::new(), None);
         for name in names {

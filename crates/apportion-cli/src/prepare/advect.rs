@@ -10,8 +10,8 @@ use apportion::job::{
     Context, Sources, measure_unknown_network, method_named, note_absent_cores, warn_of_another_kernel,
 };
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
-use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
-use apportion::measure::{QuickSpeeds, advection_kernel, measure_advection_quickly};
+use apportion::matrix::{LocalBlocks, NpyArray, NpyHeader, read_npy_array, read_tiles};
+use apportion::measure::{Effort, MpdataStep, QuickSpeeds, measure_quickly};
 use apportion::model::{Machine, Model, WorkUnit, only_ratios, platform_models};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
@@ -66,7 +66,7 @@ pub fn courant_files(courant: &str) -> impl Iterator<Item = &Path> {
 pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
     let scheme = args.scheme.scheme()?;
     let state = FileState::of(&args.field)?;
-    let (header, sizes) = read_npy_array(&args.field)?;
+    let NpyArray { header, sizes } = read_npy_array(&args.field)?;
     let place = |path: &Path| path.display().to_string();
     if header.dtype != "f64" && header.dtype != "f32" {
         let what = format!("holds {}, but a field is f32 or f64", header.dtype);
@@ -91,7 +91,7 @@ pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
         }
         let path = PathBuf::from(text);
         let state = FileState::of(&path)?;
-        let (found, shape) = read_npy_array(&path)?;
+        let NpyArray { header: found, sizes: shape } = read_npy_array(&path)?;
         let mut wanted = sizes.clone();
         wanted[axis] += 1;
         if shape != wanted {
@@ -310,7 +310,7 @@ pub fn choose<T: Advectable>(
         let machine = Machine::new(platform.clone(), models.clone(), 1);
         plan_advection(problem, &machine, (method, orders), plan.as_ref(), amount)
     };
-    let mut choices = world.all_ok(if world.rank() == 0 { choose() } else { Ok(Vec::new()) })?;
+    let mut choices = world.on_root(choose)?.unwrap_or_default();
     if !timed {
         choices.iter_mut().for_each(|choice| choice.plan.forecast = None);
     }
@@ -398,7 +398,8 @@ fn speeds<T: Advectable>(
     (scheme, sizes): ((Scheme, bool), &[f64]),
     context: Context<'_>,
 ) -> Result<(Vec<Model>, bool, Option<QuickSpeeds>)> {
-    let (world, kernel) = (context.world, advection_kernel::<T>(&scheme.0));
+    let step = MpdataStep::<T>::new(scheme.0, scheme.1);
+    let (world, kernel) = (context.world, step.name());
     if let Some(models) = &sources.models {
         warn_of_another_kernel(models, &kernel, context);
         return Ok((world.all_ok(models.in_order(&platform.names()))?, true, None));
@@ -410,7 +411,7 @@ fn speeds<T: Advectable>(
         return Ok((models, timed, None));
     }
     let speeds = context.watch("measuring", || {
-        measure_advection_quickly::<T>(scheme, platform, sizes, world, context.monitor)
+        measure_quickly(&step, platform, sizes, Effort::Thorough, world, context.monitor)
     })?;
     let models = speeds.now().and_then(|models| models.in_order(&platform.names()));
     Ok((world.all_ok(models)?, true, Some(speeds)))

@@ -3,11 +3,11 @@
 
 use super::Bench;
 use apportion::kernels::mpdata::Advectable;
-use apportion::matrix::npy_array_header;
+use apportion::matrix::npy_header;
 
 /// Writes an array.
 pub fn array<T: Advectable>(bench: &Bench, name: &str, sizes: &[usize], value: impl Fn(usize) -> f64) {
-    let mut bytes = npy_array_header::<T>(sizes);
+    let mut bytes = npy_header::<T>(sizes, false);
     for x in (0..sizes.iter().product()).map(value) {
         match T::NAME {
             "f32" => bytes.extend((x as f32).to_le_bytes()),

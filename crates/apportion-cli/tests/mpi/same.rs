@@ -2,7 +2,7 @@
 
 use super::launch::{Bench, Mpi};
 use super::lost::{field, ranks};
-use apportion::matrix::npy_array_header;
+use apportion::matrix::npy_header;
 use apportion_testing::object as json;
 use serde_json::Value;
 use std::process::Stdio;
@@ -337,7 +337,7 @@ fn advection_is_the_same() {
     for mpi in [Mpi::Open, Mpi::Mpich] {
         let bench = Bench::new();
         let array = |name: &str, sizes: &[usize], value: fn(usize) -> f64| {
-            let mut bytes = npy_array_header::<f64>(sizes);
+            let mut bytes = npy_header::<f64>(sizes, false);
             bytes.extend((0..sizes.iter().product()).flat_map(|i| value(i).to_le_bytes()));
             bench.write(name, bytes);
         };

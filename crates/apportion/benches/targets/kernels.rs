@@ -4,7 +4,7 @@ use super::Row;
 use super::clock::{median, seconds};
 use apportion::kernels::{Blas, Kernel, Real, View, ViewMut};
 use apportion::matrix::Element;
-use apportion::measure::fastest;
+use apportion::measure::choose_kernel;
 use apportion::platform::Platform;
 use apportion::run::{Monitor, World};
 use std::hint::black_box;
@@ -66,16 +66,16 @@ fn by_updates<T: Real>((a, b): (&[T], &[T]), n: usize, panel: &mut [T], c: &mut 
     black_box(c);
 }
 
-/// The kernel that a race on all cores chooses, relative to the fastest in another race.
+/// The kernel that is chosen on all cores, relative to the fastest in another comparison.
 fn default() -> Option<Row> {
     let monitor = Monitor::new();
     let (world, platform) = (World::solo(&monitor), Platform::from_speeds(&[1.0, 1.0]).ok()?);
     let libraries = Blas::all().into_iter().map(Kernel::by_blas);
     let kernels: Vec<Kernel<f64>> = std::iter::once(Kernel::plus_times()).chain(libraries).collect();
-    let race = || fastest(&kernels, &platform, (262_144.0, BLOCK as u64), &world, &monitor);
-    let (chosen, again) = (race().ok()?.fastest.name(), race().ok()?);
-    let best = again.rates.iter().map(|rate| rate.1).fold(0.0, f64::max);
-    let own = again.rates.iter().find(|rate| rate.0 == chosen)?.1;
+    let choose = || choose_kernel(&kernels, &platform, 262_144.0, BLOCK as u64, &world, &monitor);
+    let (chosen, again) = (choose().ok()?.fastest.name(), choose().ok()?);
+    let best = again.rates.iter().map(|rate| rate.flops_per_second).fold(0.0, f64::max);
+    let own = again.rates.iter().find(|rate| rate.name == chosen)?.flops_per_second;
     let ratio = if best > 0.0 { own / best } else { 1.0 };
     Some((
         format!("the default ({chosen}) on two threads, of the best of {}", kernels.len()),

@@ -3,7 +3,7 @@
 
 use crate::files::read_own_text;
 use crate::kernels::Instructions;
-use crate::measure::{CpuShare, QuickSpeeds};
+use crate::measure::{CpuShare, QuickSpeeds, TimeRange};
 use crate::model::Models;
 use crate::output::OutputFile;
 use crate::platform::{Platform, conditions, discover};
@@ -130,7 +130,7 @@ fn parsed(value: &Value) -> Option<QuickSpeeds> {
             .filter(|all: &Vec<_>| all.len() == models.models.len())
     };
     let spread = numbers("spread")?.into_iter().map(|spread| match spread[..] {
-        [low, high] if 0.0 < low && low <= high && high.is_finite() => Some([low, high]),
+        [low, high] if 0.0 < low && low <= high && high.is_finite() => Some(TimeRange { low, high }),
         _ => None,
     });
     Some(QuickSpeeds {
@@ -144,8 +144,9 @@ fn parsed(value: &Value) -> Option<QuickSpeeds> {
 /// Saves the speeds and the present conditions; a cache that cannot be written is not an error.
 pub fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
     let models: Value = serde_json::from_str(&speeds.models.to_json()).expect("models are written as JSON");
+    let spread: Vec<[f64; 2]> = speeds.spread.iter().map(|range| [range.low, range.high]).collect();
     let value = json!({"format": "apportion-speeds", "version": 1, "conditions": about(platform),
-        "spread": speeds.spread, "windows": speeds.windows, "models": models});
+        "spread": spread, "windows": speeds.windows, "models": models});
     store_text(path, &format!("{value:#}\n"));
 }
 

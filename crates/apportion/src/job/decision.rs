@@ -135,7 +135,7 @@ pub(crate) fn decide_for_all(
     if world.is_solo() {
         return decide();
     }
-    let mine = world.all_ok(if world.rank() == 0 { decide() } else { Ok(None) })?;
+    let mine = world.on_root(decide)?.flatten();
     let text = mine.as_ref().map(|decision| message(decision.best())).unwrap_or_default();
     let text = world.broadcast(text.as_bytes())?;
     if mine.is_some() || text.is_empty() {

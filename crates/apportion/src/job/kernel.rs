@@ -4,7 +4,7 @@ use super::{Context, cache};
 use crate::error::{Error, Result};
 use crate::files::read_own_text;
 use crate::kernels::{Blas, Kernel, Real, Semiring};
-use crate::measure::{self, Sizes, Sweep};
+use crate::measure::{self, KernelRate, Sizes, Sweep};
 use crate::plan::Shape;
 use crate::platform::Platform;
 use serde_json::{Value, json};
@@ -147,18 +147,13 @@ pub fn fastest_kernel<T: Real>(
         std::iter::once(built_in).chain(Blas::all().into_iter().map(Kernel::by_blas)).collect();
     let size = (elements / platform.len() as f64).clamp(TILES.0, TILES.1);
     let race = context.watch("choosing the kernel", || {
-        measure::fastest(&kernels, platform, (size, block), context.world, context.monitor)
+        measure::choose_kernel(&kernels, platform, size, block, context.world, context.monitor)
     })?;
-    let rates: Vec<String> =
-        race.rates.iter().map(|(name, rate)| format!("{name} {:.1}", rate / 1e9)).collect();
+    let rate = |rate: &KernelRate| format!("{} {:.1}", rate.name, rate.flops_per_second / 1e9);
+    let rates: Vec<String> = race.rates.iter().map(rate).collect();
     // The ranks of several processes have a kernel each as it is.
     let mixed = if context.world.is_solo() { Kernel::by_processor(&race.by_processor) } else { race.own };
-    let own: Vec<String> = context
-        .world
-        .all_gather(race.own.name().as_bytes())?
-        .iter()
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect();
+    let own = context.world.all_gather_texts(&race.own.name())?;
     let here: Vec<String> = race.by_processor.iter().map(Kernel::name).collect();
     let who = match own.len() {
         1 if mixed.name() != race.own.name() => format!("; by processor: {}", here.join(", ")),
@@ -176,8 +171,12 @@ pub fn fastest_kernel<T: Real>(
     Ok(FastestKernels { common: race.fastest, own: mixed })
 }
 
-fn rates_of(rates: &[(String, f64)]) -> Value {
-    rates.iter().map(|(name, rate)| (name.clone(), json!(rate))).collect::<serde_json::Map<_, _>>().into()
+fn rates_of(rates: &[KernelRate]) -> Value {
+    rates
+        .iter()
+        .map(|rate| (rate.name.clone(), json!(rate.flops_per_second)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 /// The winners of an earlier race, if they can be loaded.

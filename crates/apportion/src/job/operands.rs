@@ -195,7 +195,7 @@ impl<'a> Input<'a> {
             Source::Memory(view) => {
                 let elements = view.elements::<T>().expect("other types were refused");
                 let whole = Rect::new(Span::new(0, view.rows() as u64), Span::new(0, view.cols() as u64));
-                kernel.check_tile((whole, elements), &place)?;
+                kernel.check_tile(whole, elements, &place)?;
                 return Ok(match rects {
                     [rect] if *rect == whole => OwnBlocks::Borrowed(vec![(whole, elements)]),
                     _ => OwnBlocks::Owned(
@@ -205,7 +205,7 @@ impl<'a> Input<'a> {
             }
         };
         self.check_unchanged()?;
-        blocks.iter().try_for_each(|(rect, block)| kernel.check_tile((*rect, block), &place))?;
+        blocks.iter().try_for_each(|(rect, block)| kernel.check_tile(*rect, block, &place))?;
         Ok(OwnBlocks::Owned(blocks))
     }
 }

@@ -4,8 +4,8 @@ use super::is_layout_file;
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
 use crate::matrix::{
-    AnyBlocks, Element, LocalArray, LocalBlocks, layout_file_text, local_arrays, npy_header, npy_header_bool,
-    tiles_header, write_npy_rows, write_tiles,
+    AnyBlocks, Element, LocalArrayFile, LocalBlocks, layout_file_text, local_arrays, npy_header,
+    write_npy_rows, write_tiles,
 };
 use crate::output::{OutputFile, try_output};
 use crate::plan::Shape;
@@ -129,12 +129,12 @@ fn write<T: Element>(
     let (m, n) = (shape.m as usize, shape.n as usize);
     if world.is_solo() {
         if let Some(file) = &mut file {
-            file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
+            file.put(&npy_header::<T>(&[m, n], bool))?;
             c.iter().try_for_each(|(_, block)| write_npy_rows(file, block))?;
         }
         return Ok(file);
     }
-    write_blocks((file, path), c, &tiles_header::<T>(m, n, bool), (shape.m, shape.n), world)
+    write_blocks((file, path), c, &npy_header::<T>(&[m, n], bool), (shape.m, shape.n), world)
 }
 
 /// Every process writes its blocks of a matrix of `rows` x `cols` after a header; rank 0 has the file, whose
@@ -174,7 +174,7 @@ pub fn write_blocks<T: Element>(
     let place = path_of(place);
     // A rank that is stopped in the middle removes it: rank 0 may have ended.
     let stray = Stray(&place);
-    let written = write_tiles(&place, c, (header.len() as u64, cols)).map_err(|error| match error {
+    let written = write_tiles(&place, c, header.len() as u64, cols).map_err(|error| match error {
         Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Error::input(
             path.display().to_string(),
             "the file that rank 0 has begun is not here",
@@ -225,10 +225,9 @@ fn write_distributed<T: Element>(
     let here = if world.is_solo() { 0..schedule.processors() } else { world.rank()..world.rank() + 1 };
     let write = || {
         let mut full = Vec::new();
-        for (name, array) in here.flat_map(arrays) {
+        for LocalArrayFile { name, array } in here.flat_map(arrays) {
             let mut file = OutputFile::create(path.with_file_name(name))?;
-            let [rows, cols] = array.sizes.map(|size| size as usize);
-            file.put(&tiles_header::<T>(rows, cols, bool))?;
+            file.put(&npy_header::<T>(&[array.rows as usize, array.cols as usize], bool))?;
             write_npy_rows(&mut file, &array.fill(c))?;
             full.push(file);
             if full.len() == MOST_OPEN {
@@ -239,16 +238,16 @@ fn write_distributed<T: Element>(
     };
     world.all_ok(write())?;
     let Some(mut layout) = layout else { return Ok(None) };
-    let all: Vec<(String, LocalArray)> = (0..schedule.processors()).flat_map(arrays).collect();
-    layout.put(layout_file_text([shape.m, shape.n], &all).as_bytes())?;
+    let all: Vec<LocalArrayFile> = (0..schedule.processors()).flat_map(arrays).collect();
+    layout.put(layout_file_text(shape.m, shape.n, &all).as_bytes())?;
     Ok(Some(layout))
 }
 
 /// The arrays of a rank with the names of their files.
-fn named(path: &Path, rank: usize, rects: &[Rect]) -> Vec<(String, LocalArray)> {
+fn named(path: &Path, rank: usize, rects: &[Rect]) -> Vec<LocalArrayFile> {
     let arrays = local_arrays(rects);
     let count = arrays.len();
-    let name = |(number, array)| (block_name(path, rank, number, count), array);
+    let name = |(number, array)| LocalArrayFile { name: block_name(path, rank, number, count), array };
     arrays.into_iter().enumerate().map(name).collect()
 }
 

@@ -8,7 +8,7 @@ use super::sources::KnownMachine;
 use super::{Context, Decision, MatrixOperand};
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
-use crate::matrix::{Element, Matrix, NpyFile, npy_header, npy_header_bool, write_npy_rows};
+use crate::matrix::{Element, Matrix, NpyFile, npy_header, write_npy_rows};
 use crate::output::OutputFile;
 use crate::plan::Shape;
 use crate::platform::{forget_peak_memory, return_freed_memory};
@@ -120,7 +120,7 @@ pub(super) fn run_in_panels<T: Element>(
     let Outputs { mut file, bool, .. } = world.all_ok(outputs.opened(world))?;
     if let Some(file) = &mut file {
         let (m, n) = (shape.m as usize, shape.n as usize);
-        file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
+        file.put(&npy_header::<T>(&[m, n], bool))?;
     }
     let panels = manifest.panels.of(shape);
     let mut resumed = 0;
@@ -224,7 +224,7 @@ fn begin<T: Element>(work: &PanelWork<'_>, kernel: Kernel<T>, files: &mut Files)
     if world.is_solo() {
         return decide();
     }
-    let mine = world.all_ok(if world.rank() == 0 { decide().map(Some) } else { Ok(None) })?;
+    let mine = world.on_root(decide)?;
     let text = mine.as_ref().map(|start| start.manifest.to_value().to_string()).unwrap_or_default();
     let text = world.broadcast(text.as_bytes())?;
     match mine {

@@ -5,7 +5,9 @@ use super::cache::{self, Remembered};
 use crate::error::Result;
 use crate::kernels::Kernel;
 use crate::matrix::Element;
-use crate::measure::{CpuShare, Effort, QuickSpeeds, availability, is_exhausted, measure_quickly};
+use crate::measure::{
+    CpuShare, Effort, KernelUpdate, QuickSpeeds, TimeRange, availability, is_exhausted, measure_quickly,
+};
 use crate::model::Models;
 use crate::platform::{Platform, discover};
 use crate::product::{ClosureMethod, RunReport};
@@ -80,7 +82,14 @@ pub fn measure_or_recall<T: Element>(
     let effort = Effort::worth(work * block as f64);
     let measure = || {
         context.watch("measuring", || {
-            measure_quickly(kernel, platform, (&SIZES, block, effort), context.world, context.monitor)
+            measure_quickly(
+                &KernelUpdate { kernel, block },
+                platform,
+                &SIZES,
+                effort,
+                context.world,
+                context.monitor,
+            )
         })
     };
     if !context.world.is_solo() {
@@ -163,7 +172,7 @@ impl MeasuredSpeeds {
 
     /// The shortest and the longest time that a run of this forecast may take, if they are far apart.
     pub fn range(&self, forecast: f64) -> Option<[f64; 2]> {
-        let [low, high] = self.speeds.range();
+        let TimeRange { low, high } = self.speeds.range();
         (high > (1.0 + OFF) * low).then_some([low * forecast, high * forecast])
     }
 
@@ -191,7 +200,7 @@ impl MeasuredSpeeds {
             if (ratio - 1.0).abs() > OFF {
                 off.push((rank, ratio));
             }
-            spread[rank] = [1.0, 1.0];
+            spread[rank] = TimeRange { low: 1.0, high: 1.0 };
         }
         let surprise = shares.iter().zip(expected).any(|(got, hoped)| (got.mean - hoped.mean).abs() > OFF);
         if let Some(taken) = disturbance(&names, &shares).filter(|_| surprise) {
@@ -228,8 +237,8 @@ pub fn warn_of_uncertainty(speeds: &QuickSpeeds, remedy: &str, context: Context<
     let varied = names
         .iter()
         .zip(&speeds.spread)
-        .filter(|(_, [low, high])| high - low > OFF)
-        .map(|(name, [low, high])| format!("that of {name} by {:.0} %", 100.0 * (high / low - 1.0)))
+        .filter(|(_, range)| range.high - range.low > OFF)
+        .map(|(name, range)| format!("that of {name} by {:.0} %", 100.0 * (range.high / range.low - 1.0)))
         .collect::<Vec<_>>();
     if !varied.is_empty() {
         context.note(format!(

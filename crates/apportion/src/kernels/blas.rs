@@ -136,8 +136,8 @@ impl Blas {
         // The functions are used until the process ends, and libraries with their own threads do not unload
         // safely.
         std::mem::forget(library);
-        let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        let (name, file, version) = (kept(name), kept(file), version.as_deref().map(kept));
+        let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let (name, file, version) = (leak(name), leak(file), version.as_deref().map(leak));
         let blas = Self { name, file, version, dgemm, sgemm };
         if blas.multiplies() { Ok(blas) } else { Err("multiplies 2 x 3 by 3 x 2 wrongly".into()) }
     }

@@ -1,5 +1,7 @@
 //! Which vector instructions the kernels may use.
 
+#![allow(unsafe_code)]
+
 use crate::error::{Error, Result};
 use std::sync::OnceLock;
 
@@ -59,6 +61,72 @@ macro_rules! has {
 }
 #[cfg(target_arch = "x86_64")]
 pub(super) use has;
+
+// Loops compiled for the widest registers that this processor has.
+
+/// A loop to run by [`widest`]. Implementations mark `run`, and what it calls, `#[inline(always)]`: what is
+/// not inlined is compiled for any processor.
+pub(crate) trait Loop {
+    fn run(self);
+}
+
+/// Runs a loop, compiled once for each instruction set, in the widest registers of this processor that
+/// [`Instructions`](super::Instructions) allow. No operation
+/// is fused or reordered, so that all return the same bits.
+pub(crate) fn widest(work: impl Loop) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if has!(Avx512: "avx512f", "avx512dq", "avx512vl") {
+            // SAFETY: the features were just detected.
+            return unsafe { avx512(work) };
+        }
+        if has!(Avx2: "avx2") {
+            // SAFETY: the feature was just detected.
+            return unsafe { avx2(work) };
+        }
+    }
+    work.run();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn avx512(work: impl Loop) {
+    work.run();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(work: impl Loop) {
+    work.run();
+}
+
+// The processor's caches: the size of the second level, and what is fetched into them before it is used.
+
+/// Bytes of a second-level cache, if the system does not say.
+const SECOND_LEVEL: usize = 512 << 10;
+
+/// Bytes of a core's second-level cache, from 256 KiB to 2 MiB.
+pub fn second_level() -> usize {
+    static BYTES: OnceLock<usize> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size");
+        let kib = size.ok().and_then(|text| text.trim().strip_suffix('K')?.parse::<usize>().ok());
+        kib.map_or(SECOND_LEVEL, |kib| kib << 10).clamp(SECOND_LEVEL / 2, 4 * SECOND_LEVEL)
+    })
+}
+
+/// Prefetches the cache line at an address, which need not be valid.
+#[inline(always)]
+pub fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and a prefetch is a hint that never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
 
 #[cfg(test)]
 mod tests {

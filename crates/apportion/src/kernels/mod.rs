@@ -3,12 +3,11 @@
 //!
 //! [`gemm`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
 //! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits,
-//! and [`donor_cell`] advects. A [`PathElement`] is a path: its length, its number of edges and its last
+//! and [`mpdata`] advects. A [`PathElement`] is a path: its length, its number of edges and its last
 //! vertex.
 
 mod blas;
 mod boolean;
-mod cache;
 mod donor_cell;
 mod gemm;
 mod instructions;
@@ -16,25 +15,23 @@ mod kernel;
 pub mod mpdata;
 mod packed;
 mod path_element;
-mod scaling;
 mod semiring;
 mod tropical;
 mod view;
-mod widest;
 
 pub use blas::Blas;
 pub use boolean::BitMatrix;
-pub(crate) use cache::prefetch;
-pub use donor_cell::{Advected, donor_cell};
+pub(crate) use donor_cell::{Advected, donor_cell};
 pub use gemm::{Real, gemm};
 pub use instructions::Instructions;
 #[cfg(target_arch = "x86_64")]
 use instructions::has;
+pub(crate) use instructions::{Loop, prefetch, widest};
 pub use kernel::Kernel;
 pub use mpdata::Advectable;
 pub use path_element::PathElement;
 use path_element::paths_product;
 pub use semiring::Semiring;
-pub use tropical::{Tropical, check_max_plus, check_min_plus, instruction_set, max_plus, min_plus};
+pub use tropical::{Tropical, instruction_set, max_plus, min_plus};
+use tropical::{check_max_plus, check_min_plus};
 pub use view::{View, ViewMut};
-pub(crate) use widest::{Loop, widest};

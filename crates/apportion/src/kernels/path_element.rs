@@ -108,7 +108,7 @@ const EDGES: u64 = !0 << 32;
 /// A strip of B: lengths, the part of the first path's step to keep, and the step to add.
 struct Strip<T> {
     lengths: Vec<[T; WIDE]>,
-    kept: Vec<[u64; WIDE]>,
+    mask: Vec<[u64; WIDE]>,
     added: Vec<[u64; WIDE]>,
 }
 
@@ -158,18 +158,18 @@ fn body<T: Tropical, const MIN: bool>(
     check_shapes(&a, &b, &c);
     let (m, k, n) = (a.rows(), a.cols(), b.cols());
     let absent = PathElement::<T>::absent::<MIN>();
-    let mut strip = Strip { lengths: Vec::new(), kept: Vec::new(), added: Vec::new() };
+    let mut strip = Strip { lengths: Vec::new(), mask: Vec::new(), added: Vec::new() };
     for first in (0..n).step_by(WIDE) {
         let wide = WIDE.min(n - first);
         strip.lengths.clear();
-        strip.kept.clear();
+        strip.mask.clear();
         strip.added.clear();
         for p in 0..k {
             let row = &b.row(p)[first..first + wide];
             let at = |j: usize| *row.get(j).unwrap_or(&absent);
             strip.lengths.push(std::array::from_fn(|j| at(j).length));
-            // After an empty path the first path's step is kept.
-            strip.kept.push(std::array::from_fn(|j| if at(j).edges == 0 { !0 } else { EDGES }));
+            // After an empty path the first path's step stays.
+            strip.mask.push(std::array::from_fn(|j| if at(j).edges == 0 { !0 } else { EDGES }));
             strip.added.push(std::array::from_fn(|j| at(j).step()));
         }
         for i in 0..m {
@@ -195,11 +195,11 @@ fn better<T: Tropical, const MIN: bool>(
     strip: &Strip<T>,
     p: usize,
 ) {
-    let (seconds, kept, added) = (&strip.lengths[p], &strip.kept[p], &strip.added[p]);
+    let (seconds, mask, added) = (&strip.lengths[p], &strip.mask[p], &strip.added[p]);
     let before = path.step();
     for j in 0..WIDE {
         let sum = path.length.times::<MIN>(seconds[j]);
-        let step = (before & kept[j]) + added[j];
+        let step = (before & mask[j]) + added[j];
         let shorter = if MIN { sum < lengths[j] } else { sum > lengths[j] };
         // An absent path has step 0, which is the minimum.
         let simpler = (sum == lengths[j]) & (step < steps[j]);

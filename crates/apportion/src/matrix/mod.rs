@@ -1,24 +1,22 @@
 //! Dense matrices in memory and on disk (`.npy`, Matrix Market), and the checks of a product.
 
-mod element;
 mod io;
-mod scaling;
-
-pub use element::Element;
-pub use io::{
-    BlockViews, DistributedFile, LocalArray, LocalBlocks, NpyFile, NpyHeader, RandomKind, layout_file_text,
-    local_arrays, npy_array_header, npy_header, npy_header_bool, read_npy_array, read_npy_header, read_tiles,
-    tiles_header, views_of, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
-};
-use io::{market, npy, transpose};
-pub use scaling::Scaling;
 
 use crate::error::{Error, Result};
 use crate::files::{contents, open_regular};
 use crate::memory;
 use crate::platform::available_memory;
 use crate::units::show_bytes;
+use bytemuck::Pod;
+pub(crate) use io::views_of;
+pub use io::{
+    ArrayBlock, BlockViews, DistributedFile, LocalArray, LocalArrayFile, LocalBlocks, NpyArray, NpyFile,
+    NpyHeader, RandomKind, layout_file_text, local_arrays, npy_header, read_npy_array, read_npy_header,
+    read_tiles, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
+};
+use io::{market, npy, transpose};
 use std::any::Any;
+use std::fmt::{Debug, Display};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -74,7 +72,7 @@ impl<T: Element> Matrix<T> {
     }
 
     /// All elements, row by row, as their vector.
-    pub fn into_elements(self) -> Vec<T> {
+    pub(crate) fn into_elements(self) -> Vec<T> {
         self.data
     }
 
@@ -113,39 +111,34 @@ pub enum AnyMatrix {
     U8(Matrix<u8>),
 }
 
+/// Does the same with the matrix of any element type.
+macro_rules! of_any {
+    ($any:expr, $matrix:ident => $result:expr) => {
+        match $any {
+            AnyMatrix::F32($matrix) => $result,
+            AnyMatrix::F64($matrix) => $result,
+            AnyMatrix::I32($matrix) => $result,
+            AnyMatrix::I64($matrix) => $result,
+            AnyMatrix::Bool($matrix) | AnyMatrix::U8($matrix) => $result,
+        }
+    };
+}
+
 impl AnyMatrix {
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        match self {
-            Self::F32(m) => m.rows(),
-            Self::F64(m) => m.rows(),
-            Self::I32(m) => m.rows(),
-            Self::I64(m) => m.rows(),
-            Self::Bool(m) | Self::U8(m) => m.rows(),
-        }
+        of_any!(self, matrix => matrix.rows())
     }
 
     /// Number of columns.
     pub fn cols(&self) -> usize {
-        match self {
-            Self::F32(m) => m.cols(),
-            Self::F64(m) => m.cols(),
-            Self::I32(m) => m.cols(),
-            Self::I64(m) => m.cols(),
-            Self::Bool(m) | Self::U8(m) => m.cols(),
-        }
+        of_any!(self, matrix => matrix.cols())
     }
 
     /// The elements, row by row, if they are of this type; truth values are bytes.
     pub fn elements<T: Element>(&self) -> Option<&[T]> {
         let name = if let Self::Bool(_) = self { u8::NAME } else { self.name() };
-        (name == T::NAME).then(|| match self {
-            Self::F32(m) => bytemuck::cast_slice(m.as_slice()),
-            Self::F64(m) => bytemuck::cast_slice(m.as_slice()),
-            Self::I32(m) => bytemuck::cast_slice(m.as_slice()),
-            Self::I64(m) => bytemuck::cast_slice(m.as_slice()),
-            Self::Bool(m) | Self::U8(m) => bytemuck::cast_slice(m.as_slice()),
-        })
+        (name == T::NAME).then(|| of_any!(self, matrix => bytemuck::cast_slice(matrix.as_slice())))
     }
 
     /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
@@ -346,4 +339,85 @@ fn allocate<T: Element>(path: &Path, rows: usize, cols: usize) -> Result<Matrix<
         ));
     }
     Ok(Matrix::zeros(rows, cols))
+}
+
+// Matrix elements: floating-point numbers, integers, or bytes that hold truth values.
+
+/// A matrix element: `f32` or `f64`; `i32` or `i64` for max-plus and min-plus; `u8` for or-and, where any
+/// value but 0 is true; or a [`PathElement`](crate::kernels::PathElement), a length together with the last
+/// vertex passed.
+pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display + 'static {
+    /// `"f32"`, `"f64"`, `"i32"`, `"i64"` or `"u8"`, as in kernel names.
+    const NAME: &'static str;
+    /// NumPy's name of it, little-endian.
+    const DESCR: &'static str;
+    /// The distance from 1 to the next larger number.
+    const EPSILON: f64;
+    /// True for the types that plus-times takes, `f32` and `f64`.
+    const REAL: bool = false;
+    /// The smallest positive number with full precision; below it the rounding error is absolute.
+    const TINY: f64;
+    /// The largest finite number.
+    const LARGEST: f64;
+    /// Zero.
+    const ZERO: Self;
+
+    /// The value as a double: exact except for integers beyond 2^53.
+    fn to_f64(self) -> f64;
+
+    /// The nearest element to a double.
+    fn from_f64(value: f64) -> Self;
+}
+
+macro_rules! element {
+    ($number:ident, $descr:literal, $real:literal, $epsilon:expr, $tiny:expr, |$value:ident| $from:expr) => {
+        impl Element for $number {
+            const NAME: &'static str = stringify!($number);
+            const DESCR: &'static str = $descr;
+            const EPSILON: f64 = $epsilon;
+            const REAL: bool = $real;
+            const TINY: f64 = $tiny;
+            const LARGEST: f64 = $number::MAX as f64;
+            const ZERO: Self = 0 as $number;
+
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+
+            fn from_f64($value: f64) -> Self {
+                $from
+            }
+        }
+    };
+}
+
+element!(f32, "<f4", true, f32::EPSILON as f64, f32::MIN_POSITIVE as f64, |value| value as f32);
+element!(f64, "<f8", true, f64::EPSILON, f64::MIN_POSITIVE, |value| value);
+element!(u8, "|u1", false, 1.0, 1.0, |value| value.round() as u8);
+element!(i32, "<i4", false, 1.0, 1.0, |value| value.round() as i32);
+element!(i64, "<i8", false, 1.0, 1.0, |value| value.round() as i64);
+
+// The scalars around a product, as in BLAS: C = alpha A B + beta C0.
+
+/// The two scalars of C = alpha A B + beta C0, over the product's semiring.
+///
+/// As in BLAS, the operand of a zero scalar is not read: its NaN and infinities do not reach C.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scaling<T> {
+    /// The factor of the product.
+    pub alpha: T,
+    /// The factor of the initial matrix.
+    pub beta: T,
+}
+
+impl<T: Element> Scaling<T> {
+    /// C = A B + C0, where `one` is the semiring's one.
+    pub fn none(one: T) -> Self {
+        Self { alpha: one, beta: one }
+    }
+
+    /// Alpha and beta.
+    pub(crate) fn scalars(&self) -> [T; 2] {
+        [self.alpha, self.beta]
+    }
 }

@@ -1,7 +1,8 @@
 //! How much of the processors' time other programs leave to a run that is about to begin.
 
 use crate::error::Result;
-use crate::measure::at_once::{all_fine, at_once};
+use crate::measure::processor_threads::{all_values, run_on_processors};
+use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::median;
 use crate::platform::{Platform, discover};
 use crate::run::Monitor;
@@ -72,9 +73,9 @@ impl CpuShare {
 /// # Errors
 /// The system refuses a thread; interrupted.
 pub fn availability(platform: &Platform, seconds: f64, monitor: &Monitor) -> Result<Vec<CpuShare>> {
-    let mut shares = looked(platform, (GLANCE.min(seconds), 1), monitor)?;
+    let mut shares = observe(platform, GLANCE.min(seconds), 1, monitor)?;
     if seconds > GLANCE && !shares.iter().all(CpuShare::is_whole) {
-        shares = looked(platform, (seconds, PARTS), monitor)?;
+        shares = observe(platform, seconds, PARTS, monitor)?;
     }
     let used = shares.iter().zip(&platform.processors).map(|(share, p)| share.mean / p.slowdown).sum();
     Ok(match discover().scarce_cores() {
@@ -99,25 +100,23 @@ pub fn is_exhausted(quota: f64, shares: impl IntoIterator<Item = f64>) -> bool {
     shares.into_iter().sum::<f64>() >= EXHAUSTED * quota
 }
 
-fn looked(platform: &Platform, (seconds, parts): (f64, usize), monitor: &Monitor) -> Result<Vec<CpuShare>> {
+fn observe(platform: &Platform, seconds: f64, parts: usize, monitor: &Monitor) -> Result<Vec<CpuShare>> {
     let halt = StopSignal::new(monitor);
-    let outcomes = at_once(platform, &vec![1; platform.len()], &halt, |_, processor| {
+    let outcomes = run_on_processors(platform, &vec![1; platform.len()], &halt, |_, processor| {
         let mut throttle = Throttle::new(processor.slowdown);
-        let mut shares = Vec::new();
-        for _ in 0..parts {
+        let part = || {
             let (begin, mut cpu) = (Instant::now(), 0.0);
-            let elapsed = loop {
+            loop {
                 cpu += throttle.compute(&halt, None, piece)?;
                 let elapsed = begin.elapsed().as_secs_f64();
                 if elapsed >= seconds / parts as f64 {
-                    break elapsed;
+                    return Ok(cpu * processor.slowdown / elapsed);
                 }
-            };
-            shares.push(cpu * processor.slowdown / elapsed);
-        }
-        Ok(CpuShare::of(shares))
+            }
+        };
+        Sampler::new(StoppingRule::times(parts)).run(|_| false, part).map(CpuShare::of)
     });
-    all_fine(outcomes, CpuShare::WHOLE)
+    all_values(outcomes, CpuShare::WHOLE)
 }
 
 /// Uses half a millisecond of CPU time.

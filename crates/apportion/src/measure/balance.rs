@@ -2,8 +2,9 @@
 //! Lastovetsky and Reddy 2009).
 
 use crate::error::{Error, Result};
-use crate::measure::at_once::{all_fine, at_once};
-use crate::measure::command::{Task, UserCommand};
+use crate::measure::command::{CommandRun, UserCommand};
+use crate::measure::processor_threads::{all_values, run_on_processors};
+use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::{Failure, Model, Models, median};
 use crate::plan::shares::{Balancer, Limits};
 use crate::plan::{Forecast, Plan};
@@ -28,11 +29,13 @@ pub struct BalanceOptions {
     pub repetitions: u32,
     /// By rank, limits on the shares; empty for none.
     pub limits: Vec<Limits>,
+    /// By rank, models from which the first shares follow; without them, these are equal.
+    pub models: Option<Vec<Model>>,
 }
 
 impl Default for BalanceOptions {
     fn default() -> Self {
-        Self { tolerance: 0.05, most_rounds: 20, repetitions: 1, limits: Vec::new() }
+        Self { tolerance: 0.05, most_rounds: 20, repetitions: 1, limits: Vec::new(), models: None }
     }
 }
 
@@ -101,30 +104,25 @@ pub struct Balance {
 
 impl Balance {
     /// The round to keep.
-    pub fn kept(&self) -> &Round {
+    pub fn best_round(&self) -> &Round {
         &self.rounds[self.best]
-    }
-
-    /// The longest times of the first and of the kept round, whose quotient is the gain.
-    pub fn gain(&self) -> (f64, f64) {
-        (self.rounds[0].longest(), self.kept().longest())
     }
 
     /// The kept shares as a plan; its forecast is the time of that round.
     pub fn plan(&self, platform: &Platform) -> Plan {
-        let kept = self.kept();
+        let best = self.best_round();
         let forecast = Forecast {
-            seconds: kept.longest(),
-            compute: kept.seconds.clone(),
-            communicate: vec![0.0; kept.seconds.len()],
+            seconds: best.longest(),
+            compute: best.seconds.clone(),
+            communicate: vec![0.0; best.seconds.len()],
         };
-        let plan = Plan::of_units("dfpa", platform.names(), kept.shares.clone(), kept.imbalance());
+        let plan = Plan::of_units("dfpa", platform.names(), best.shares.clone(), best.imbalance());
         Plan { forecast: Some(forecast), ..plan }
     }
 }
 
 /// Runs `command` on all processors at once with their shares of `units`. The first shares are equal, or
-/// follow the models `known` by rank. After each round the units are repartitioned by the measured times,
+/// follow the models of the options. After each round the units are repartitioned by the measured times,
 /// until all times are within the tolerance of each other, nothing new can be tried, or the rounds are used
 /// up. A processor without a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
 ///
@@ -141,14 +139,14 @@ impl Balance {
 /// worked or in the first round, takes too long or prints no time; interrupted.
 pub fn balance(
     platform: &Platform,
-    (command, units): (&UserCommand, u64),
-    known: Option<&[Model]>,
+    command: &UserCommand,
+    units: u64,
     options: &BalanceOptions,
     each: &mut dyn FnMut(&Balance),
     monitor: &Monitor,
 ) -> Result<Balance> {
     let mut balancer = Balancer::new(units, platform.len())?.with_tolerance(options.tolerance)?.searching();
-    if let Some(models) = known {
+    if let Some(models) = &options.models {
         balancer = balancer.with_models(models)?;
     }
     if !options.limits.is_empty() {
@@ -159,13 +157,14 @@ pub fn balance(
     for attempt in 1.. {
         let shares = balancer.shares().to_vec();
         let mut is_done = false;
-        match repeated(platform, command, &shares, options.repetitions, monitor)? {
+        match measure_round(platform, command, &shares, options.repetitions, monitor) {
             Ok(seconds) => {
                 let round = Round { shares, seconds };
                 is_done = !balancer.observe(&round.seconds)?.is_move();
                 rounds.push(round);
             }
-            Err(ShareFailure { rank, reason, error }) => {
+            Err(RoundError::Other(error)) => return Err(error),
+            Err(RoundError::Share { rank, reason, error }) => {
                 let works = rounds.iter().map(|round| round.shares[rank]).max().unwrap_or(0);
                 if works == 0 || shares[rank] <= works {
                     return Err(error);
@@ -232,47 +231,46 @@ fn best_of(rounds: &[Round], tolerance: f64) -> usize {
     if close && rounds[last].spread() <= tolerance { last } else { shortest }
 }
 
-/// A program that failed on a processor.
-struct ShareFailure {
-    rank: usize,
-    reason: String,
-    error: Error,
+/// Why a round has no times.
+enum RoundError {
+    /// A program failed at its share, as it does when memory is full.
+    Share {
+        rank: usize,
+        reason: String,
+        error: Error,
+    },
+    Other(Error),
 }
 
-/// Medians of the seconds by rank of several runs, or the failure of a program.
-fn repeated(
+/// Medians of the seconds by rank of several runs on every processor that has a share, all at once. The first
+/// program that fails ends the others.
+fn measure_round(
     platform: &Platform,
     command: &UserCommand,
     shares: &[u64],
     repetitions: u32,
     monitor: &Monitor,
-) -> Result<std::result::Result<Vec<f64>, ShareFailure>> {
-    let mut runs = Vec::new();
-    for _ in 0..repetitions.max(1) {
-        match together(platform, command, shares, monitor)? {
-            Ok(run) => runs.push(run),
-            Err(failure) => return Ok(Err(failure)),
-        }
-    }
+) -> std::result::Result<Vec<f64>, RoundError> {
+    let rule = StoppingRule::times(repetitions.max(1) as usize);
+    let runs = Sampler::new(rule).run(|_| false, || run_shares(platform, command, shares, monitor))?;
     let seconds = |rank: usize| median(&runs.iter().map(|run| run[rank]).collect::<Vec<f64>>());
-    Ok(Ok((0..shares.len()).map(seconds).collect()))
+    Ok((0..shares.len()).map(seconds).collect())
 }
 
-/// One run on every processor that has a share, all at once: seconds by rank, or the first program that
-/// failed, which ends the others.
-fn together(
+/// One run on every processor that has a share: seconds by rank.
+fn run_shares(
     platform: &Platform,
     command: &UserCommand,
     shares: &[u64],
     monitor: &Monitor,
-) -> Result<std::result::Result<Vec<f64>, ShareFailure>> {
+) -> std::result::Result<Vec<f64>, RoundError> {
     let halt = StopSignal::new(monitor);
     let ranges = ranges(shares);
     let failed = Mutex::new(None);
-    let outcomes = at_once(platform, shares, &halt, |rank, processor| {
+    let outcomes = run_on_processors(platform, shares, &halt, |rank, processor| {
         let units = &ranges[rank];
-        let task = Task { processor, rank, units: units.start as f64..units.end as f64 };
-        command.seconds(&task, None, &halt).map_err(|failure| {
+        let run = CommandRun { processor, rank, units: units.start as f64..units.end as f64 };
+        command.seconds(&run, None, &halt).map_err(|failure| {
             halt.fail();
             if let Some(reason) = failure.reason {
                 let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,12 +280,11 @@ fn together(
         })
     });
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match (all_fine(outcomes, 0.0), failed) {
-        (Ok(seconds), _) => Ok(Ok(seconds)),
-        (Err(Error::Interrupted), _) | (Err(_), None) if monitor.is_stopped() => Err(Error::Interrupted),
-        (Err(error), Some((rank, reason))) => Ok(Err(ShareFailure { rank, reason, error })),
-        (Err(error), None) => Err(error),
-    }
+    all_values(outcomes, 0.0).map_err(|error| match (error, failed) {
+        (Error::Interrupted, _) | (_, None) if monitor.is_stopped() => RoundError::Other(Error::Interrupted),
+        (error, Some((rank, reason))) => RoundError::Share { rank, reason, error },
+        (error, None) => RoundError::Other(error),
+    })
 }
 
 /// The units of each processor as half-open ranges, one after the other.
@@ -346,16 +343,16 @@ mod tests {
 
     fn run(slowdowns: &[f64], n: u64, text: &str, options: BalanceOptions) -> Result<Balance> {
         let command = UserCommand::parse(text, SecondsFrom::Stdout).unwrap();
-        balance(&platform(slowdowns), (&command, n), None, &options, &mut |_| (), &Monitor::new())
+        balance(&platform(slowdowns), &command, n, &options, &mut |_| (), &Monitor::new())
     }
 
     #[test]
     fn constant_speeds_are_balanced_in_two_rounds() {
         let found = run(&[1.0, 3.0, 4.0], 1900, "echo {share}", BalanceOptions::default()).unwrap();
         assert!(found.balanced && found.rounds.len() == 2 && found.best == 1);
-        assert_eq!(found.kept().shares, [1200, 400, 300]);
-        assert_eq!(found.kept().seconds, [1200.0, 1200.0, 1200.0]);
-        assert_eq!((found.kept().imbalance(), found.kept().spread()), (1.0, 0.0));
+        assert_eq!(found.best_round().shares, [1200, 400, 300]);
+        assert_eq!(found.best_round().seconds, [1200.0, 1200.0, 1200.0]);
+        assert_eq!((found.best_round().imbalance(), found.best_round().spread()), (1.0, 0.0));
         assert_eq!(found.rounds[0].longest(), 633.0 * 4.0);
         let plan = found.plan(&platform(&[1.0, 3.0, 4.0]));
         assert_eq!(Plan::parse(&plan.to_value().to_string(), "p").unwrap(), plan);
@@ -366,11 +363,11 @@ mod tests {
         let options = BalanceOptions::default();
         let found = run(&[1.0, 1.7], 3, "echo {share}", options).unwrap();
         assert!(!found.balanced);
-        assert_eq!(found.kept().shares, [2, 1]);
+        assert_eq!(found.best_round().shares, [2, 1]);
         let capped = BalanceOptions { most_rounds: 1, ..BalanceOptions::default() };
         let found = run(&[1.0, 9.0], 100, "echo {share}", capped).unwrap();
         assert!(!found.balanced && found.rounds.len() == 1);
-        assert_eq!(found.kept().shares, [50, 50]);
+        assert_eq!(found.best_round().shares, [50, 50]);
     }
 
     fn round(seconds: &[f64]) -> Round {
@@ -402,8 +399,8 @@ mod tests {
             let slowdowns = [1.0, 1.0, 1.0, 1.0, 2.4, 2.4, 2.4, 2.4];
             let found = balance(
                 &platform(&slowdowns),
-                (&command, 248_000),
-                None,
+                &command,
+                248_000,
                 &options,
                 &mut |so_far| states.push(so_far.clone()),
                 &Monitor::new(),
@@ -411,8 +408,7 @@ mod tests {
             .unwrap();
             assert!(found.rounds.len() <= most_rounds as usize, "{}", found.rounds.len());
             let shortest = found.rounds.iter().map(Round::longest).fold(f64::INFINITY, f64::min);
-            assert_eq!(found.kept().longest(), shortest);
-            assert_eq!(found.gain(), (found.rounds[0].longest(), shortest));
+            assert_eq!(found.best_round().longest(), shortest);
             assert_eq!(states.last(), Some(&found), "every round was passed on");
             assert_eq!(states.len(), found.rounds.len());
         }
@@ -422,7 +418,7 @@ mod tests {
     fn ranges_follow_one_another() {
         assert_eq!(ranges(&[3, 0, 4]), [0..3, 3..3, 3..7]);
         let found = run(&[1.0, 1.0], 10, "sh -c 'echo $(({to} - {from}))'", BalanceOptions::default());
-        assert_eq!(found.unwrap().kept().seconds, [5.0, 5.0]);
+        assert_eq!(found.unwrap().best_round().seconds, [5.0, 5.0]);
     }
 
     /// Processor 0 is 20 times as fast, and its memory holds 60 of 100 units: the best is 60 and 40, as a
@@ -437,8 +433,8 @@ mod tests {
             let found = run(&[1.0, 20.0], units, &text, BalanceOptions::default()).unwrap();
             let time = |x: u64| (x as f64).max(20.0 * (units - x) as f64);
             let best = (0..=holds).map(time).fold(f64::INFINITY, f64::min);
-            assert!(found.kept().longest() <= 1.003 * best, "{holds}: {found:?}");
-            assert!(found.kept().shares[0] <= holds);
+            assert!(found.best_round().longest() <= 1.003 * best, "{holds}: {found:?}");
+            assert!(found.best_round().shares[0] <= holds);
             let [cap] = &found.caps[..] else { panic!("{found:?}") };
             assert!(cap.rank == 0 && cap.works <= holds && cap.fails > holds, "{cap:?}");
             assert!(cap.reason.contains("137") && cap.reason.contains("MemoryError"), "{cap:?}");
@@ -447,7 +443,7 @@ mod tests {
         // Both are too small together: what worked is the result.
         let full = "sh -c 'test {share} -gt 50 && kill -9 $$; echo {share}'";
         let found = run(&[1.0, 20.0], 100, full, BalanceOptions::default()).unwrap();
-        assert_eq!((&found.kept().shares[..], found.caps[0].works), (&[50, 50][..], 50));
+        assert_eq!((&found.best_round().shares[..], found.caps[0].works), (&[50, 50][..], 50));
     }
 
     #[test]
@@ -456,7 +452,7 @@ mod tests {
             vec![Limits { most: Some(60), ..Limits::default() }, Limits { least: 10, ..Limits::default() }];
         let options = BalanceOptions { limits, ..BalanceOptions::default() };
         let found = run(&[1.0, 20.0], 100, "echo {share}", options).unwrap();
-        assert_eq!(found.kept().shares, [60, 40]);
+        assert_eq!(found.best_round().shares, [60, 40]);
         assert!(found.caps.is_empty() && found.rounds.iter().all(|round| round.shares[0] <= 60));
         let limits = vec![Limits { most: Some(10), ..Limits::default() }; 2];
         let options = BalanceOptions { limits, ..BalanceOptions::default() };

@@ -1,13 +1,17 @@
-//! A user program, timed on a processor of a platform.
+//! A user program as a workload: its command line, and its time on a processor.
 
 use crate::error::{Error, Result};
-use crate::measure::child;
-use crate::measure::child::{End, Ended, Lines};
-use crate::measure::placeholders::{PLACEHOLDERS, filled, unknown_placeholder};
-use crate::platform::Processor;
+use crate::geometry::Rank;
+use crate::measure::process::{self, End, Exit, LineObserver};
+use crate::measure::repetition::{Timing, Trial};
+use crate::measure::sweep::{Sizes, Subject};
+use crate::measure::workload::{Workload, check_sizes};
+use crate::platform::{Platform, Processor};
 use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
 use crate::units;
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::Range;
 use std::process::Command;
 use std::str::FromStr;
@@ -49,7 +53,7 @@ pub struct UserCommand {
 
 /// One run of a command: which units, and where.
 #[derive(Debug, Clone)]
-pub(super) struct Task<'a> {
+pub(super) struct CommandRun<'a> {
     pub processor: &'a Processor,
     pub rank: usize,
     pub units: Range<f64>,
@@ -126,7 +130,7 @@ impl UserCommand {
     /// The words with all placeholders replaced. Numbers are written without an exponent.
     pub fn words(&self, units: Range<f64>, processor: &str, rank: usize) -> Vec<String> {
         let size = units.end - units.start;
-        let values: [(&str, &dyn std::fmt::Display); 6] = [
+        let values: [(&str, &dyn Display); 6] = [
             ("size", &size),
             ("share", &size),
             ("from", &units.start),
@@ -134,10 +138,10 @@ impl UserCommand {
             ("processor", &processor),
             ("rank", &rank),
         ];
-        self.words.iter().map(|word| filled(word, &values)).collect()
+        self.words.iter().map(|word| fill_placeholders(word, &values)).collect()
     }
 
-    /// Runs the program once on the task's processor; the calling thread is pinned to its cores. Returns the
+    /// Runs the program once on the run's processor; the calling thread is pinned to its cores. Returns the
     /// seconds, multiplied by the processor's slowdown.
     ///
     /// # Errors
@@ -145,11 +149,11 @@ impl UserCommand {
     /// stopped.
     pub(super) fn seconds(
         &self,
-        task: &Task<'_>,
-        lines: Option<&Lines>,
+        run: &CommandRun<'_>,
+        lines: Option<&LineObserver>,
         halt: &StopSignal<'_>,
     ) -> std::result::Result<f64, Failure> {
-        let Task { processor, rank, units } = task;
+        let CommandRun { processor, rank, units } = run;
         clock::pin(&processor.cores);
         let words = self.words(units.clone(), &processor.name, *rank);
         let mut command = Command::new(&words[0]);
@@ -161,8 +165,8 @@ impl UserCommand {
             .env("APPORTION_PROCESSOR", &processor.name)
             .env("APPORTION_RANK", rank.to_string());
         let most = self.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let ended = child::run(command, most, lines, halt)?
-            .map_err(|error| child::cannot_start(&words[0], &error))?;
+        let ended = process::run(command, most, lines, halt)?
+            .map_err(|error| process::cannot_start(&words[0], &error))?;
         self.read(&ended).map(|seconds| seconds * processor.slowdown).map_err(|(what, remedy, reason)| {
             let (text, size, name) = (one_line(&self.text), units.end - units.start, &processor.name);
             let what = format!("`{text}` with size {size} on processor \"{name}\" {what}");
@@ -171,7 +175,7 @@ impl UserCommand {
     }
 
     /// The time of a run that has ended, or the problem, its remedy and the reason of a failure.
-    fn read(&self, ended: &Ended) -> std::result::Result<f64, (String, &'static str, Option<String>)> {
+    fn read(&self, ended: &Exit) -> std::result::Result<f64, (String, &'static str, Option<String>)> {
         let status = match ended.end {
             End::Exited(status) => status,
             End::TimedOut => {
@@ -214,6 +218,105 @@ fn last_line(text: &str) -> Option<String> {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Each processor runs one instance at a time, pinned to its cores. The first run of a size is not counted.
+///
+/// If the program fails at a larger size than one that worked, its memory is taken to be full: the largest
+/// size that works is searched for by bisection and becomes the model's cap
+/// ([`Model::failure`](crate::model::Model::failure)).
+///
+/// If one run takes longer than the time for a size, it is the only run of that size. The `slowdown` of an
+/// emulated processor multiplies the seconds of its program, whether they are wall-clock seconds or printed
+/// by the program; no time is spent sleeping.
+///
+/// A sweep ends with an error if the program cannot be started (exit code 2), fails at its smallest size,
+/// prints no time or takes too long (exit code 1; the message contains command, size and processor).
+impl Workload for UserCommand {
+    type Trial<'a> = CommandTrial<'a>;
+
+    fn subject<'a>(&'a self, platform: &'a Platform, sizes: &Sizes) -> Result<Subject<'a>> {
+        if let Sizes::Listed(sizes) | Sizes::Each(sizes) = sizes {
+            check_sizes(sizes, "1000,10000,100000", |size| {
+                let is_fine = size.is_finite() && size > 0.0;
+                (!is_fine).then(|| format!("{size} is not a positive size"))
+            })?;
+        }
+        Ok(Subject {
+            platform,
+            kernel: format!("command: {}", self.text()),
+            unit: "{size} of the command".into(),
+            parameters: BTreeMap::new(),
+            rounded: |size| size,
+            largest: Box::new(|_| f64::INFINITY),
+        })
+    }
+
+    fn trial<'a>(&'a self, processor: &'a Processor, rank: Rank, size: f64) -> Self::Trial<'a> {
+        let run = CommandRun { processor, rank: rank.0, units: 0.0..size };
+        CommandTrial { command: self, run, reason: None }
+    }
+}
+
+/// One size of a program on one processor.
+pub struct CommandTrial<'a> {
+    command: &'a UserCommand,
+    run: CommandRun<'a>,
+    /// The reason of the last failure, if the program itself failed.
+    reason: Option<String>,
+}
+
+impl Trial for CommandTrial<'_> {
+    const FEWEST_WHEN_LATE: usize = 1;
+
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<Timing> {
+        let seconds = self.command.seconds(&self.run, None, halt).map_err(|failure| {
+            self.reason = failure.reason;
+            failure.error
+        })?;
+        Ok(Timing::of_wall(seconds))
+    }
+
+    fn failure_of_size(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+}
+
+/// The names that are replaced in a command.
+const PLACEHOLDERS: [&str; 6] = ["size", "share", "from", "to", "processor", "rank"];
+
+/// The name of the first `{name}` in a word that is no placeholder; `${name}` is the shell's.
+fn unknown_placeholder(word: &str) -> Option<&str> {
+    word.match_indices('{').find_map(|(at, _)| {
+        let name = &word[at + 1..at + 1 + word[at + 1..].find('}')?];
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && name.starts_with(|c: char| c.is_ascii_alphabetic());
+        (plain && !word[..at].ends_with('$') && !PLACEHOLDERS.contains(&name)).then_some(name)
+    })
+}
+
+/// Replaces each `{name}`. Other braces stay, and inserted text is not scanned again.
+fn fill_placeholders(word: &str, values: &[(&str, &dyn Display)]) -> String {
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(start) = rest.find('{') {
+        out.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let hit = values
+            .iter()
+            .find(|(name, _)| rest[1..].strip_prefix(name).is_some_and(|after| after.starts_with('}')));
+        match hit {
+            Some((name, value)) => {
+                out.push_str(&value.to_string());
+                rest = &rest[name.len() + 2..];
+            }
+            None => {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out + rest
 }
 
 #[cfg(test)]
@@ -265,7 +368,7 @@ mod tests {
         size: f64,
         halt: &StopSignal<'_>,
     ) -> Result<f64> {
-        let task = Task { processor, rank, units: 0.0..size };
+        let task = CommandRun { processor, rank, units: 0.0..size };
         command(text).with_timeout(Some(5.0)).seconds(&task, None, halt).map_err(|failure| failure.error)
     }
 
@@ -313,7 +416,7 @@ mod tests {
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
         let p = Processor::named("p");
-        let task = Task { processor: &p, rank: 0, units: 0.0..3600.0 };
+        let task = CommandRun { processor: &p, rank: 0, units: 0.0..3600.0 };
         let hanging = command("sh -c 'sleep {size} & wait'").with_timeout(Some(0.05));
         let failure = hanging.seconds(&task, None, &halt).err().unwrap();
         assert_eq!((failure.error.exit_code(), failure.reason), (1, None));
@@ -327,10 +430,10 @@ mod tests {
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
         let p = Processor::named("p");
-        let task = Task { processor: &p, rank: 0, units: 0.0..7.0 };
+        let task = CommandRun { processor: &p, rank: 0, units: 0.0..7.0 };
         let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let ours = std::sync::Arc::clone(&heard);
-        let lines: Lines = std::sync::Arc::new(move |line| ours.lock().unwrap().push(line.to_owned()));
+        let lines: LineObserver = std::sync::Arc::new(move |line| ours.lock().unwrap().push(line.to_owned()));
         let text = "sh -c 'printf \"a\\n\\nb\"; sleep 0.1; echo c; printf {size}'";
         assert!(command(text).seconds(&task, Some(&lines), &halt).is_ok());
         assert_eq!(*heard.lock().unwrap(), ["a", "", "bc", "7"]);
@@ -345,12 +448,24 @@ mod tests {
             let run = scope.spawn(|| {
                 let text = "sh -c 'sleep {size} & wait'";
                 let p = Processor::named("p");
-                let task = Task { processor: &p, rank: 0, units: 0.0..3600.0 };
+                let task = CommandRun { processor: &p, rank: 0, units: 0.0..3600.0 };
                 command(text).seconds(&task, None, &halt).map_err(|failure| failure.error)
             });
             std::thread::sleep(Duration::from_millis(50));
             monitor.stop();
             assert!(matches!(run.join().unwrap(), Err(Error::Interrupted)));
         });
+    }
+
+    #[test]
+    fn only_plain_names_are_placeholders() {
+        for (word, name) in [("{n}", Some("n")), ("x{foo_1}y{size}", Some("foo_1")), ("{a}{", Some("a"))] {
+            assert_eq!(unknown_placeholder(word), name, "{word}");
+        }
+        for word in
+            ["{size}{to}{rank}", "${HOME}", "{}", "{ n }", "{1}", "{a,b}", "{print $1}", "}{", "{\u{e9}}"]
+        {
+            assert_eq!(unknown_placeholder(word), None, "{word}");
+        }
     }
 }

@@ -27,7 +27,7 @@ const INSIDE: f64 = 2.0;
 
 /// A size to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Request {
+pub struct SizeRequest {
     /// The processor.
     pub rank: usize,
     /// The size, a whole number.
@@ -38,7 +38,7 @@ pub struct Request {
 }
 
 /// The choice of sizes on all processors for dividing one number of units. It measures nothing itself: ask
-/// [`FocusedSweep::requests`] or [`FocusedSweep::next`], measure, [`FocusedSweep::add`], until nothing is
+/// [`FocusedSweep::next`], measure, [`FocusedSweep::add`], until nothing is
 /// requested. Then [`shares::fpm`](crate::plan::shares::fpm) divides the units by [`FocusedSweep::models`].
 ///
 /// # Expected regret
@@ -107,7 +107,7 @@ impl FocusedSweep {
 
     /// The same for a subject that rounds requested sizes.
     #[must_use]
-    pub fn with_rounding(self, rounded: fn(f64) -> f64) -> Self {
+    pub(super) fn with_rounding(self, rounded: fn(f64) -> f64) -> Self {
         Self { rounded, ..self }
     }
 
@@ -147,9 +147,9 @@ impl FocusedSweep {
     /// The request with the largest expected regret; `None` when the plan is certain enough.
     ///
     /// # Errors
-    /// As [`FocusedSweep::requests`].
+    /// Caps that together are smaller than the number of units: exit code 1.
     #[allow(clippy::should_implement_trait)] // It can fail, and nothing is consumed.
-    pub fn next(&self) -> Result<Option<Request>> {
+    pub fn next(&self) -> Result<Option<SizeRequest>> {
         let requests = self.requests()?;
         Ok(requests.into_iter().reduce(|best, other| if other.regret > best.regret { other } else { best }))
     }
@@ -159,7 +159,7 @@ impl FocusedSweep {
     ///
     /// # Errors
     /// Caps that together are smaller than the number of units: exit code 1.
-    pub fn requests(&self) -> Result<Vec<Request>> {
+    pub(super) fn requests(&self) -> Result<Vec<SizeRequest>> {
         let even = self.units as f64 / self.processors.len() as f64;
         // A single processor does everything: one point, for the time.
         let probe = if self.processors.len() == 1 { even } else { (even / PROBE).max(1.0) };
@@ -170,9 +170,9 @@ impl FocusedSweep {
                 Some(bad) if bad <= probe => (bad / SMALLER).max(1.0),
                 _ => probe,
             };
-            Ok(Request { rank, size: self.allowed(rank, size), regret: f64::INFINITY })
+            Ok(SizeRequest { rank, size: self.allowed(rank, size), regret: f64::INFINITY })
         };
-        let first: Vec<Request> = empty.map(first).collect::<Result<_>>()?;
+        let first: Vec<SizeRequest> = empty.map(first).collect::<Result<_>>()?;
         if !first.is_empty() {
             return Ok(first);
         }
@@ -201,14 +201,14 @@ impl FocusedSweep {
             let measured = known.points.iter().any(|p| p.size == size);
             let refused = known.refused.is_some_and(|bad| size >= bad);
             let wanted = error > self.accuracy && !measured && !refused;
-            wanted.then_some(Request { rank, size, regret: 0.5 * seconds * error })
+            wanted.then_some(SizeRequest { rank, size, regret: 0.5 * seconds * error })
         };
         Ok((0..self.processors.len()).filter_map(request).collect())
     }
 
     /// Where what is known to fit cannot hold the units, but what was not refused yet can: sizes between the
     /// two, which say more about what fits.
-    fn wider(&self) -> Vec<Request> {
+    fn wider(&self) -> Vec<SizeRequest> {
         let units = self.units as f64;
         let sum = |of: fn(&Known) -> Option<f64>| -> f64 {
             self.processors.iter().map(|known| of(known).map_or(units, f64::floor)).sum()
@@ -222,7 +222,7 @@ impl FocusedSweep {
             let size = self.allowed(rank, middle);
             let open =
                 known.points.iter().all(|p| p.size != size) && known.refused.is_some_and(|bad| size < bad);
-            (open && width > WIDTH).then_some(Request { rank, size, regret: f64::INFINITY })
+            (open && width > WIDTH).then_some(SizeRequest { rank, size, regret: f64::INFINITY })
         };
         (0..self.processors.len()).filter_map(request).collect()
     }

@@ -2,6 +2,7 @@
 //! nothing else about its network.
 
 use crate::error::Result;
+use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::median;
 use crate::platform::{HostLink, HostNetwork, Network, Platform, Topology};
 use crate::run::{Hosts, World};
@@ -82,8 +83,7 @@ fn measure(hosts: &Hosts, world: &World) -> Result<HostNetwork> {
             receive(world, ranks[from])?;
         }
     }
-    let all = world.all_gather(bytemuck::cast_slice(&mine))?.concat();
-    let numbers: Vec<f64> = all.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
+    let numbers = world.all_gather_numbers(&mine)?.concat();
     let link = |link: &[f64]| HostLink {
         from: link[0] as usize,
         to: link[1] as usize,
@@ -117,13 +117,16 @@ fn send(world: &World, to: usize, seconds: f64) -> Result<(f64, f64)> {
         world.exchange(message, to, 0, to)?;
         Ok(begin.elapsed().as_secs_f64())
     };
-    let empty: Vec<f64> = (0..=EMPTY).map(|_| exchange(false, 1)).collect::<Result<_>>()?;
+    let empty: Vec<f64> =
+        Sampler::new(StoppingRule::times(EMPTY + 1)).run(|_| false, || exchange(false, 1))?;
     let round_trip = median(&empty[1..]);
+    // The last message is the one after which another like it would end too late.
+    let rule = StoppingRule { seconds, fewest_when_late: 1, ..StoppingRule::times(usize::MAX) };
     let (mut ends, mut last) = (vec![0.0], false);
     while !last {
         let so_far = ends[ends.len() - 1];
-        let next = (ends.len() > 1).then(|| so_far - ends[ends.len() - 2]);
-        last = next.is_some_and(|next| so_far + next >= seconds);
+        let next = ends.len().checked_sub(2).map_or(0.0, |before| so_far - ends[before]);
+        last = rule.is_met(ends.len() - 1, so_far + next, || false);
         ends.push(so_far + exchange(last, WORDS)?);
     }
     Ok((0.5 * round_trip, sustained(&ends, round_trip)))

@@ -1,33 +1,38 @@
 //! Measures the cost of a message between each pair of processors: latency, and bandwidth of contiguous and
 //! of strided data.
 //!
-//! Independent of the transport, which is passed in as a closure ([`ProbeFn`]);
-//! [`threads_probe`](super::threads_probe) uses threads of this machine.
+//! Independent of the transport, which is passed in as a closure: messages travel between the ranks of a
+//! world (`links/ranks.rs`) or between threads of this machine (`links/threads.rs`).
+
+mod ranks;
+mod threads;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
+use crate::measure::repetition::StoppingRule;
 use crate::model::{Hockney, MessageTime, fit_hockney, summarise};
 use crate::platform::{Direction, Link, Platform};
 use crate::run::Monitor;
+pub use ranks::measure_links;
 
 /// A message that is sent and answered by an empty one, several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+struct Probe {
     /// The sender of the data.
-    pub from: Rank,
+    from: Rank,
     /// The processor that answers.
-    pub to: Rank,
+    to: Rank,
     /// Bytes of data; at least 1.
-    pub bytes: u64,
+    bytes: u64,
     /// Layout of the data in the sender's memory: vertical is one contiguous stretch (rows of B, halo rows);
     /// horizontal is a set of short stretches far apart (columns of A, halo columns).
-    pub direction: Direction,
+    direction: Direction,
     /// Number of repetitions; at least 1.
-    pub times: usize,
+    times: usize,
 }
 
 /// Sends a probe's messages. Returns the seconds from each message to its answer, in the order of sending.
-pub type ProbeFn<'a> = dyn FnMut(&Probe) -> Result<Vec<f64>> + 'a;
+type SendProbe<'a> = dyn FnMut(&Probe) -> Result<Vec<f64>> + 'a;
 
 /// Options of the measurement: message sizes and repetitions.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,19 +71,28 @@ pub struct MeasuredLink {
     pub vertical: Hockney,
 }
 
+/// The latency of a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latency {
+    /// Seconds.
+    pub seconds: f64,
+    /// Half-width of the 95 % interval, in seconds.
+    pub ci: f64,
+}
+
 impl MeasuredLink {
-    /// Latency and the half-width of its 95 % interval, in seconds: the mean of both fits, weighted by
-    /// precision.
-    pub fn latency(&self) -> (f64, f64) {
+    /// The latency: the mean of both fits, weighted by precision.
+    pub fn latency(&self) -> Latency {
         let weight = |fit: &Hockney| 1.0 / (fit.latency_ci * fit.latency_ci).max(1e-30);
         let (h, v) = (weight(&self.horizontal), weight(&self.vertical));
-        ((h * self.horizontal.latency + v * self.vertical.latency) / (h + v), (1.0 / (h + v)).sqrt())
+        let seconds = (h * self.horizontal.latency + v * self.vertical.latency) / (h + v);
+        Latency { seconds, ci: (1.0 / (h + v)).sqrt() }
     }
 
     /// The same values as a link of a platform.
     pub fn link(&self) -> Link {
         Link {
-            latency: self.latency().0,
+            latency: self.latency().seconds,
             horizontal: self.horizontal.bandwidth,
             vertical: self.vertical.bandwidth,
         }
@@ -99,55 +113,119 @@ const FEWEST: usize = 4;
 /// Minimum number of sizes: two parameters and one degree of freedom.
 const FEWEST_SIZES: usize = 3;
 
-/// Latency and bandwidth of every pair that has its own link, pair by pair in each direction, with no other
-/// traffic.
-///
-/// Each size is repeated as the options say. A line through the seconds of all messages gives the result
-/// (Hockney 1994, least squares of relative errors, robust: [`fit_hockney`]), if it meets the largest of
-/// them; these count only once they have been sent for a tenth of a second, so that no burst is taken for
-/// bandwidth. Pairs whose messages the platform's topology relays are skipped: their messages use the links
-/// of other pairs. The monitor advances by one per pair.
-///
-/// # Errors
-/// Fewer than three sizes, or sizes that are not ascending and positive; times that determine no bandwidth
-/// (exit code 1); errors of `carry`; interrupted.
-pub fn measure_links(
-    platform: &Platform,
-    options: &LinkOptions,
-    carry: &mut ProbeFn<'_>,
-    monitor: &Monitor,
-) -> Result<Vec<MeasuredLink>> {
-    measure_pairs(platform, (options, &|_, _| true), carry, monitor)
+/// A transport that is measured, and how.
+struct LinkSampler<'a, 'p> {
+    options: &'a LinkOptions,
+    send: &'a mut SendProbe<'p>,
+    monitor: &'a Monitor,
 }
 
-/// [`measure_links`], where only some pairs may pass bursts.
-pub(super) fn measure_pairs(
-    platform: &Platform,
-    (options, may_burst): (&LinkOptions, &dyn Fn(Rank, Rank) -> bool),
-    carry: &mut ProbeFn<'_>,
-    monitor: &Monitor,
-) -> Result<Vec<MeasuredLink>> {
-    check(options)?;
-    let p = platform.len();
-    let joined = |a: usize, b: usize| platform.network.route(Rank(a), Rank(b)).len() == 1;
-    let pairs: Vec<(usize, usize)> =
-        (0..p).flat_map(|a| (a + 1..p).map(move |b| (a, b))).filter(|&(a, b)| joined(a, b)).collect();
-    monitor.begin(pairs.len() as u64);
-    let mut links = Vec::new();
-    for (a, b) in pairs {
-        let names = move || format!("{} and {}", platform.processors[a].name, platform.processors[b].name);
-        let (a, b) = (Rank(a), Rank(b));
-        let burst = if may_burst(a, b) { BURST_SECONDS } else { 0.0 };
-        links.extend(pair((a, b), (options, burst), carry, monitor).map_err(|error| match error {
-            Error::Input { what, remedy, .. } => Error::infeasible(
-                format!("cannot determine the bandwidth between {}: {what}", names()),
-                remedy,
-            ),
-            other => other,
-        })?);
-        monitor.advance(1);
+impl LinkSampler<'_, '_> {
+    /// Latency and bandwidth of every pair that has its own link, pair by pair in each direction, with no
+    /// other traffic. The largest messages of a pair that may pass bursts count only once they have been sent
+    /// for a tenth of a second.
+    ///
+    /// # Errors
+    /// As [`measure_links`]; those of the transport.
+    fn measure(
+        &mut self,
+        platform: &Platform,
+        may_burst: &dyn Fn(Rank, Rank) -> bool,
+    ) -> Result<Vec<MeasuredLink>> {
+        check(self.options)?;
+        let p = platform.len();
+        let is_joined = |a: Rank, b: Rank| platform.network.route(a, b).len() == 1;
+        let pairs = (0..p).flat_map(|a| (a + 1..p).map(move |b| (Rank(a), Rank(b))));
+        let pairs: Vec<(Rank, Rank)> = pairs.filter(|&(a, b)| is_joined(a, b)).collect();
+        self.monitor.begin(pairs.len() as u64);
+        let mut links = Vec::new();
+        for (a, b) in pairs {
+            let name = |rank: Rank| &platform.processors[rank.0].name;
+            let burst = if may_burst(a, b) { BURST_SECONDS } else { 0.0 };
+            links.extend(self.pair(a, b, burst).map_err(|error| match error {
+                Error::Input { what, remedy, .. } => Error::infeasible(
+                    format!("cannot determine the bandwidth between {} and {}: {what}", name(a), name(b)),
+                    remedy,
+                ),
+                other => other,
+            })?);
+            self.monitor.advance(1);
+        }
+        Ok(links)
     }
-    Ok(links)
+
+    /// One link for both directions, or one for each if they clearly differ.
+    fn pair(&mut self, a: Rank, b: Rank, burst: f64) -> Result<Vec<MeasuredLink>> {
+        let mut samples = |from: Rank, to: Rank, direction: Direction| {
+            self.one_way(Probe { from, to, direction, bytes: 1, times: FEWEST + 1 }, burst)
+        };
+        let there = [samples(a, b, Direction::Horizontal)?, samples(a, b, Direction::Vertical)?];
+        let back = [samples(b, a, Direction::Horizontal)?, samples(b, a, Direction::Vertical)?];
+        let link = |from, to, both_ways, [horizontal, vertical]: &[Vec<MessageTime>; 2]| {
+            Ok(with_one_latency(MeasuredLink {
+                from,
+                to,
+                both_ways,
+                horizontal: fit(horizontal)?,
+                vertical: fit(vertical)?,
+            }))
+        };
+        let (forth, home) = (link(a, b, false, &there)?, link(b, a, false, &back)?);
+        if differ(&forth.horizontal, &home.horizontal) || differ(&forth.vertical, &home.vertical) {
+            return Ok(vec![forth, home]);
+        }
+        let both = [0, 1].map(|i| [there[i].clone(), back[i].clone()].concat());
+        Ok(vec![link(a, b, true, &both)?])
+    }
+
+    /// Bytes and seconds of each message in one direction; the largest ones count after `burst` seconds.
+    fn one_way(&mut self, probe: Probe, burst: f64) -> Result<Vec<MessageTime>> {
+        let options = self.options;
+        let mut samples = Vec::new();
+        for (i, &bytes) in options.sizes.iter().enumerate() {
+            let (probe, mut series) = (Probe { bytes, ..probe }, Series::default());
+            let mut times = self.fill(&mut series, &probe, 0.0)?;
+            let next = options.sizes.get(i + 1).filter(|next| {
+                let ahead = summarise(&times).mean * **next as f64 / bytes as f64 * (FEWEST + 1) as f64;
+                i + 1 < FEWEST_SIZES || ahead <= options.seconds_per_size
+            });
+            if next.is_none() {
+                times = self.fill(&mut series, &probe, burst)?;
+            }
+            samples.extend(times.into_iter().map(|seconds| MessageTime { bytes: bytes as f64, seconds }));
+            if next.is_none() {
+                break;
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Sends messages until those after `burst` seconds of sending are enough. Returns their times.
+    fn fill(&mut self, series: &mut Series, probe: &Probe, burst: f64) -> Result<Vec<f64>> {
+        let rule = StoppingRule {
+            fewest: FEWEST,
+            most: self.options.most_repetitions.max(FEWEST),
+            seconds: burst + self.options.seconds_per_size,
+            fewest_when_late: FEWEST,
+        };
+        loop {
+            let times = series.after(burst);
+            let agree = || summarise(&times).is_within(self.options.tolerance);
+            if rule.is_met(times.len(), series.spent, agree) {
+                return Ok(times);
+            }
+            if self.monitor.is_stopped() {
+                return Err(Error::Interrupted);
+            }
+            // The first message finds buffers cold and threads asleep.
+            for (i, seconds) in (self.send)(probe)?.into_iter().enumerate() {
+                if i > 0 {
+                    series.messages.push((series.spent, seconds));
+                }
+                series.spent += seconds;
+            }
+        }
+    }
 }
 
 fn check(options: &LinkOptions) -> Result<()> {
@@ -160,36 +238,6 @@ fn check(options: &LinkOptions) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// One link for both directions, or one for each if they clearly differ.
-fn pair(
-    (a, b): (Rank, Rank),
-    (options, burst): (&LinkOptions, f64),
-    carry: &mut ProbeFn<'_>,
-    monitor: &Monitor,
-) -> Result<Vec<MeasuredLink>> {
-    let mut samples = |from: Rank, to: Rank, direction: Direction| {
-        let probe = Probe { from, to, direction, bytes: 1, times: 1 };
-        one_way(probe, (options, burst), carry, monitor)
-    };
-    let there = [samples(a, b, Direction::Horizontal)?, samples(a, b, Direction::Vertical)?];
-    let back = [samples(b, a, Direction::Horizontal)?, samples(b, a, Direction::Vertical)?];
-    let link = |from, to, both_ways, [horizontal, vertical]: &[Vec<MessageTime>; 2]| {
-        Ok(with_one_latency(MeasuredLink {
-            from,
-            to,
-            both_ways,
-            horizontal: fit(horizontal)?,
-            vertical: fit(vertical)?,
-        }))
-    };
-    let (forth, home) = (link(a, b, false, &there)?, link(b, a, false, &back)?);
-    if differ(&forth.horizontal, &home.horizontal) || differ(&forth.vertical, &home.vertical) {
-        return Ok(vec![forth, home]);
-    }
-    let both = [0, 1].map(|i| [there[i].clone(), back[i].clone()].concat());
-    Ok(vec![link(a, b, true, &both)?])
 }
 
 /// The counted messages of one size, so far.
@@ -206,62 +254,6 @@ impl Series {
     fn after(&self, seconds: f64) -> Vec<f64> {
         self.messages.iter().filter(|(before, _)| *before >= seconds).map(|(_, time)| *time).collect()
     }
-
-    /// Sends messages until those after `burst` seconds of sending are enough.
-    fn send(
-        &mut self,
-        probe: &Probe,
-        (options, burst): (&LinkOptions, f64),
-        carry: &mut ProbeFn<'_>,
-        monitor: &Monitor,
-    ) -> Result<Vec<f64>> {
-        loop {
-            let times = self.after(burst);
-            let enough = times.len() >= options.most_repetitions.max(FEWEST)
-                || times.len() >= FEWEST
-                    && (summarise(&times).is_within(options.tolerance)
-                        || self.spent > burst + options.seconds_per_size);
-            if enough {
-                return Ok(times);
-            }
-            if monitor.is_stopped() {
-                return Err(Error::Interrupted);
-            }
-            // The first message finds buffers cold and threads asleep.
-            for (i, seconds) in carry(&Probe { times: FEWEST + 1, ..*probe })?.into_iter().enumerate() {
-                if i > 0 {
-                    self.messages.push((self.spent, seconds));
-                }
-                self.spent += seconds;
-            }
-        }
-    }
-}
-
-/// Bytes and seconds of each message in one direction; the largest ones count after `burst` seconds.
-fn one_way(
-    probe: Probe,
-    (options, burst): (&LinkOptions, f64),
-    carry: &mut ProbeFn<'_>,
-    monitor: &Monitor,
-) -> Result<Vec<MessageTime>> {
-    let mut samples = Vec::new();
-    for (i, &bytes) in options.sizes.iter().enumerate() {
-        let (probe, mut series) = (Probe { bytes, ..probe }, Series::default());
-        let mut times = series.send(&probe, (options, 0.0), carry, monitor)?;
-        let next = options.sizes.get(i + 1).filter(|next| {
-            let ahead = summarise(&times).mean * **next as f64 / bytes as f64 * (FEWEST + 1) as f64;
-            i + 1 < FEWEST_SIZES || ahead <= options.seconds_per_size
-        });
-        if next.is_none() {
-            times = series.send(&probe, (options, burst), carry, monitor)?;
-        }
-        samples.extend(times.into_iter().map(|seconds| MessageTime { bytes: bytes as f64, seconds }));
-        if next.is_none() {
-            break;
-        }
-    }
-    Ok(samples)
 }
 
 /// Fits the link from messages that were answered by empty ones. Its latency is half the measured one.
@@ -275,7 +267,7 @@ fn fit(samples: &[MessageTime]) -> Result<Hockney> {
 /// Both kinds of messages have the link's one latency. Where that moves a line away from the largest
 /// messages, its bandwidth changes.
 fn with_one_latency(link: MeasuredLink) -> MeasuredLink {
-    let (latency, _) = link.latency();
+    let latency = link.latency().seconds;
     let kind = |fit: Hockney| {
         let MessageTime { bytes, seconds } = fit.largest;
         let line = Hockney { latency, ..fit };
@@ -312,12 +304,21 @@ mod tests {
         Ok(vec![2.0 * latency + probe.bytes as f64 * slow / 1e9; probe.times])
     }
 
+    fn measure(
+        platform: &Platform,
+        options: &LinkOptions,
+        send: &mut SendProbe<'_>,
+        monitor: &Monitor,
+    ) -> Result<Vec<MeasuredLink>> {
+        LinkSampler { options, send, monitor }.measure(platform, &|_, _| true)
+    }
+
     #[test]
     fn figures_come_back_as_they_went_in() {
         let platform = Platform::from_speeds(&[1.0; 3]).unwrap();
         let monitor = Monitor::new();
-        let links = measure_links(&platform, &LinkOptions::default(), &mut by_formula, &monitor).unwrap();
-        assert_eq!(monitor.progress(), (3, 3));
+        let links = measure(&platform, &LinkOptions::default(), &mut by_formula, &monitor).unwrap();
+        assert_eq!((monitor.progress().done, monitor.progress().total), (3, 3));
         let ends: Vec<_> = links.iter().map(|l| (l.from.0, l.to.0, l.both_ways)).collect();
         assert_eq!(ends, [(0, 1, true), (0, 2, false), (2, 0, false), (1, 2, false), (2, 1, false)]);
         for link in &links {
@@ -341,7 +342,7 @@ mod tests {
             largest = largest.max(probe.bytes);
             Ok(vec![0.1 + probe.bytes as f64 / 1e3; probe.times])
         };
-        let links = measure_links(&platform, &LinkOptions::default(), &mut crawl, &Monitor::new()).unwrap();
+        let links = measure(&platform, &LinkOptions::default(), &mut crawl, &Monitor::new()).unwrap();
         assert_eq!(links.iter().map(|l| (l.from.0, l.to.0)).collect::<Vec<_>>(), [(0, 1), (1, 2), (1, 3)]);
         assert_eq!(largest, 512);
     }
@@ -351,17 +352,17 @@ mod tests {
         let platform = Platform::from_speeds(&[1.0; 2]).unwrap();
         for sizes in [vec![], vec![1, 2], vec![0, 1, 2], vec![1, 3, 3]] {
             let options = LinkOptions { sizes, ..LinkOptions::default() };
-            let error = measure_links(&platform, &options, &mut by_formula, &Monitor::new()).unwrap_err();
+            let error = measure(&platform, &options, &mut by_formula, &Monitor::new()).unwrap_err();
             assert_eq!(error.exit_code(), 2);
         }
         let options = LinkOptions::default();
         let mut flat = |probe: &Probe| Ok(vec![1e-5; probe.times]);
-        let error = measure_links(&platform, &options, &mut flat, &Monitor::new()).unwrap_err();
+        let error = measure(&platform, &options, &mut flat, &Monitor::new()).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("p0 and p1"), "{error}");
         let monitor = Monitor::new();
         monitor.stop();
-        let error = measure_links(&platform, &options, &mut by_formula, &monitor).unwrap_err();
+        let error = measure(&platform, &options, &mut by_formula, &monitor).unwrap_err();
         assert!(matches!(error, Error::Interrupted));
     }
 
@@ -370,7 +371,7 @@ mod tests {
     fn threads_carry_every_pattern() {
         let platform = Platform::from_speeds(&[1.0; 2]).unwrap();
         let monitor = Monitor::new();
-        let mut carry = super::super::threads_probe(&platform, &monitor);
+        let mut carry = threads::threads_probe(&platform, &monitor);
         for (bytes, direction) in [1, 63, 64, 65, 5000]
             .into_iter()
             .flat_map(|b| [(b, Direction::Horizontal), (b, Direction::Vertical)])

@@ -5,22 +5,23 @@
 
 use crate::error::Result;
 use crate::input::EXTREME;
-use crate::kernels::Kernel;
-use crate::kernels::mpdata::{Advectable, Scheme};
-use crate::matrix::Element;
-use crate::measure::{CpuShare, MeasureOptions, together};
+use crate::measure::repetition::{MeasureOptions, Sampler, StoppingRule};
+use crate::measure::sweep::{gather_models, measure_speeds};
+use crate::measure::{CpuShare, Workload};
 use crate::model::{Model, Models, Point, median};
-use crate::platform::Platform;
+use crate::platform::{Network, Platform};
 use crate::run::{Monitor, World};
 
 /// Two windows agree if no speed differs by more than this fraction.
-pub const AGREEMENT: f64 = 0.03;
+const AGREEMENT: f64 = 0.03;
 /// Windows after which they no longer have to agree.
 const MOST_WINDOWS: usize = 5;
 /// Seconds on each size in a window.
 const SECONDS: f64 = 0.15;
 /// Seconds on each size of a rough measurement.
 const ROUGH: f64 = 0.03;
+/// Maximum of seconds on each size where several ranks measure together.
+const RANKS_SECONDS: f64 = 0.25;
 /// Multiply-adds of work that is worth more than a rough measurement: a twentieth of a second on a fast core.
 const WORTHWHILE: f64 = 5e8;
 
@@ -47,22 +48,26 @@ pub struct QuickSpeeds {
     pub models: Models,
     /// By rank: what other programs left of the processor's time.
     pub shares: Vec<CpuShare>,
-    /// By rank: the shortest and the longest time of a window, relative to the models; both 1 once a run has
-    /// confirmed or corrected the speed.
-    pub spread: Vec<[f64; 2]>,
+    /// By rank: the times of the windows relative to the models; both 1 once a run has confirmed or corrected
+    /// the speed.
+    pub spread: Vec<TimeRange>,
     /// Number of windows; one for a rough measurement.
     pub windows: usize,
+}
+
+/// The shortest and the longest of several times, as factors of a common one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeRange {
+    /// The shortest.
+    pub low: f64,
+    /// The longest.
+    pub high: f64,
 }
 
 impl QuickSpeeds {
     /// Whether they are good enough for work that is worth this effort.
     pub fn serves(&self, effort: Effort) -> bool {
         effort == Effort::Rough || self.windows > 1
-    }
-
-    /// Whether two windows agreed: no speed differed by more than [`AGREEMENT`].
-    pub fn is_steady(&self) -> bool {
-        self.spread.iter().all(|[low, high]| high - low <= AGREEMENT)
     }
 
     /// The models of a run to which other programs leave the shares of the processors' time.
@@ -77,12 +82,12 @@ impl QuickSpeeds {
 
     /// The factors by which a run with these shares may be shorter and longer than its forecast, by what
     /// was observed: all processors at their best, and one at its worst.
-    pub fn range(&self) -> [f64; 2] {
+    pub fn range(&self) -> TimeRange {
         let each = || self.spread.iter().zip(&self.shares);
-        [
-            each().map(|([low, _], share)| low * share.mean / share.most).fold(0.0, f64::max),
-            each().map(|([_, high], share)| high * share.mean / share.least).fold(0.0, f64::max),
-        ]
+        TimeRange {
+            low: each().map(|(times, share)| times.low * share.mean / share.most).fold(0.0, f64::max),
+            high: each().map(|(times, share)| times.high * share.mean / share.least).fold(0.0, f64::max),
+        }
     }
 
     /// The same speeds after a run in which processor `rank` took `ratio` times as long as they said.
@@ -113,73 +118,91 @@ fn scaled(model: &Model, factor: f64) -> Result<Model> {
     Model::new(model.processor(), model.interpolation(), points, model.max_size())
 }
 
-/// Measures the platform's processors, all at once. A thorough measurement repeats windows of the same sizes
-/// until two agree within [`AGREEMENT`], five at most: about a second and a half for four sizes on a quiet
-/// machine. Every rank gets the same result.
+/// Measures the speed of a workload on the platform's processors, all at once. A thorough measurement repeats
+/// windows of the same sizes until two agree within 3 %, five at most: about a second and a half for four
+/// sizes on a quiet machine. Every rank gets the same result.
 ///
 /// The speeds are the means of the two windows that agree; if none do, the medians of all.
 ///
 /// # Errors
-/// Those of [`measure_kernel`](super::measure_kernel), on all ranks; interrupted.
+/// Those of [`measure_speeds`], on all ranks; interrupted.
 ///
 /// # Panics
 /// If the world has several ranks and their number is not that of the processors.
-pub fn measure_quickly<T: Element>(
-    kernel: Kernel<T>,
-    platform: &Platform,
-    (sizes, block, effort): (&[f64], u64, Effort),
-    world: &World,
-    monitor: &Monitor,
-) -> Result<QuickSpeeds> {
-    let options = window_options(effort);
-    settled(effort, || together::with_options(kernel, platform, (sizes, block), options, (world, monitor)))
-}
-
-/// [`measure_quickly`] for whole MPDATA steps of a scheme, with a Courant number on each face (true) or one
-/// along each axis; sizes are in cells.
-///
-/// # Errors
-/// Those of [`sweep_advection`](super::sweep_advection), on all ranks; interrupted.
-///
-/// # Panics
-/// If the world has several ranks and their number is not that of the processors.
-pub fn measure_advection_quickly<T: Advectable>(
-    scheme: (Scheme, bool),
+pub fn measure_quickly<W: Workload>(
+    workload: &W,
     platform: &Platform,
     sizes: &[f64],
+    effort: Effort,
     world: &World,
     monitor: &Monitor,
 ) -> Result<QuickSpeeds> {
-    let options = window_options(Effort::Thorough);
-    settled(Effort::Thorough, || together::advection::<T>(scheme, platform, sizes, options, (world, monitor)))
-}
-
-/// A window is no shorter where repetitions agree early: they may all have met the same disturbance.
-fn window_options(effort: Effort) -> MeasureOptions {
-    MeasureOptions {
-        tolerance: 0.0,
-        most_repetitions: 1_000_000,
-        seconds_per_size: if effort == Effort::Rough { ROUGH } else { SECONDS },
-        ..MeasureOptions::quick()
-    }
+    // A window is no shorter where repetitions agree early: they may all have met the same disturbance.
+    let options = MeasureOptions::for_seconds(if effort == Effort::Rough { ROUGH } else { SECONDS });
+    repeat_windows(effort, || measure_on_world(workload, platform, sizes, options, world, monitor))
 }
 
 /// Opens windows until two agree, or one if that is enough.
-fn settled(effort: Effort, mut window: impl FnMut() -> Result<Models>) -> Result<QuickSpeeds> {
-    let mut windows = vec![window()?];
-    if effort == Effort::Rough {
-        return combined(&windows, 1);
+fn repeat_windows(effort: Effort, window: impl FnMut() -> Result<Models>) -> Result<QuickSpeeds> {
+    let rule = match effort {
+        Effort::Rough => StoppingRule::times(1),
+        Effort::Thorough => StoppingRule { fewest: 2, ..StoppingRule::times(MOST_WINDOWS) },
+    };
+    let agree =
+        |windows: &[Models]| matches!(windows, [.., first, second] if difference(first, second) <= AGREEMENT);
+    let windows = Sampler::new(rule).run(agree, window)?;
+    let steady = if agree(&windows) { &windows[windows.len() - 2..] } else { &windows[..] };
+    combine_windows(steady, windows.len())
+}
+
+/// Measures each of the platform's processors in the process that runs it, all together, size by size. Every
+/// rank gets the models of all processors. Among several ranks, only the time for each size is taken from the
+/// options.
+///
+/// # Errors
+/// Those of [`measure_speeds`], on all ranks; interrupted.
+///
+/// # Panics
+/// If the world has several ranks and their number is not that of the processors.
+pub(super) fn measure_on_world<W: Workload>(
+    workload: &W,
+    platform: &Platform,
+    sizes: &[f64],
+    options: MeasureOptions,
+    world: &World,
+    monitor: &Monitor,
+) -> Result<Models> {
+    if world.is_solo() {
+        return measure_speeds(workload, platform, sizes, options, monitor);
     }
-    loop {
-        windows.push(window()?);
-        let last = &windows[windows.len() - 2..];
-        if differ(&last[0], &last[1]) <= AGREEMENT {
-            return combined(last, windows.len());
-        }
-        if windows.len() >= MOST_WINDOWS {
-            return combined(&windows, windows.len());
-        }
+    let own = Platform {
+        name: platform.name.clone(),
+        processors: platform.processors[world.processors_here(platform.len())].to_vec(),
+        network: Network::free(),
+    };
+    // Every rank measures for the same time, even if its figures are precise earlier: no rank measures while
+    // the others are idle.
+    let options = MeasureOptions::for_seconds(options.seconds_per_size.min(RANKS_SECONDS));
+    let mut mine: Option<Models> = None;
+    for &size in sizes {
+        world.barrier()?;
+        let measured = world.all_ok(measure_speeds(workload, &own, &[size], options, monitor))?;
+        mine = Some(match mine.take() {
+            None => measured,
+            Some(so_far) => with_points(so_far, &measured)?,
+        });
     }
+    gather_models(mine.expect("there is a size"), world)
+}
+
+/// Adds the points of another sweep to one processor's models.
+fn with_points(mut models: Models, more: &Models) -> Result<Models> {
+    for (model, new) in models.models.iter_mut().zip(&more.models) {
+        let mut points = [model.points(), new.points()].concat();
+        points.dedup_by(|x, y| x.size == y.size);
+        *model = Model::new(model.processor(), model.interpolation(), points, None)?;
+    }
+    Ok(models)
 }
 
 /// The time of a point without other programs.
@@ -194,14 +217,14 @@ fn counted(model: &Model) -> &[Point] {
 }
 
 /// The largest relative difference of the times of two windows.
-fn differ(first: &Models, second: &Models) -> f64 {
+fn difference(first: &Models, second: &Models) -> f64 {
     let pairs = first.models.iter().zip(&second.models);
     let points = pairs.flat_map(|(x, y)| counted(x).iter().zip(counted(y)));
     points.map(|(x, y)| (own(x) / own(y)).max(own(y) / own(x)) - 1.0).fold(0.0, f64::max)
 }
 
 /// The speeds of these windows, of `count` in all.
-fn combined(windows: &[Models], count: usize) -> Result<QuickSpeeds> {
+fn combine_windows(windows: &[Models], count: usize) -> Result<QuickSpeeds> {
     let processors = windows[0].models.len();
     let (mut models, mut shares, mut spread) = (Vec::new(), Vec::new(), Vec::new());
     for rank in 0..processors {
@@ -218,10 +241,10 @@ fn combined(windows: &[Models], count: usize) -> Result<QuickSpeeds> {
         };
         let times: Vec<f64> = all.iter().map(relative).collect();
         shares.push(CpuShare::of(all.iter().flat_map(|m| m.points()).filter_map(|p| p.cpu_share)));
-        spread.push([
-            times.iter().copied().fold(f64::INFINITY, f64::min),
-            times.iter().copied().fold(0.0, f64::max),
-        ]);
+        spread.push(TimeRange {
+            low: times.iter().copied().fold(f64::INFINITY, f64::min),
+            high: times.iter().copied().fold(0.0, f64::max),
+        });
         models.push(model);
     }
     Ok(QuickSpeeds { models: Models { models, ..windows[0].clone() }, shares, spread, windows: count })
@@ -253,9 +276,15 @@ mod tests {
         let mut next = windows.iter();
         let effort = if windows.len() > 1 { Effort::Thorough } else { Effort::Rough };
         let next = || next.next().map(|(cpu, share)| Ok(window(*cpu, *share))).unwrap();
-        let speeds = settled(effort, next).unwrap();
+        let speeds = repeat_windows(effort, next).unwrap();
         assert_eq!(speeds.windows, windows.len(), "no more windows than needed");
         speeds
+    }
+
+    impl TimeRange {
+        fn is_narrow(&self) -> bool {
+            self.high - self.low <= AGREEMENT
+        }
     }
 
     fn seconds(models: &Models) -> f64 {
@@ -265,16 +294,16 @@ mod tests {
     #[test]
     fn windows_go_on_until_two_agree() {
         let quiet = measured(&[(2.0, 1.0), (2.04, 1.0)]);
-        assert!((seconds(&quiet.models) - 2.02).abs() < 1e-12 && quiet.is_steady());
+        assert!((seconds(&quiet.models) - 2.02).abs() < 1e-12 && quiet.spread[0].is_narrow());
         assert_eq!(quiet.shares, [CpuShare::WHOLE]);
         let range = quiet.range();
-        assert!(range[0] > 0.98 && range[1] < 1.02, "{range:?}");
-        let begun_badly = measured(&[(3.0, 1.0), (2.0, 1.0), (2.02, 1.0)]);
-        assert!((seconds(&begun_badly.models) - 2.01).abs() < 1e-12 && begun_badly.is_steady());
+        assert!(range.low > 0.98 && range.high < 1.02, "{range:?}");
+        let slow_at_first = measured(&[(3.0, 1.0), (2.0, 1.0), (2.02, 1.0)]);
+        assert!((seconds(&slow_at_first.models) - 2.01).abs() < 1e-12 && slow_at_first.spread[0].is_narrow());
         let restless = measured(&[(2.0, 1.0), (3.0, 1.0), (2.0, 1.0), (3.0, 1.0), (2.5, 1.0)]);
         assert_eq!(seconds(&restless.models), 2.5);
-        assert!(!restless.is_steady());
-        assert_eq!(restless.spread, [[0.8, 1.2]]);
+        assert!(!restless.spread[0].is_narrow());
+        assert_eq!(restless.spread, [TimeRange { low: 0.8, high: 1.2 }]);
         let rough = measured(&[(2.0, 1.0)]);
         assert!(rough.serves(Effort::Rough) && !rough.serves(Effort::Thorough));
         assert!(quiet.serves(Effort::Rough) && quiet.serves(Effort::Thorough));
@@ -287,10 +316,10 @@ mod tests {
         let busy = measured(&[(2.0, 0.5), (2.0, 0.6)]);
         assert_eq!(seconds(&busy.models), 2.0);
         let [share] = busy.shares[..] else { panic!("one processor") };
-        assert!((share.mean - 0.55).abs() < 1e-12 && busy.is_steady());
+        assert!((share.mean - 0.55).abs() < 1e-12 && busy.spread[0].is_narrow());
         assert!((seconds(&busy.now().unwrap()) - 2.0 / 0.55).abs() < 1e-12);
         // At most 0.6 of the time was left, and at least 0.5.
-        let [low, high] = busy.range();
+        let TimeRange { low, high } = busy.range();
         assert!((low - 0.55 / 0.6).abs() < 1e-12 && (high - 0.55 / 0.5).abs() < 1e-12);
         let slower = busy.corrected(0, 1.5).unwrap();
         assert_eq!(seconds(&slower.models), 3.0);

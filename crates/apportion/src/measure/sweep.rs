@@ -5,50 +5,24 @@
 //! so that the effects of shared resources (memory bandwidth, caches, power) are included. A size is repeated
 //! until the mean is known precisely enough (Malik 2016, section 4.5).
 
-mod course;
-mod ranks;
-mod settle;
+mod sizes;
 
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
+use crate::measure::repetition::{MeasureOptions, Trial, TrialSampler};
+use crate::measure::workload::Workload;
 use crate::model::{Models, Point};
 use crate::platform::{Platform, Processor};
 use crate::run::clock;
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
 use crate::run::{Monitor, World};
 use crate::threads;
-use course::{Course, Task, ask, courses, models};
-use settle::settle;
-pub(super) use settle::{Timing, Trial};
+use sizes::{SizeSequence, Task, models, request_sizes, size_sequences};
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-
-/// Criteria for the end of the repetitions of a size.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MeasureOptions {
-    /// The 95 % interval must be within this fraction of the mean.
-    pub tolerance: f64,
-    /// Maximum number of repetitions of one size.
-    pub most_repetitions: u64,
-    /// Approximate maximum of seconds on one size.
-    pub seconds_per_size: f64,
-    /// True to measure one processor after the other instead of all together.
-    pub alone: bool,
-}
-
-impl Default for MeasureOptions {
-    fn default() -> Self {
-        Self { tolerance: 0.025, most_repetitions: 200, seconds_per_size: 2.0, alone: false }
-    }
-}
-
-impl MeasureOptions {
-    /// Options for a quick measurement: the default of `matmul`.
-    pub fn quick() -> Self {
-        Self { most_repetitions: 40, seconds_per_size: 0.5, ..Self::default() }
-    }
-}
+use std::time::{Duration, Instant};
 
 /// Sizes to measure.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,8 +65,24 @@ impl Sizes {
     }
 }
 
-/// Callback with the points measured so far, called after each point.
-pub type Keep<'a> = dyn FnMut(&Models) -> Result<()> + 'a;
+/// Observer of a sweep: gets the models so far after each point.
+pub type ModelObserver<'a> = dyn FnMut(&Models) -> Result<()> + 'a;
+
+/// Speed functions of a workload on a platform's processors at these sizes. All processors measure together,
+/// unless the options say otherwise. The monitor advances by one per size and processor.
+///
+/// # Errors
+/// No size; a size that the workload does not have, or that is too large for memory; interrupted.
+pub fn measure_speeds<W: Workload>(
+    workload: &W,
+    platform: &Platform,
+    sizes: &[f64],
+    options: MeasureOptions,
+    monitor: &Monitor,
+) -> Result<Models> {
+    let sweep = Sweep::new(Sizes::Listed(sizes.to_vec()), options);
+    sweep.run(workload, platform, &mut |_| Ok(()), monitor)
+}
 
 /// A sweep over sizes: the sizes, the precision and earlier points.
 #[derive(Debug, Clone)]
@@ -115,23 +105,49 @@ impl Sweep<'_> {
     pub fn new(sizes: Sizes, options: MeasureOptions) -> Self {
         Self { sizes, options, known: None, max_size: None, world: None }
     }
+
+    /// Measures the speed functions of a workload; `observe` may save each point once it is measured. In a
+    /// world of several ranks, rank r measures processor r while all others measure theirs; every rank
+    /// returns the models of all processors, and `observe` is called on rank 0.
+    ///
+    /// # Errors
+    /// As [`measure_speeds`], on all ranks; known points of another workload; errors of `observe`. Points
+    /// that were measured before have been observed.
+    ///
+    /// # Panics
+    /// If the number of several ranks is not that of the processors.
+    pub fn run<W: Workload>(
+        &self,
+        workload: &W,
+        platform: &Platform,
+        observe: &mut ModelObserver<'_>,
+        monitor: &Monitor,
+    ) -> Result<Models> {
+        let subject = workload.subject(platform, &self.sizes)?;
+        let trial = |rank: usize, size: f64| workload.trial(&platform.processors[rank], Rank(rank), size);
+        run(&subject, self, trial, observe, monitor)
+    }
 }
 
-/// The subject of a measurement, as described in the file.
-pub(super) struct Subject<'a> {
+/// The description of a workload on a platform, as the file of models has it.
+pub struct Subject<'a> {
+    /// The processors.
     pub platform: &'a Platform,
+    /// The name of the kernel.
     pub kernel: String,
+    /// What a unit of size is.
     pub unit: String,
+    /// Numbers that distinguish it from others of this name.
     pub parameters: BTreeMap<String, f64>,
     /// Maps a requested size to the size that is measured.
     pub rounded: fn(f64) -> f64,
     /// The largest size that fits into a processor's memory, as far as it is known.
-    pub largest: &'a dyn Fn(&Processor) -> f64,
+    pub largest: Box<dyn Fn(&Processor) -> f64 + 'a>,
 }
 
 /// The result of measuring a size.
 #[derive(Debug)]
-enum Found {
+enum SizeOutcome {
     Point(Point),
     /// The subject fails at this size; the reason is the program's.
     TooLarge {
@@ -141,10 +157,10 @@ enum Found {
     },
 }
 
-impl Found {
+impl SizeOutcome {
     /// The point of a size, or its failure if that may be due to the size.
     fn of<T: Trial>(trial: &T, size: f64, outcome: Result<Point>) -> Result<Self> {
-        match (outcome, trial.too_large()) {
+        match (outcome, trial.failure_of_size()) {
             (Ok(point), _) => Ok(Self::Point(point)),
             (Err(Error::Interrupted), _) => Err(Error::Interrupted),
             (Err(error), Some(reason)) => Ok(Self::TooLarge { size, error, reason: reason.to_owned() }),
@@ -153,24 +169,21 @@ impl Found {
     }
 }
 
-/// Runs a sweep. `trial` creates the object to time, on the thread that times it.
-///
-/// # Errors
-/// Known points of another subject; errors of a trial or of `keep`; interrupted. Points that were measured
-/// before have been saved.
-pub(super) fn run<T: Trial>(
+/// Runs a sweep. `trial` prepares a size of the processor of a rank, on the thread that times it.
+fn run<T: Trial>(
     subject: &Subject<'_>,
     sweep: &Sweep<'_>,
-    trial: impl Fn(&Processor, usize, f64) -> T + Sync,
-    keep: &mut Keep<'_>,
+    trial: impl Fn(usize, f64) -> T + Sync,
+    observe: &mut ModelObserver<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
     if let Some(world) = sweep.world.filter(|world| !world.is_solo()) {
-        return ranks::run(subject, sweep, &trial, keep, (world, monitor));
+        let ranks = RankSweep { subject, sweep, world, monitor };
+        return ranks.run(&trial, observe);
     }
-    let mut courses = courses(subject, sweep)?;
+    let mut sequences = size_sequences(subject, sweep)?;
     monitor.begin(0);
-    let everybody: Vec<usize> = (0..courses.len()).collect();
+    let everybody: Vec<usize> = (0..sequences.len()).collect();
     // A focused sweep compares all processors, also where one is measured at a time.
     let focused = matches!(sweep.sizes, Sizes::Focused { .. });
     let in_turn = sweep.options.alone && !focused;
@@ -179,70 +192,70 @@ pub(super) fn run<T: Trial>(
     for group in groups {
         loop {
             if focused {
-                let known = models(subject, &courses)?;
-                ask(subject, &mut courses, &known, sweep)?;
+                let known = models(subject, &sequences)?;
+                request_sizes(subject, &mut sequences, &known, sweep)?;
             }
-            let mut wanted: Vec<(usize, Task)> =
-                group.iter().filter_map(|&rank| Some((rank, courses[rank].task()?))).collect();
+            let mut tasks: Vec<(usize, Task)> =
+                group.iter().filter_map(|&rank| Some((rank, sequences[rank].task()?))).collect();
             if focused && sweep.options.alone {
-                wanted.retain(|(_, task)| matches!(task, Task::Measure(_)));
+                tasks.retain(|(_, task)| matches!(task, Task::Measure(_)));
             }
-            if wanted.iter().all(|(_, task)| matches!(task, Task::Accompany(_))) {
+            if tasks.iter().all(|(_, task)| matches!(task, Task::Accompany(_))) {
                 break;
             }
-            monitor.expect(measured + courses.iter().map(Course::expected).sum::<u64>());
-            let mut take = |rank: usize, found: Found| {
-                if courses[rank].take(found)? {
+            monitor.expect(measured + sequences.iter().map(SizeSequence::expected).sum::<u64>());
+            let mut take = |rank: usize, outcome: SizeOutcome| {
+                if sequences[rank].take(outcome)? {
                     measured += 1;
                     monitor.advance(1);
                 }
-                keep(&models(subject, &courses)?)
+                observe(&models(subject, &sequences)?)
             };
-            round(subject, &wanted, &sweep.options, &trial, &mut take, monitor)?;
+            run_round(subject, &tasks, &sweep.options, &trial, &mut take, monitor)?;
         }
     }
-    let models = models(subject, &courses)?;
-    // Save also if all points were known: caps, units or the file may differ.
-    keep(&models)?;
+    let models = models(subject, &sequences)?;
+    // Also if all points were known: caps, units or the file may differ.
+    observe(&models)?;
     Ok(models)
 }
 
 /// One round. Every point is passed on as soon as it is measured.
-fn round<T: Trial>(
+fn run_round<T: Trial>(
     subject: &Subject<'_>,
-    wanted: &[(usize, Task)],
+    tasks: &[(usize, Task)],
     options: &MeasureOptions,
-    trial: &(impl Fn(&Processor, usize, f64) -> T + Sync),
-    take: &mut dyn FnMut(usize, Found) -> Result<()>,
+    trial: &(impl Fn(usize, f64) -> T + Sync),
+    take: &mut dyn FnMut(usize, SizeOutcome) -> Result<()>,
     monitor: &Monitor,
 ) -> Result<()> {
     // The first stops all work, the second only the work that accompanies other processors.
     let (halt, over) = (StopSignal::new(monitor), StopSignal::new(monitor));
-    let barrier = StartBarrier::new(wanted.len());
-    let left = AtomicUsize::new(wanted.iter().filter(|(_, t)| matches!(t, Task::Measure(_))).count());
+    let barrier = StartBarrier::new(tasks.len());
+    let left = AtomicUsize::new(tasks.iter().filter(|(_, t)| matches!(t, Task::Measure(_))).count());
     let mut outcome = Ok(());
     threads::scope(|scope| {
         let (give, points) = channel();
         let mut workers = Vec::new();
-        for &(rank, task) in wanted {
+        for &(rank, task) in tasks {
             let (halt, over, barrier, left, ours) = (&halt, &over, &barrier, &left, give.clone());
             let processor = &subject.platform.processors[rank];
             let worker = threads::start(scope, move || {
                 let _ends_all = (StopOnPanic(halt), StopOnPanic(over));
                 clock::pin(&processor.cores);
                 let (Task::Measure(size) | Task::Accompany(size)) = task;
-                let mut trial = trial(processor, rank, size);
+                let mut trial = trial(rank, size);
                 if barrier.pass(halt).is_err() {
                     // Another thread panicked before the start, or the user interrupted.
                     let _ = ours.send((rank, Err(Error::Interrupted)));
                     return;
                 }
                 if let Task::Measure(_) = task {
-                    let point = settle(&mut trial, halt, options).map(|settled| settled.point(size));
-                    let found = Found::of(&trial, size, point);
-                    let failed = found.is_err();
+                    let point = TrialSampler::new::<T>(size, options).run(&mut trial, halt);
+                    let outcome = SizeOutcome::of(&trial, size, point);
+                    let failed = outcome.is_err();
                     // The receiver lives as long as this scope.
-                    let _ = ours.send((rank, found));
+                    let _ = ours.send((rank, outcome));
                     if failed {
                         halt.fail();
                         over.fail();
@@ -265,7 +278,7 @@ fn round<T: Trial>(
         }
         drop(give);
         for (rank, found) in points {
-            let taken = found.and_then(|found| take(rank, found));
+            let taken = found.and_then(|outcome| take(rank, outcome));
             let Err(error) = taken else { continue };
             halt.fail();
             over.fail();
@@ -281,6 +294,117 @@ fn round<T: Trial>(
         }
     });
     outcome
+}
+
+/// Time after which the processes ask each other who still measures.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// A sweep by several processes, each of which measures its own processor while all others do the same.
+struct RankSweep<'a> {
+    subject: &'a Subject<'a>,
+    sweep: &'a Sweep<'a>,
+    world: &'a World,
+    monitor: &'a Monitor,
+}
+
+impl RankSweep<'_> {
+    fn run<T: Trial>(
+        &self,
+        trial: &impl Fn(usize, f64) -> T,
+        observe: &mut ModelObserver<'_>,
+    ) -> Result<Models> {
+        let Self { subject, sweep, world, monitor } = *self;
+        let here = world.processors_here(subject.platform.len()).start;
+        let mut sequences = world.all_ok(size_sequences(subject, sweep))?;
+        monitor.begin(0);
+        let mut measured = 0;
+        let mut known = self.models_of_all(&sequences)?;
+        loop {
+            world.all_ok(request_sizes(subject, &mut sequences, &known, sweep))?;
+            let task = sequences[here].task();
+            let measures = matches!(task, Some(Task::Measure(_)));
+            if world.all_reduce(&[u64::from(measures)], |a, b| a + b)?[0] == 0 {
+                break;
+            }
+            monitor.expect(measured + sequences[here].expected());
+            let found = task.map(|task| self.run_task(here, task, trial)).transpose();
+            let taken = found.and_then(|found| match found.flatten() {
+                Some(outcome) => sequences[here].take(outcome),
+                None => Ok(false),
+            });
+            if world.all_ok(taken)? {
+                measured += 1;
+                monitor.advance(1);
+            }
+            known = self.models_of_all(&sequences)?;
+            world.on_root(|| observe(&known))?;
+        }
+        let all = self.models_of_all(&sequences)?;
+        world.on_root(|| observe(&all))?;
+        Ok(all)
+    }
+
+    /// This rank's part of a round: it measures a size, and works on until all ranks have measured theirs.
+    fn run_task<T: Trial>(
+        &self,
+        here: usize,
+        task: Task,
+        trial: &impl Fn(usize, f64) -> T,
+    ) -> Result<Option<SizeOutcome>> {
+        let halt = StopSignal::new(self.monitor);
+        clock::pin(&self.subject.platform.processors[here].cores);
+        let (Task::Measure(size) | Task::Accompany(size)) = task;
+        let mut trial = trial(here, size);
+        self.world.barrier()?;
+        let mut sampler =
+            matches!(task, Task::Measure(_)).then(|| TrialSampler::new::<T>(size, &self.sweep.options));
+        let (mut found, mut idle) = (None, false);
+        loop {
+            let failed = matches!(found, Some(Err(_)));
+            let states = [u64::from(sampler.is_some()), u64::from(failed)];
+            let states = self.world.all_reduce(&states, |a, b| a + b)?;
+            if states[0] == 0 || states[1] > 0 {
+                return found.transpose();
+            }
+            let begin = Instant::now();
+            while begin.elapsed() < SLICE && !idle {
+                let Some(measuring) = &mut sampler else {
+                    // A program that fails is not started again and again.
+                    idle = trial.time(&halt).is_err();
+                    continue;
+                };
+                if let Some(point) = measuring.step(&mut trial, &halt).transpose() {
+                    idle = point.is_err();
+                    found = Some(SizeOutcome::of(&trial, size, point));
+                    sampler = None;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The models so far of all ranks, on every rank.
+    fn models_of_all(&self, sequences: &[SizeSequence]) -> Result<Models> {
+        let own = models(self.subject, sequences)?;
+        let here = self.world.processors_here(sequences.len()).start;
+        let name = &self.subject.platform.processors[here].name;
+        let mine = own.models.into_iter().filter(|model| model.processor() == name).collect();
+        gather_models(Models { models: mine, ..own }, self.world)
+    }
+}
+
+/// The models of all ranks' processors, on every rank, described as those of the first rank that has any.
+pub(super) fn gather_models(own: Models, world: &World) -> Result<Models> {
+    let text = if own.models.is_empty() { String::new() } else { own.to_json() };
+    let mut all: Option<Models> = None;
+    for text in world.all_gather_texts(&text)?.iter().filter(|text| !text.is_empty()) {
+        let theirs = Models::parse(text, "models of a rank")?;
+        match &mut all {
+            None => all = Some(theirs),
+            Some(all) => all.models.extend(theirs.models),
+        }
+    }
+    Ok(all.unwrap_or(own))
 }
 
 #[cfg(test)]

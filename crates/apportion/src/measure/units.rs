@@ -1,10 +1,10 @@
 //! A plan of units, carried out by a user's program.
 
 use crate::error::{Error, Result};
-use crate::measure::at_once::at_once;
 use crate::measure::balance::{Round, ranges};
-use crate::measure::child::Lines;
-use crate::measure::command::{Task, UserCommand};
+use crate::measure::command::{CommandRun, UserCommand};
+use crate::measure::process::LineObserver;
+use crate::measure::processor_threads::run_on_processors;
 use crate::plan::{Division, Plan};
 use crate::platform::Platform;
 use crate::run::Monitor;
@@ -42,7 +42,8 @@ pub fn round_of(runs: &[UnitsRun]) -> Option<Round> {
 /// The plan is not one of units, has none, or more than 2^53, or its processors are not the platform's
 /// (exit code 2). The outcome of each program, and an interruption, is in its [`UnitsRun`].
 pub fn run_units(
-    (plan, platform): (&Plan, &Platform),
+    plan: &Plan,
+    platform: &Platform,
     command: &UserCommand,
     line: impl Fn(&str, &str) + Send + Sync + 'static,
     monitor: &Monitor,
@@ -61,11 +62,11 @@ pub fn run_units(
     let (halt, ranges) = (StopSignal::new(monitor), ranges(&plan.shares));
     monitor.begin(n);
     let line = Arc::new(line);
-    let outcomes = at_once(platform, &plan.shares, &halt, |rank, processor| {
+    let outcomes = run_on_processors(platform, &plan.shares, &halt, |rank, processor| {
         let units = &ranges[rank];
-        let task = Task { processor, rank, units: units.start as f64..units.end as f64 };
+        let task = CommandRun { processor, rank, units: units.start as f64..units.end as f64 };
         let (line, name) = (Arc::clone(&line), processor.name.clone());
-        let lines: Lines = Arc::new(move |text| line(&name, text));
+        let lines: LineObserver = Arc::new(move |text| line(&name, text));
         let outcome = command.seconds(&task, Some(&lines), &halt).map_err(|failure| failure.error);
         monitor.advance(units.end - units.start);
         outcome
@@ -96,7 +97,7 @@ mod tests {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ours = Arc::clone(&heard);
         let line = move |name: &str, text: &str| ours.lock().unwrap().push(format!("{name}: {text}"));
-        let runs = run_units((&plan, &platform), &command, line, &Monitor::new()).unwrap();
+        let runs = run_units(&plan, &platform, &command, line, &Monitor::new()).unwrap();
         let mut heard = heard.lock().unwrap().clone();
         heard.sort();
         (runs, heard)
@@ -126,7 +127,7 @@ mod tests {
     fn other_plans_are_refused() {
         let command = UserCommand::parse("true {share}", SecondsFrom::Wall).unwrap();
         let refused = |plan: &Plan, platform: &Platform| {
-            let error = run_units((plan, platform), &command, |_, _| (), &Monitor::new()).unwrap_err();
+            let error = run_units(plan, platform, &command, |_, _| (), &Monitor::new()).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             error.to_string()
         };

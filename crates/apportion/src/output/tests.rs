@@ -135,7 +135,7 @@ fn links_of_others_in_shared_directories_are_not_followed() {
 fn a_pipe_behind_a_link_is_written_to() {
     use std::io::Read;
     use std::os::fd::AsRawFd;
-    let (mut reader, writer) = std::io::pipe().unwrap();
+    let (mut reader, writer) = io::pipe().unwrap();
     write_whole(format!("/proc/self/fd/{}", writer.as_raw_fd()), b"through").unwrap();
     drop(writer);
     let mut text = String::new();

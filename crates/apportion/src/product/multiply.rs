@@ -15,7 +15,7 @@ use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rate
 use crate::simulate::CostModel;
 use crate::trace::Trace;
 use crate::units::show_bytes;
-use crate::verify::{DRAWS, Digests, Parts, judge};
+use crate::verify::{DRAWS, Digests, Parts, verify_parts};
 use std::time::Instant;
 
 /// Inputs of a product besides the operands.
@@ -198,7 +198,7 @@ pub fn multiply<'a, T: Element>(
     finish(job, &mut c, operands.initial.as_ref());
     let OperandViews { a, b, initial } = operands;
     let parts = Parts { a, b, c: views_of(&c), initial, scaling: job.scaling, shape: layout.shape() };
-    let verified = judge(parts, job.kernel, (job.draws, job.seed), world)?;
+    let verified = verify_parts(parts, job.kernel, job.draws, job.seed, world)?;
     session.world().check()?;
     let rates = rates(job.models, &job.plan.sizes(), job.models_block);
     let report = RunReport {
@@ -288,7 +288,7 @@ fn adapting<T: Element>(
 /// Computes alpha A B + beta C0 from A B, in this process's blocks.
 fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: Option<&BlockViews<'_, T>>) {
     for (i, (_, block)) in c.iter_mut().enumerate() {
-        job.kernel.finish(job.scaling.scalars(), block, initial.map(|blocks| blocks[i].1));
+        job.kernel.finish(job.scaling, block, initial.map(|blocks| blocks[i].1));
     }
 }
 

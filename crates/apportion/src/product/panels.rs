@@ -248,7 +248,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
             for rect in rects {
                 let there = Rect::new(moved(rect.rows, down), moved(rect.cols, right));
                 let block: Matrix<T> = timed(&mut self.io_seconds, || file.read(there))?;
-                kernel.check_tile((there, block.as_slice()), &place)?;
+                kernel.check_tile(there, block.as_slice(), &place)?;
                 blocks.push((*rect, block.into_elements()));
             }
             Ok(blocks)

@@ -117,8 +117,7 @@ impl ClosureMethod {
             let job = job.clone().forecast_alone(platform)?;
             Ok(job.forecast.is_some_and(|one| seconds < expected * one.seconds))
         };
-        let faster = world.all_ok(if world.rank() == 0 { faster() } else { Ok(false) })?;
-        let faster = world.broadcast(&[u8::from(faster)])? == [1];
+        let faster = world.decide_on_root(faster)?;
         Ok(if faster { Self::Elimination } else { Self::Squaring })
     }
 

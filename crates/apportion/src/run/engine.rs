@@ -2,21 +2,20 @@
 //! processor.
 
 use super::clock;
-use super::holder::{Held, Holder, Order};
 use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
-use super::messages::{Messages, reserve};
 use super::session::Session;
-use super::transport::{Parcels, SharedMemory};
-use super::worker::{Worker, lost};
+use super::transport::{Holder, LocalPart, Messages, Order, Parcels, SharedMemory, Transport, reserve};
 use super::world::{World, first_failure};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::platform::Topology;
-use crate::schedule::{Executable, Piece, Work};
-use crate::threads::{self, Started};
-use crate::trace::{Lane, Trace};
+use crate::platform::{Processor, Topology};
+use crate::schedule::{Executable, Message, Piece, Step, Work};
+use crate::threads;
+use crate::threads::Started;
+use crate::trace::{Activity, Lane, Trace};
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,9 +52,9 @@ pub fn run<'a, E: Executable>(app: &'a E, session: &Session<'_>) -> Result<RunOu
     let places: Vec<Mutex<Option<E::Local<'a>>>> = (0..app.processors()).map(|_| Mutex::new(None)).collect();
     let enter = |rank: Rank, then: &mut Then<'_, E::Piece, E::Work>| {
         // The thread that uses the memory allocates it, so that it is local to the thread's core.
-        let mut held = Held::new(app, rank);
-        let lane = then(&mut held)?;
-        *places[rank.0].lock().unwrap_or_else(PoisonError::into_inner) = Some(held.local);
+        let mut local_part = LocalPart::new(app, rank);
+        let lane = then(&mut local_part)?;
+        *places[rank.0].lock().unwrap_or_else(PoisonError::into_inner) = Some(local_part.local);
         Ok(lane)
     };
     let lanes = run_all(&Job { order: app, enter: &enter, element: size_of::<E::Element>() }, session)?;
@@ -97,11 +96,7 @@ pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
     if world.size() == 1 {
         return Ok(Trace { lanes });
     }
-    let text = serde_json::to_vec(&lanes).expect("a lane is plain data");
-    let all = world.all_gather(&text)?;
-    let lanes =
-        all.iter().flat_map(|text| -> Vec<Lane> { serde_json::from_slice(text).expect("a lane was sent") });
-    Ok(Trace { lanes: lanes.collect() })
+    Ok(Trace { lanes: world.all_gather_values(&lanes)?.concat() })
 }
 
 /// Runs all processors, one thread each; the first failure is the error of the run.
@@ -185,4 +180,123 @@ fn on_rank<P: Piece, W: Work>(job: &Job<'_, P, W>, session: &Session<'_>, part: 
         over.store(true, Ordering::Relaxed);
         outcome
     })
+}
+
+// One processor of a run: executes its steps over any transport.
+
+/// State of one processor, with messages of pieces `P` and work `W`.
+pub(super) struct Worker<'w, P, W> {
+    pub order: &'w Order<'w, P, W>,
+    pub holder: &'w mut dyn Holder<P, W>,
+    pub session: &'w Session<'w>,
+    pub rank: Rank,
+    pub stop: &'w StopSignal<'w>,
+    /// The fraction of the job done before this run, and the fraction that this run adds.
+    pub part: [f64; 2],
+}
+
+impl<P: Piece, W: Work> Worker<'_, P, W> {
+    /// Executes all steps; times count from `epoch`. Returns the processor's activities.
+    pub fn work(self, epoch: Instant, transport: &mut dyn Transport<P, W>) -> Result<Lane> {
+        let (order, holder, rank) = (self.order, self.holder, self.rank);
+        let now = || epoch.elapsed().as_secs_f64();
+        let mut lane = Lane::default();
+        let mut expected: BTreeMap<(Rank, u64), Message<P>> = BTreeMap::new();
+        let (all, share) = (order.work(rank), order.share(rank));
+        let at = (rank, share, self.part);
+        let mut done = 0.0;
+        for step in order.steps(rank) {
+            self.stop.check()?;
+            self.session.world().check()?;
+            for message in step.sent() {
+                lane.sent[message.to.0] += message.elements();
+                lane.messages[message.to.0] += 1;
+            }
+            match step {
+                Step::Send(message) => {
+                    lane.carried += message.elements();
+                    transport.send(&message, holder)?;
+                }
+                Step::Broadcast(broadcast) => {
+                    lane.carried += broadcast.elements();
+                    transport.broadcast(&broadcast, holder)?;
+                }
+                Step::PostReceive(message) => {
+                    transport.post_receive(&message, holder)?;
+                    expected.insert((message.from, message.tag), message);
+                }
+                Step::WaitReceive { from, tag } => {
+                    let message = expected.remove(&(from, tag)).expect("a schedule posts before it waits");
+                    let since = now();
+                    let [started, arrived] = transport.receive(&message, holder)?;
+                    let under_way = started.max(since);
+                    lane.fly(from, started, arrived);
+                    lane.received[from.0] += message.elements();
+                    lane.push(Activity::Idle, since, under_way, Some(from));
+                    lane.push(Activity::Communicate, under_way, now(), Some(from));
+                }
+                Step::WaitSends => {
+                    let since = now();
+                    transport.flush()?;
+                    lane.push(Activity::Communicate, since, now(), None);
+                }
+                Step::Compute(work) => {
+                    let since = now();
+                    let amount = holder.amount(&work);
+                    let before = if all > 0.0 { done / all } else { 1.0 };
+                    lane.cpu_seconds +=
+                        paced(self.session, self.stop, at, (amount, before), &mut |threads| {
+                            holder.compute(&work, threads)
+                        })?;
+                    lane.push(Activity::Compute, since, now(), None);
+                    done += amount;
+                    self.session.monitor().advance(amount as u64);
+                }
+                Step::Free(piece) => holder.free(&piece),
+            }
+        }
+        transport.flush()?;
+        while let Some(work) = holder.take_left() {
+            self.stop.check()?;
+            let (since, amount) = (now(), work.amount());
+            let before = if all > 0.0 { (done / all).min(1.0) } else { 1.0 };
+            lane.cpu_seconds += paced(self.session, self.stop, at, (amount, before), &mut |threads| {
+                holder.compute_left(&work, threads)
+            })?;
+            lane.push(Activity::Compute, since, now(), None);
+            done += amount;
+            self.session.monitor().advance(amount as u64);
+        }
+        lane.peak_bytes = holder.peak_bytes();
+        Ok(lane)
+    }
+}
+
+/// Does work of this amount at the speed of a processor with a share of this size. `done` is the fraction of
+/// its work in this run that was done before; `part` are the fractions of the job before and in this run.
+/// Returns the CPU seconds.
+fn paced(
+    session: &Session<'_>,
+    stop: &StopSignal<'_>,
+    (rank, share, part): (Rank, f64, [f64; 2]),
+    (amount, done): (f64, f64),
+    work: &mut dyn FnMut(usize) -> f64,
+) -> Result<f64> {
+    let mut throttle = session.throttle(rank.0);
+    throttle.reached(part[0] + part[1] * done);
+    let seconds = throttle.given_seconds(share, amount);
+    let threads = session.platform().processors[rank.0].cores.len().max(1);
+    throttle.compute(stop, seconds, || work(threads))
+}
+
+/// The error of a processor whose worker panicked.
+pub(super) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
+    Error::WorkerLost { processor: processor.name.clone(), why: last_words(&*panic) }
+}
+
+/// The message of a panic.
+pub(crate) fn last_words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+        .unwrap_or_else(|| "it panicked".into())
 }

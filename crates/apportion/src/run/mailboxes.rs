@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::platform::{Network, Transit};
-use crate::run::monitor::Monitor;
+use crate::run::session::Monitor;
 use crate::run::sync::{Condvar, Mutex, locked, wait};
 use crate::schedule::{Medium, Posting};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Stops all workers: on request of the user, or because one of them failed.
 #[derive(Debug)]
-pub(crate) struct StopSignal<'a> {
+pub struct StopSignal<'a> {
     monitor: &'a Monitor,
     failed: AtomicBool,
 }
@@ -71,7 +71,7 @@ struct Letters {
     /// Messages to it, by sender and tag.
     arrivals: BTreeMap<(Rank, u64), Transit>,
     /// Number of its messages that wait for their turn.
-    held: usize,
+    waiting: usize,
     /// Time at which the last byte of its other messages leaves.
     sent: f64,
 }
@@ -94,11 +94,11 @@ impl<'a> Mailboxes<'a> {
             return self.deliver(&posting, &transits);
         };
         let now = posting.at;
-        locked(&self.boxes[posting.from.0].letters).held += 1;
+        locked(&self.boxes[posting.from.0].letters).waiting += 1;
         for (posting, transits) in locked(medium).post(posting, now, senders) {
             self.deliver(&posting, &transits);
             let sender = &self.boxes[posting.from.0];
-            locked(&sender.letters).held -= 1;
+            locked(&sender.letters).waiting -= 1;
             sender.news.notify_all();
         }
     }
@@ -118,7 +118,7 @@ impl<'a> Mailboxes<'a> {
     pub fn flush(&self, rank: Rank, epoch: Instant, halt: &StopSignal<'_>) -> Result<()> {
         let mailbox = &self.boxes[rank.0];
         let mut letters = locked(&mailbox.letters);
-        while letters.held > 0 {
+        while letters.waiting > 0 {
             halt.check()?;
             letters = wait(&mailbox.news, letters);
         }
@@ -130,7 +130,9 @@ impl<'a> Mailboxes<'a> {
     /// Waits until a message has arrived by the clock that started at `epoch`.
     pub fn receive(
         &self,
-        (at, from, tag): (Rank, Rank, u64),
+        at: Rank,
+        from: Rank,
+        tag: u64,
         epoch: Instant,
         halt: &StopSignal<'_>,
     ) -> Result<Transit> {
@@ -196,10 +198,10 @@ mod tests {
             mailboxes.post(Posting { from: Rank(from), tag, to, once: None, at }, &senders);
         };
         post(1, 1, 0.0);
-        assert_eq!(locked(&mailboxes.boxes[1].letters).held, 1);
+        assert_eq!(locked(&mailboxes.boxes[1].letters).waiting, 1);
         post(0, 0, 0.001);
-        let first = mailboxes.receive((Rank(1), Rank(0), 0), epoch, &stop).unwrap();
-        let second = mailboxes.receive((Rank(0), Rank(1), 1), epoch, &stop).unwrap();
+        let first = mailboxes.receive(Rank(1), Rank(0), 0, epoch, &stop).unwrap();
+        let second = mailboxes.receive(Rank(0), Rank(1), 1, epoch, &stop).unwrap();
         assert_eq!((first.start, second.start), (0.001, 0.002));
         mailboxes.flush(Rank(1), epoch, &stop).unwrap();
         assert_eq!(locked(&mailboxes.boxes[1].letters).sent, 0.003);

@@ -138,7 +138,7 @@ impl StopSignal<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::monitor::Monitor;
+    use super::super::session::Monitor;
     use super::*;
     /// Pieces of 3 ms of CPU time on a core that gives this thread only every other slice of 5 ms, with a
     /// sleep that always lasts 0.1 ms too long: in the long run everything takes slowdown x CPU time.

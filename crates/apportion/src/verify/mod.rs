@@ -6,42 +6,21 @@
 //! Both work on the blocks that each rank holds (`parts`), and both recompute elements by `recompute`.
 
 mod exact;
-mod exponents;
 mod freivalds;
-mod intact;
 mod parts;
-mod projection;
-mod recompute;
 mod samples;
-mod scale;
 
-pub(crate) use intact::Digests;
+pub(crate) use parts::Digests;
 pub(crate) use samples::DRAWS;
 pub use samples::WRONG_FRACTION;
 
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Semiring};
-use crate::matrix::{Element, LocalBlocks, Matrix, Scaling, views_of};
+use crate::matrix::{Element, Matrix, Scaling};
 use crate::plan::Shape;
 use crate::run::{Monitor, World};
 pub(crate) use parts::Parts;
 use parts::{Place, whole};
-
-/// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. The ranks of a
-/// world together hold each element once; a single process holds whole matrices.
-#[derive(Debug, Clone, Copy)]
-pub struct Claim<'a, T> {
-    /// The left factor.
-    pub a: &'a LocalBlocks<T>,
-    /// The right factor.
-    pub b: &'a LocalBlocks<T>,
-    /// The result.
-    pub c: &'a LocalBlocks<T>,
-    /// The initial C, if there is one.
-    pub initial: Option<&'a LocalBlocks<T>>,
-    /// Alpha and beta.
-    pub scaling: Scaling<T>,
-}
 
 /// The meaning of a passed check.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,39 +37,9 @@ pub struct Verified {
     pub exceptional: u64,
 }
 
-/// Checks a claim. Every rank calls it and gets the same answer.
-///
-/// Over plus-times it uses Freivalds' check with 16 random vectors: time O(16 elements) on each rank, and
-/// O(16 (m + k + n)) numbers held and sent. Rows and columns that infinities or NaN reach are sampled; all
-/// others are checked in full. The sample holds 16 elements of each such row and column, one of each kind
-/// (infinity, minus infinity, NaN) in each row, and those among 11,085 drawn from all of C; or all elements
-/// there, if they are at most 11,085. Over the other semirings a
-/// sample of elements is recomputed and compared exactly. The same seed draws the same vectors and elements.
-/// A single process uses up to eight of its cores; the outcome does not depend on their number.
-///
-/// # Errors
-/// [`Error::WrongResult`] names a wrong element with both values (in a world of several ranks as
-/// [`Error::Agreed`]); interrupted.
-pub fn verify<T: Element>(
-    claim: &Claim<'_, T>,
-    shape: Shape,
-    kernel: Kernel<T>,
-    seed: u64,
-    world: &World,
-) -> Result<Verified> {
-    let parts = Parts {
-        a: views_of(claim.a),
-        b: views_of(claim.b),
-        c: views_of(claim.c),
-        initial: claim.initial.map(views_of),
-        scaling: claim.scaling,
-        shape,
-    };
-    judge(parts, kernel, (DRAWS, seed), world)
-}
-
-/// Checks that C = A B on a single process, as [`verify`] does, for A of m x k, B of k x n and C of m x n
-/// elements.
+/// Checks that C = A B on a single process, for A of m x k, B of k x n and C of m x n elements. The same seed
+/// draws the same vectors and elements. Up to eight of its cores are used; the outcome does not depend on
+/// their number.
 ///
 /// ```
 /// use apportion::kernels::Kernel;
@@ -120,15 +69,27 @@ pub fn verify_product<T: Element>(
     let shape = Shape::new(a.rows() as u64, a.cols() as u64, b.cols() as u64, "verification")?;
     let scaling = Scaling::none(kernel.one());
     let parts = Parts { a: whole(a), b: whole(b), c: whole(c), initial: None, scaling, shape };
-    judge(parts, kernel, (DRAWS, seed), &World::solo(&Monitor::new()))
+    verify_parts(parts, kernel, DRAWS, seed, &World::solo(&Monitor::new()))
 }
 
-/// Both checks, by a sample of `draws` elements where elements are sampled; the operand of a zero scalar is
-/// ignored.
-pub(crate) fn judge<T: Element>(
+/// Checks that C = alpha A B + beta C0. Every rank calls it and gets the same answer. The operand of a zero
+/// scalar is ignored.
+///
+/// Over plus-times it uses Freivalds' check with 16 random vectors: time O(16 elements) on each rank, and
+/// O(16 (m + k + n)) numbers held and sent. Rows and columns that infinities or NaN reach are sampled; all
+/// others are checked in full. The sample holds 16 elements of each such row and column, one of each kind
+/// (infinity, minus infinity, NaN) in each row, and those among 11,085 drawn from all of C; or all elements
+/// there, if they are at most 11,085. Over the other semirings a sample of `draws` elements is recomputed and
+/// compared exactly.
+///
+/// # Errors
+/// [`Error::WrongResult`] names a wrong element with both values (in a world of several ranks as
+/// [`Error::Agreed`]); interrupted.
+pub(crate) fn verify_parts<T: Element>(
     mut parts: Parts<'_, T>,
     kernel: Kernel<T>,
-    (draws, seed): (u64, u64),
+    draws: u64,
+    seed: u64,
     world: &World,
 ) -> Result<Verified> {
     let [alpha, beta] = parts.scaling.scalars();
@@ -140,7 +101,7 @@ pub(crate) fn judge<T: Element>(
     world.all_ok(match kernel.semiring() {
         // Not compiled for the types that plus-times does not take.
         Semiring::PlusTimes if const { T::REAL } => freivalds::verify(&parts, seed, world),
-        _ => samples::verify(&parts, kernel, (draws, seed), world),
+        _ => samples::verify(&parts, kernel, draws, seed, world),
     })
 }
 

@@ -189,8 +189,8 @@ fn npy(input: &[u8]) -> Result<(), Error> {
     let matrix = read_matrix(&path);
     let array = read_npy_array(&path);
     // An array of two dimensions is a matrix.
-    if let (Ok((_, sizes)), Err(error)) = (&array, &matrix) {
-        assert!(sizes.len() != 2, "{error}");
+    if let (Ok(array), Err(error)) = (&array, &matrix) {
+        assert!(array.sizes.len() != 2, "{error}");
     }
     matrix.map(|_| ()).or(array.map(|_| ()))
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::advect::{AdvectJob, Courant, advect};
 use crate::geometry::{Rank, Rect};
 use crate::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
-use crate::matrix::{LocalBlocks, NpyFile, npy_array_header};
+use crate::matrix::{LocalBlocks, NpyFile, npy_header};
 use crate::plan::Plan;
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::platform::Platform;
@@ -45,7 +45,7 @@ fn row_by_row<T: Advectable>(blocks: &LocalBlocks<T>, cols: u64) -> Vec<u64> {
 }
 
 fn write<T: Advectable>(path: &Path, sizes: &[usize], elements: &[T]) {
-    std::fs::write(path, [npy_array_header::<T>(sizes), bytemuck::cast_slice(elements).to_vec()].concat())
+    std::fs::write(path, [npy_header::<T>(sizes, false), bytemuck::cast_slice(elements).to_vec()].concat())
         .unwrap();
 }
 

@@ -3,13 +3,12 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::boolean::BitMatrix;
-use crate::kernels::boolean::matrix::Chunk;
-use crate::kernels::boolean::rows::{is_narrow, listed, narrow};
-use crate::kernels::boolean::tables::{GROUP, by_tables};
+use crate::kernels::boolean::matrix::{CHUNK, Chunk};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::has;
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{__m256i, __m512i};
+use std::arch::x86_64::*;
+use std::ops::Range;
 
 impl BitMatrix {
     /// `self` or (A and B): element (i, j) also becomes 1 where some p has ones at (i, p) of A and (p, j) of
@@ -141,6 +140,346 @@ compiled_for!(listed_avx512 = listed::<__m512i, 8>, "avx512f,bmi1,popcnt");
 compiled_for!(listed_avx2 = listed::<[__m256i; 2], 4>, "avx2,bmi1,popcnt");
 compiled_for!(by_tables_avx512 = by_tables::<__m512i>, "avx512f");
 compiled_for!(by_tables_avx2 = by_tables::<[__m256i; 2]>, "avx2");
+
+// Row by row: each 1 of A adds a row of B.
+
+/// Rows of C of at most this many chunks are kept in registers while bits of A lead straight to rows of B. In
+/// wider ones the columns of all ones are listed first, which costs less than to read A once for each strip.
+const NARROW: usize = 4;
+
+/// Whether [`narrow`] multiplies; otherwise [`listed`] does.
+pub(super) fn is_narrow(b: &BitMatrix) -> bool {
+    b.width() <= NARROW
+}
+
+/// C |= A B where rows of B and C have at most [`NARROW`] chunks.
+///
+/// # Safety
+/// The processor has the feature of `W`; the same holds for all functions below.
+///
+/// # Panics
+/// If rows have more chunks.
+#[inline(always)]
+pub(super) unsafe fn narrow<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match b.width() {
+            0 => (),
+            1 => exactly::<W, 1>(c, a, b),
+            2 => exactly::<W, 2>(c, a, b),
+            3 => exactly::<W, 3>(c, a, b),
+            NARROW => exactly::<W, NARROW>(c, a, b),
+            width => unreachable!("{width} chunks are a wide row"),
+        }
+    }
+}
+
+/// Where rows of B and C have `WIDTH` chunks.
+///
+/// Each word of A that has ones adds two rows at a time, one of them twice where the number of ones is odd: a
+/// branch on a single 1 would be mispredicted so often that it would take longer than the row.
+#[inline(always)]
+unsafe fn exactly<W: Wide, const WIDTH: usize>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    let rows_of_a = a.chunks().chunks_exact(a.width().max(1));
+    let rows_of_c = c.chunks_mut().as_chunks_mut::<WIDTH>().0.iter_mut();
+    let b = b.chunks().as_chunks::<WIDTH>().0;
+    for (chunks, row) in rows_of_a.zip(rows_of_c) {
+        // SAFETY: guaranteed by the caller, here and below.
+        let mut sums = row.each_ref().map(|chunk| unsafe { W::load(chunk) });
+        for (chunk, b) in chunks.iter().zip(b.chunks(64 * CHUNK)) {
+            // SAFETY: as above.
+            let mut places = unsafe { W::load(chunk).places() };
+            while places != 0 {
+                let place = places.trailing_zeros() as usize;
+                places &= places - 1;
+                let (b, mut left) = (&b[64 * place..], chunk.0[place]);
+                while left != 0 {
+                    let first = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    let second = if left == 0 { first } else { left.trailing_zeros() as usize };
+                    left &= left.wrapping_sub(1);
+                    for (sum, (x, y)) in sums.iter_mut().zip(b[first].iter().zip(&b[second])) {
+                        // SAFETY: as above.
+                        *sum = unsafe { sum.or(W::load(x)).or(W::load(y)) };
+                    }
+                }
+            }
+        }
+        for (chunk, sum) in row.iter_mut().zip(sums) {
+            // SAFETY: as above.
+            unsafe { sum.store(chunk) }
+        }
+    }
+}
+
+/// C |= A B, each row of C in strips of at most `WIDEST` chunks, as many as fit the registers.
+#[inline(always)]
+pub(super) unsafe fn listed<W: Wide, const WIDEST: usize>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    let mut room = Vec::new();
+    for i in 0..a.rows() {
+        let (ones, row, mut start) = (a.ones_of(i, &mut room), c.row_mut(i), 0);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if WIDEST >= 8 {
+                strips::<W, 8>(row, &mut start, ones, b);
+            }
+            if WIDEST >= 4 {
+                strips::<W, 4>(row, &mut start, ones, b);
+            }
+            strips::<W, 2>(row, &mut start, ones, b);
+            strips::<W, 1>(row, &mut start, ones, b);
+        }
+    }
+}
+
+/// From `start` on, `STRIP` chunks at a time, which stay in registers while the rows of B pass by.
+#[inline(always)]
+unsafe fn strips<W: Wide, const STRIP: usize>(
+    row: &mut [Chunk],
+    start: &mut usize,
+    ones: &[usize],
+    b: &BitMatrix,
+) {
+    for strip in row[*start..].as_chunks_mut::<STRIP>().0 {
+        // SAFETY: guaranteed by the caller, here and below.
+        let mut sums = strip.each_ref().map(|chunk| unsafe { W::load(chunk) });
+        for &p in ones {
+            for (sum, from) in sums.iter_mut().zip(&b.row(p)[*start..][..STRIP]) {
+                // SAFETY: as above.
+                *sum = unsafe { sum.or(W::load(from)) };
+            }
+        }
+        for (chunk, sum) in strip.iter_mut().zip(sums) {
+            // SAFETY: as above.
+            unsafe { sum.store(chunk) }
+        }
+        *start += STRIP;
+    }
+}
+
+// By tables of all unions of four rows of B, which each row of C looks up.
+
+/// All unions of [`GROUP`] rows.
+type Table = [Chunk; 1 << GROUP];
+/// The tables for one word of A.
+struct Tables([Table; 64 / GROUP]);
+
+/// Rows of B that one table covers. The 16 tables for a word of A take 16 KiB, within a first-level cache.
+pub(super) const GROUP: usize = 4;
+
+/// C |= A B.
+///
+/// # Safety
+/// The processor has the feature of `W`; the same holds for all functions below.
+#[inline(always)]
+pub(super) unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    let m = a.rows();
+    // Word after word, in the order in which they are read: rows a power of two apart would compete for the
+    // same cache lines.
+    let words: Vec<u64> =
+        (0..a.cols().div_ceil(64)).flat_map(|w| (0..m).map(move |i| a.words(i)[w])).collect();
+    let mut tables = Tables([[Chunk([0; CHUNK]); 1 << GROUP]; 64 / GROUP]);
+    let mut strip = Vec::with_capacity(m);
+    let mut unfinished = Vec::with_capacity(m);
+    let mut rest = vec![Chunk([0; CHUNK]); a.cols().div_ceil(64) + 1];
+    for place in 0..b.width() {
+        strip.clear();
+        strip.extend((0..m).map(|i| c.row(i)[place]));
+        unfinished.clear();
+        // SAFETY: guaranteed by the caller, here and below.
+        unsafe {
+            unite::<W>(&mut rest, b, place);
+            unfinished.extend((0..m).filter(|&i| !W::load(&strip[i]).covers(W::load(&rest[0]))));
+        }
+        for (at, words) in words.chunks_exact(m.max(1)).enumerate() {
+            if unfinished.is_empty() {
+                break;
+            }
+            for (table, first) in tables.0.iter_mut().zip((64 * at..).step_by(GROUP)) {
+                // SAFETY: guaranteed by the caller.
+                unsafe { fill::<W>(table, b, place, first..b.rows().min(first + GROUP)) }
+            }
+            let mut count = 0;
+            for at_row in 0..unfinished.len() {
+                let i: usize = unfinished[at_row];
+                // SAFETY: guaranteed by the caller.
+                let done = unsafe { add::<W>(&mut strip[i], words[i], &tables, &rest[at + 1]) };
+                unfinished[count] = i;
+                count += usize::from(!done);
+            }
+            unfinished.truncate(count);
+        }
+        for (i, &chunk) in strip.iter().enumerate() {
+            c.row_mut(i)[place] = chunk;
+        }
+    }
+}
+
+/// Sets each element to the union of all rows of B from its word of A on: what a row of C may still gain.
+#[inline(always)]
+unsafe fn unite<W: Wide>(rest: &mut [Chunk], b: &BitMatrix, place: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut union = W::load(&Chunk([0; CHUNK]));
+        for (at, rest) in rest.iter_mut().enumerate().rev() {
+            for row in 64 * at..b.rows().min(64 * (at + 1)) {
+                union = union.or(W::load(&b.row(row)[place]));
+            }
+            union.store(rest);
+        }
+    }
+}
+
+/// Adds the table entries that the word's groups of bits select, one from each table. True if the sum has all
+/// that the row may still gain.
+#[inline(always)]
+unsafe fn add<W: Wide>(chunk: &mut Chunk, word: u64, tables: &Tables, rest: &Chunk) -> bool {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut sum = W::load(chunk);
+        for (t, table) in tables.0.iter().enumerate() {
+            sum = sum.or(W::load(&table[(word >> (t * GROUP)) as usize % (1 << GROUP)]));
+        }
+        sum.store(chunk);
+        sum.covers(W::load(rest))
+    }
+}
+
+/// Sets entry x to the union of the rows whose bits are set in x. Each entry takes one union, with the entry
+/// that lacks the highest bit of x.
+#[inline(always)]
+unsafe fn fill<W: Wide>(table: &mut Table, b: &BitMatrix, place: usize, rows: Range<usize>) {
+    table[0] = Chunk([0; CHUNK]);
+    for (bit, row) in rows.enumerate() {
+        let (known, new) = table.split_at_mut(1 << bit);
+        for (new, known) in new.iter_mut().zip(known) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { W::load(known).or(W::load(&b.row(row)[place])).store(new) }
+        }
+    }
+}
+
+// 512 bits in registers. Written with explicit vectors, since the compiler would gather single words from
+// many tables.
+
+/// A chunk in registers.
+///
+/// # Safety
+/// Every function needs the processor feature that the implementing type names.
+pub(super) trait Wide: Copy {
+    unsafe fn load(chunk: &Chunk) -> Self;
+    unsafe fn store(self, chunk: &mut Chunk);
+    unsafe fn or(self, other: Self) -> Self;
+    /// True if it has all ones of the other.
+    unsafe fn covers(self, other: Self) -> bool;
+    /// The words that have ones, the first in the lowest bit.
+    unsafe fn places(self) -> u8;
+}
+
+/// Any processor.
+impl Wide for Chunk {
+    #[inline(always)]
+    unsafe fn load(chunk: &Chunk) -> Self {
+        *chunk
+    }
+    #[inline(always)]
+    unsafe fn store(self, chunk: &mut Chunk) {
+        *chunk = self;
+    }
+    #[inline(always)]
+    unsafe fn or(mut self, other: Self) -> Self {
+        for (x, y) in self.0.iter_mut().zip(other.0) {
+            *x |= y;
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn covers(self, other: Self) -> bool {
+        self.0.iter().zip(other.0).fold(0, |missing, (x, y)| missing | (y & !x)) == 0
+    }
+    #[inline(always)]
+    unsafe fn places(self) -> u8 {
+        self.0.iter().enumerate().fold(0, |places, (at, word)| places | u8::from(*word != 0) << at)
+    }
+}
+
+/// AVX-512F.
+#[cfg(target_arch = "x86_64")]
+impl Wide for __m512i {
+    #[inline(always)]
+    unsafe fn load(chunk: &Chunk) -> Self {
+        // SAFETY: a chunk has 64 bytes, aligned to them; the trait's contract grants the feature, here and
+        // below.
+        unsafe { _mm512_load_si512(chunk.0.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, chunk: &mut Chunk) {
+        // SAFETY: as in `load`.
+        unsafe { _mm512_store_si512(chunk.0.as_mut_ptr().cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: as in `load`.
+        unsafe { _mm512_or_si512(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn covers(self, other: Self) -> bool {
+        // SAFETY: as in `load`.
+        unsafe {
+            let missing = _mm512_andnot_si512(self, other);
+            _mm512_test_epi64_mask(missing, missing) == 0
+        }
+    }
+    #[inline(always)]
+    unsafe fn places(self) -> u8 {
+        // SAFETY: as in `load`.
+        unsafe { _mm512_test_epi64_mask(self, self) }
+    }
+}
+
+/// AVX2.
+#[cfg(target_arch = "x86_64")]
+impl Wide for [__m256i; 2] {
+    #[inline(always)]
+    unsafe fn load(chunk: &Chunk) -> Self {
+        let from = chunk.0.as_ptr().cast::<__m256i>();
+        // SAFETY: a chunk has twice 32 bytes, aligned to 64; the trait's contract grants the feature, here
+        // and below.
+        unsafe { [_mm256_load_si256(from), _mm256_load_si256(from.add(1))] }
+    }
+    #[inline(always)]
+    unsafe fn store(self, chunk: &mut Chunk) {
+        let to = chunk.0.as_mut_ptr().cast::<__m256i>();
+        // SAFETY: as in `load`.
+        unsafe {
+            _mm256_store_si256(to, self[0]);
+            _mm256_store_si256(to.add(1), self[1]);
+        }
+    }
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: as in `load`.
+        unsafe { [_mm256_or_si256(self[0], other[0]), _mm256_or_si256(self[1], other[1])] }
+    }
+    #[inline(always)]
+    unsafe fn covers(self, other: Self) -> bool {
+        // SAFETY: as in `load`.
+        unsafe {
+            let missing = [_mm256_andnot_si256(self[0], other[0]), _mm256_andnot_si256(self[1], other[1])];
+            let missing = _mm256_or_si256(missing[0], missing[1]);
+            _mm256_testz_si256(missing, missing) == 1
+        }
+    }
+    #[inline(always)]
+    unsafe fn places(self) -> u8 {
+        // SAFETY: as in `load`.
+        let [low, high] = self.map(|words| unsafe {
+            let empty = _mm256_cmpeq_epi64(words, _mm256_setzero_si256());
+            _mm256_movemask_pd(_mm256_castsi256_pd(empty)) as u8
+        });
+        !(low | high << 4)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The loops: each computes a run of elements from runs of the same length. Every element is computed by the
 //! same operations in the same order, whatever the run, so that results do not depend on how a grid is cut.
 
-use super::number::Advectable;
+use super::options::Advectable;
 
 /// The background of the corrections' ratios.
 pub const POSITIVE: u8 = 0;

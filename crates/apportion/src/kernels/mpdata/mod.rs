@@ -6,20 +6,18 @@
 //! Comput. Phys. 86, 1990; options and third-order terms of Smolarkiewicz and Margolin, J. Comput. Phys. 140,
 //! 1998. In three dimensions both cross terms per axis are kept.
 
-mod array;
 mod flat;
 mod frame;
-mod memory;
-mod number;
 mod options;
 mod step;
 mod subdomain;
 mod vectors;
 
-pub use frame::{Cells, Domain, Frame, Place};
-pub use number::Advectable;
-pub use options::{Boundary, MOST_PASSES, Scheme};
-pub use subdomain::{Exchange, Part, Source, Subdomain, sources};
+pub(crate) use frame::Domain;
+pub use frame::{Cells, Place};
+pub use options::{Advectable, Boundary, Scheme};
+pub use subdomain::Exchange;
+pub(crate) use subdomain::{Part, Source, Subdomain, sources};
 
 #[cfg(test)]
 mod tests;

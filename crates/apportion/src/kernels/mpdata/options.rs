@@ -1,7 +1,10 @@
 //! The variants of the scheme, and how far each pass looks.
 
+use super::subdomain::Part;
 use crate::error::{Error, Result};
+use crate::matrix::Element;
 use serde::{Deserialize, Serialize};
+use std::ops::{Add, Div, Mul, Sub};
 
 /// The most passes of one step.
 pub const MOST_PASSES: usize = 4;
@@ -125,6 +128,68 @@ impl std::str::FromStr for Boundary {
         }
     }
 }
+
+// The numbers that are advected.
+
+/// A floating-point number that can be advected.
+pub trait Advectable:
+    Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    /// True if products of three denominators neither overflow nor underflow, so that fractions can be added
+    /// over one denominator.
+    const WIDE: bool;
+    /// The largest magnitude of a field's values.
+    const LIMIT: f64;
+
+    /// The larger of two numbers that are not NaN.
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+
+    /// The smaller of two numbers that are not NaN.
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        if self < other { self } else { other }
+    }
+
+    /// The magnitude.
+    fn magnitude(self) -> Self;
+
+    /// A constant of the formulas.
+    fn constant(value: f64) -> Self;
+
+    /// Carries out passes for a part of a box. No generic function: the loops are compiled once, with this
+    /// crate, and not with each program that uses it.
+    #[doc(hidden)]
+    fn compute(part: Part<'_, Self>);
+}
+
+macro_rules! advectable {
+    ($number:ident, $wide:literal, $limit:literal) => {
+        impl Advectable for $number {
+            const WIDE: bool = $wide;
+            const LIMIT: f64 = $limit;
+
+            #[inline(always)]
+            fn magnitude(self) -> Self {
+                self.abs()
+            }
+
+            #[inline(always)]
+            fn constant(value: f64) -> Self {
+                value as Self
+            }
+
+            fn compute(part: Part<'_, Self>) {
+                part.computed();
+            }
+        }
+    };
+}
+
+advectable!(f32, false, 1e37);
+advectable!(f64, true, 1e100);
 
 #[cfg(test)]
 mod tests {

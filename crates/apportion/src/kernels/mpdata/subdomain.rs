@@ -1,9 +1,7 @@
 //! A box of a grid with what surrounds it: the data of one owner.
 
-use super::array::close_rows;
-use super::frame::{Cells, Domain, Frame, Place};
-use super::number::Advectable;
-use super::options::{Boundary, Scheme};
+use super::frame::{Cells, Domain, Frame, Place, close_rows};
+use super::options::{Advectable, Boundary, Scheme};
 use super::step::{Passes, Results};
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +92,6 @@ pub fn sources(domain: &Domain, place: Place, room: &Cells, closed: bool) -> Vec
 pub struct Subdomain<T> {
     domain: Domain,
     scheme: Scheme,
-    exchange: Exchange,
     cells: Cells,
     wrapped: bool,
     signed: bool,
@@ -132,7 +129,6 @@ impl<T: Advectable> Subdomain<T> {
         Self {
             domain,
             scheme,
-            exchange,
             cells,
             wrapped: Self::wraps(&domain, undivided),
             signed,
@@ -332,6 +328,7 @@ impl<T: Advectable> Subdomain<T> {
     }
 
     /// Computes some cells of the box on this thread.
+    #[cfg(test)]
     pub fn compute(&mut self, cells: &Cells, pass: usize) {
         self.parts(cells, pass, 1).into_iter().for_each(Part::compute);
     }
@@ -347,11 +344,6 @@ impl<T: Advectable> Subdomain<T> {
                 std::mem::swap(&mut self.corrected, &mut self.next);
             }
         }
-    }
-
-    /// When this box is exchanged with others.
-    pub fn exchange(&self) -> Exchange {
-        self.exchange
     }
 }
 
@@ -381,4 +373,34 @@ fn rows(cells: &Cells) -> impl Iterator<Item = [isize; 3]> + use<> {
     let Cells { lo, hi } = *cells;
     let along = lo[2] < hi[2];
     (lo[0]..hi[0]).flat_map(move |i| (lo[1]..hi[1]).map(move |j| [i, j, lo[2]])).filter(move |_| along)
+}
+
+// The memory of a step beside the arrays of its box.
+
+impl<T: Advectable> Subdomain<T> {
+    /// Bytes that each thread that computes a part of a box holds between the passes: an upper bound.
+    pub fn between_bytes(
+        domain: &Domain,
+        (scheme, exchange): (Scheme, Exchange),
+        cells: &Cells,
+        undivided: [bool; 3],
+    ) -> u64 {
+        if cells.is_empty() {
+            return 0;
+        }
+        let room = Self::room(domain, (scheme, exchange), cells, undivided);
+        let passes = Passes::<T> {
+            domain,
+            scheme,
+            signed: true,
+            passes: (1, scheme.passes),
+            wrapped: Self::wraps(domain, undivided),
+            frame: Frame::of(&room),
+            start: &[],
+            psi: &[],
+            courant: [&[]; 3],
+            uniform: true,
+        };
+        passes.between_bytes(cells) as u64
+    }
 }

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::flat::{self, Faces};
-use super::number::Advectable;
+use super::options::Advectable;
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::has;
 

@@ -3,8 +3,8 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block;
-use crate::kernels::packed::operation::Operation;
-use crate::kernels::packed::tile::{MicroKernel, tile};
+use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::vector::Operation;
 use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
 use crate::kernels::{View, ViewMut, has};
@@ -15,9 +15,9 @@ vector!(F64(__m256d) of f64: _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, 
 vector!(F32(__m256) of f32: _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_max_ps,
     _mm256_min_ps, fused: _mm256_fmadd_ps);
 vector!(I64(__m256i) of i64: _mm256_set1_epi64x, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi64,
-    max_epi64, min_epi64, settle: settle_i64);
+    max_epi64, min_epi64, finish: finish_i64);
 vector!(I32(__m256i) of i32: _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
-    _mm256_max_epi32, _mm256_min_epi32, settle: settle_i32);
+    _mm256_max_epi32, _mm256_min_epi32, finish: finish_i32);
 
 micro_kernels!("AVX2", "avx2,fma" if has!(Avx2: "avx2", "fma"), 6 x 2 of F64, F32, I32;
     Some(interleave::<_, 6>));
@@ -40,7 +40,7 @@ fn min_epi64(x: __m256i, y: __m256i) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn settle_i64<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> __m256i {
+fn finish_i64<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> __m256i {
     let untrue = if MIN {
         _mm256_cmpgt_epi64(sum, _mm256_set1_epi64x(i64::REACH))
     } else {
@@ -51,7 +51,7 @@ fn settle_i64<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> _
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn settle_i32<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> __m256i {
+fn finish_i32<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> __m256i {
     let untrue = if MIN {
         _mm256_cmpgt_epi32(sum, _mm256_set1_epi32(i32::REACH))
     } else {

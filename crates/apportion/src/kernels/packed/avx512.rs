@@ -3,8 +3,8 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block;
-use crate::kernels::packed::operation::Operation;
-use crate::kernels::packed::tile::{MicroKernel, tile};
+use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::vector::Operation;
 use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
 use crate::kernels::{View, ViewMut, has};
@@ -15,16 +15,16 @@ vector!(F64(__m512d) of f64: _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, 
 vector!(F32(__m512) of f32: _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_max_ps,
     _mm512_min_ps, fused: _mm512_fmadd_ps);
 vector!(I64(__m512i) of i64: _mm512_set1_epi64, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi64,
-    _mm512_max_epi64, _mm512_min_epi64, settle: settle_i64);
+    _mm512_max_epi64, _mm512_min_epi64, finish: finish_i64);
 vector!(I32(__m512i) of i32: _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
-    _mm512_max_epi32, _mm512_min_epi32, settle: settle_i32);
+    _mm512_max_epi32, _mm512_min_epi32, finish: finish_i32);
 
 micro_kernels!("AVX-512", "avx512f" if has!(Avx512: "avx512f"), 8 x 3 of F64, F32, I64, I32;
     Some(interleave));
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn settle_i64<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> __m512i {
+fn finish_i64<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> __m512i {
     let true_sums = if MIN {
         _mm512_cmple_epi64_mask(sum, _mm512_set1_epi64(i64::REACH))
     } else {
@@ -35,7 +35,7 @@ fn settle_i64<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> _
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn settle_i32<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> __m512i {
+fn finish_i32<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> __m512i {
     let true_sums = if MIN {
         _mm512_cmple_epi32_mask(sum, _mm512_set1_epi32(i32::REACH))
     } else {

@@ -1,7 +1,7 @@
 //! Products that are packed and blocked so that they run at the speed of the registers: one body for every
 //! semiring and every register file.
 //!
-//! [`tile`](tile::tile) is written in terms of an [`Operation`] on [`Vector`](vector::Vector)s, which
+//! [`tile`](block::tile) is written in terms of an [`Operation`] on [`Vector`](vector::Vector)s, which
 //! `avx512`, `avx2`, `neon` and `portable` implement; `block` holds the loops around it. An element of C has
 //! the same bits at any place of a product and with any strides: its sum runs over p = 0, 1, … in blocks of
 //! one depth.
@@ -10,9 +10,7 @@
 //! A and B exchanged, as matrices are stored by rows here.
 
 mod block;
-mod operation;
 mod portable;
-mod tile;
 mod vector;
 
 #[cfg(target_arch = "x86_64")]
@@ -22,11 +20,10 @@ pub(super) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
 
-pub use operation::Number;
-pub(super) use operation::{Best, PlusTimes};
+pub use block::MicroKernel;
 pub(super) use portable::{Lanes, tile_of as portable_tile_of};
-pub use tile::MicroKernel;
-pub(super) use vector::Tiled;
+pub use vector::Number;
+pub(super) use vector::{Best, PlusTimes, Tiled};
 
 /// The micro-kernels that this processor can run, best first and the portable one last, for vectors of one
 /// name in `avx512`, `avx2` and `neon`.

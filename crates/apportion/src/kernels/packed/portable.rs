@@ -3,9 +3,9 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block;
-use crate::kernels::packed::operation::{Number, Operation};
-use crate::kernels::packed::tile::{MicroKernel, tile};
+use crate::kernels::packed::block::{MicroKernel, tile};
 use crate::kernels::packed::vector::{Fused, Ordered, Vector};
+use crate::kernels::packed::vector::{Number, Operation};
 use crate::kernels::tropical::Element;
 use std::ops::{Add, Mul};
 
@@ -54,7 +54,7 @@ impl<T: Element, const N: usize> Ordered for Lanes<T, N> {
         self.with(other, T::over::<MIN>)
     }
     #[inline(always)]
-    unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self {
+    unsafe fn finish_over<const MIN: bool>(self, other: Self) -> Self {
         self.with(other, |x, y| if x.is_true::<MIN>() { x.over::<MIN>(y) } else { y })
     }
 }

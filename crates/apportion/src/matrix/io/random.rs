@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::matrix::Element;
-use crate::matrix::io::npy::{npy_header, npy_header_bool, write_npy_rows};
+use crate::matrix::io::npy::{npy_header, write_npy_rows};
 use crate::output::OutputFile;
 use crate::random::Random;
 use std::str::FromStr;
@@ -71,7 +71,8 @@ impl FromStr for RandomKind {
 /// The file cannot be written, or `each` fails.
 pub fn write_random(
     out: &mut OutputFile,
-    (rows, cols): (usize, usize),
+    rows: usize,
+    cols: usize,
     kind: RandomKind,
     seed: u64,
     each: &mut dyn FnMut(u64) -> Result<()>,
@@ -86,7 +87,7 @@ pub fn write_random(
         RandomKind::I32 => numbers::<i32>(out, size, || random.below(INTEGERS) as i32, each),
         RandomKind::I64 => numbers::<i64>(out, size, || random.below(INTEGERS) as i64, each),
         RandomKind::Bool => {
-            out.put(&npy_header_bool(rows, cols))?;
+            out.put(&npy_header::<u8>(&[rows, cols], true))?;
             pieces(size, || u8::from(random.unit() < TRUE), &mut |some| out.put(some), each)
         }
     }
@@ -98,7 +99,7 @@ fn numbers<T: Element>(
     next: impl FnMut() -> T,
     each: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    out.put(&npy_header::<T>(rows, cols))?;
+    out.put(&npy_header::<T>(&[rows, cols], false))?;
     pieces((rows, cols), next, &mut |some| write_npy_rows(out, some), each)
 }
 
@@ -135,7 +136,7 @@ mod tests {
             count += some;
             Ok(())
         };
-        write_random(&mut file, size, kind, seed, &mut each).unwrap();
+        write_random(&mut file, size.0, size.1, kind, seed, &mut each).unwrap();
         file.commit().unwrap();
         assert_eq!(count, (size.0 * size.1) as u64);
         (std::fs::read(&path).unwrap(), read_matrix(&path).unwrap())
@@ -175,9 +176,8 @@ mod tests {
     fn it_can_be_stopped() {
         let directory = tempfile::tempdir().unwrap();
         let mut file = OutputFile::create(directory.path().join("r.npy")).unwrap();
-        let outcome = write_random(&mut file, (1 << 20, 1 << 20), RandomKind::Bool, 1, &mut |_| {
-            Err(Error::Interrupted)
-        });
+        let outcome =
+            write_random(&mut file, 1 << 20, 1 << 20, RandomKind::Bool, 1, &mut |_| Err(Error::Interrupted));
         assert!(matches!(outcome, Err(Error::Interrupted)));
     }
 }

@@ -1,13 +1,15 @@
 //! Rectangles of an `.npy` file, read and written separately; the whole matrix is one of them.
 
 use crate::error::{Error, Result};
+use crate::files::FileState;
 use crate::geometry::{Rect, Span};
-use crate::matrix::io::fill::fill;
-use crate::matrix::io::npy::header_of;
-use crate::matrix::{Element, Matrix, NpyHeader, allocate};
+use crate::matrix::io::npy::{NpyArray, NpyHeader, open_npy, open_npy_array};
+use crate::matrix::{Element, Matrix, allocate};
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
+use std::hash::Hasher;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use twox_hash::XxHash64;
 
 /// Rectangles of one matrix, each with its elements row by row.
 pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
@@ -16,7 +18,7 @@ pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
 pub type BlockViews<'a, T> = Vec<(Rect, &'a [T])>;
 
 /// Borrows blocks.
-pub fn views_of<T>(blocks: &LocalBlocks<T>) -> BlockViews<'_, T> {
+pub(crate) fn views_of<T>(blocks: &LocalBlocks<T>) -> BlockViews<'_, T> {
     blocks.iter().map(|(rect, elements)| (*rect, &elements[..])).collect()
 }
 
@@ -61,7 +63,7 @@ pub(in crate::matrix) fn read_rectangle_into<T: Element>(
     file: &mut File,
     header: &NpyHeader,
     rect: Rect,
-    mut spare: Vec<T>,
+    mut memory: Vec<T>,
 ) -> Result<Matrix<T>> {
     let truth = header.dtype == "bool";
     assert!(header.dtype == T::NAME || (truth && size_of::<T>() == 1), "the file holds {}", header.dtype);
@@ -72,13 +74,13 @@ pub(in crate::matrix) fn read_rectangle_into<T: Element>(
         header.cols
     );
     let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
-    let mut matrix = match rows.checked_mul(cols).filter(|n| *n <= spare.capacity()) {
+    let mut matrix = match rows.checked_mul(cols).filter(|n| *n <= memory.capacity()) {
         Some(elements) => {
-            spare.resize(elements, T::ZERO);
-            Matrix { rows, cols, data: spare }
+            memory.resize(elements, T::ZERO);
+            Matrix { rows, cols, data: memory }
         }
         None => {
-            drop(spare);
+            drop(memory);
             allocate::<T>(path, rows, cols)?
         }
     };
@@ -168,22 +170,13 @@ pub(in crate::matrix) fn transpose<T: Element>(
     }
 }
 
-/// The header of an `.npy` file for a matrix of T, or of truth values.
-pub fn tiles_header<T: Element>(rows: usize, cols: usize, truth: bool) -> Vec<u8> {
-    header_of(if truth { "|b1" } else { T::DESCR }, rows, cols)
-}
-
 /// Writes rectangles of a matrix of `cols` columns, in C order, into a file that already has its header of
 /// `header` bytes and its full length. The data are on disk when it returns. Other processes may write other
 /// rectangles at the same time.
 ///
 /// # Errors
 /// The file cannot be written: exit code 2.
-pub fn write_tiles<T: Element>(
-    path: &Path,
-    tiles: &LocalBlocks<T>,
-    (header, cols): (u64, u64),
-) -> Result<()> {
+pub fn write_tiles<T: Element>(path: &Path, tiles: &LocalBlocks<T>, header: u64, cols: u64) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(path)?;
         for (rect, tile) in tiles {
@@ -206,11 +199,155 @@ pub fn write_tiles<T: Element>(
     write().map_err(|e| Error::file(path, "write", e))
 }
 
+// Bytes of a file at a place, read by several threads where they are many: one core alone copies them from
+// the system's cache more slowly than memory could take them.
+
+/// Bytes that a thread reads at a time.
+#[cfg(any(unix, test))]
+const PART: usize = 8 << 20;
+/// The most threads: more wait for the memory.
+#[cfg(unix)]
+const THREADS: usize = 4;
+
+/// Fills `bytes` from the file's byte `place` on.
+///
+/// # Errors
+/// The file is shorter, or another error of the operating system.
+pub(super) fn fill(file: &mut File, place: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+    #[cfg(unix)]
+    if bytes.len() >= 2 * PART {
+        return together(file, place, bytes);
+    }
+    alone(file, place, bytes)
+}
+
+fn alone(file: &mut File, place: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(place))?;
+    file.read_exact(bytes)
+}
+
+/// The error is that of the first part that fails.
+#[cfg(unix)]
+fn together(file: &File, place: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    use std::sync::{Mutex, PoisonError};
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+    let failed = Mutex::new(None);
+    let parts = bytes.chunks_mut(PART).enumerate().collect();
+    crate::threads::share_out(parts, threads, |(i, part): (usize, &mut [u8])| {
+        if let Err(error) = file.read_exact_at(part, place + (i * PART) as u64) {
+            let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|(known, _)| i < *known) {
+                *first = Some((i, error));
+            }
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+// A matrix that stays on disk: rectangles of an `.npy` file, read when they are needed.
+
+/// An `.npy` file, or the transpose of its matrix, whose elements are read by rectangles.
+#[derive(Debug)]
+pub struct NpyFile {
+    path: PathBuf,
+    header: NpyHeader,
+    file: File,
+    state: FileState,
+}
+
+impl NpyFile {
+    /// Opens a file and checks its header and its length.
+    ///
+    /// # Errors
+    /// As [`read_npy_header`](super::read_npy_header).
+    pub fn open(path: &Path, transposed: bool) -> Result<Self> {
+        let (header, file) = open_npy(path)?;
+        let header = if transposed { header.transposed() } else { header };
+        let state = FileState::of_open(path, &file)?;
+        Ok(Self { path: path.to_path_buf(), header, file, state })
+    }
+
+    /// Opens the file of an array of one to three dimensions as that of a matrix; see
+    /// [`read_npy_array`](super::read_npy_array).
+    ///
+    /// # Errors
+    /// As [`read_npy_array`](super::read_npy_array).
+    pub fn open_array(path: &Path) -> Result<Self> {
+        let (NpyArray { header, .. }, file) = open_npy_array(path)?;
+        let state = FileState::of_open(path, &file)?;
+        Ok(Self { path: path.to_path_buf(), header, file, state })
+    }
+
+    /// Sizes and element type, after any transposition.
+    pub fn header(&self) -> &NpyHeader {
+        &self.header
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Checks that the file's contents are those that it had when it was opened. Its name may lead to another
+    /// file by now: this one is read.
+    ///
+    /// # Errors
+    /// Something has written to the file: exit code 2.
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.state.check_open(&self.path, &self.file)
+    }
+
+    /// Reads a rectangle; truth values become 0 and 1. Memory: the rectangle's, and that of sixteen more
+    /// columns if the file is in Fortran order.
+    ///
+    /// # Errors
+    /// The file cannot be read or has become shorter, or the rectangle needs more memory than is free.
+    ///
+    /// # Panics
+    /// If the rectangle reaches outside the matrix, or T is not of the file's element type.
+    pub fn read<T: Element>(&mut self, rect: Rect) -> Result<Matrix<T>> {
+        read_rectangle(&self.path, &mut self.file, &self.header, rect)
+    }
+
+    /// The elements of a rectangle, row by row, in the memory of a vector if it has room.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub(crate) fn read_into<T: Element>(&mut self, rect: Rect, memory: Vec<T>) -> Result<Vec<T>> {
+        read_rectangle_into(&self.path, &mut self.file, &self.header, rect, memory).map(Matrix::into_elements)
+    }
+
+    /// A hash of the file's bytes (XXH64): it distinguishes files, but does not protect from forgery.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn fingerprint(&mut self) -> Result<u64> {
+        let unreadable = |e| Error::file(&self.path, "read", e);
+        self.file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        let mut hash = XxHash64::with_seed(0);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match self.file.read(&mut buffer).map_err(unreadable)? {
+                0 => return Ok(hash.finish()),
+                read => hash.write(&buffer[..read]),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::{AnyMatrix, read_matrix, read_npy_header};
+    use crate::geometry::Span;
+    use crate::matrix::{AnyMatrix, npy_header, read_matrix, read_npy_header};
     use proptest::prelude::*;
+    use std::io::{ErrorKind, Write};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
@@ -251,7 +388,7 @@ mod tests {
         fn written_parts_make_the_whole(rows in 1u64..30, cols in 1u64..30, cut in 0.0f64..1.0, truth: bool) {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("m.npy");
-            let header = tiles_header::<u8>(rows as usize, cols as usize, truth);
+            let header = npy_header::<u8>(&[rows as usize, cols as usize], truth);
             let mut wanted = header.clone();
             std::fs::write(&path, &header).unwrap();
             OpenOptions::new().write(true).open(&path).unwrap().set_len(header.len() as u64 + rows * cols).unwrap();
@@ -260,10 +397,63 @@ mod tests {
                 let rect = Rect::new(Span::new(0, rows), span);
                 let value = |i: u64, j: u64| ((i * cols + j) % 2) as u8;
                 let tile = (0..rows).flat_map(|i| (span.start..span.end).map(move |j| value(i, j))).collect();
-                write_tiles::<u8>(&path, &vec![(rect, tile)], (header.len() as u64, cols)).unwrap();
+                write_tiles::<u8>(&path, &vec![(rect, tile)], header.len() as u64, cols).unwrap();
             }
             wanted.extend((0..rows * cols).map(|i| (i % 2) as u8));
             prop_assert_eq!(std::fs::read(&path).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn many_bytes_are_those_of_the_file_and_too_many_are_an_error() {
+        let mut file = tempfile::tempfile().unwrap();
+        let content: Vec<u8> = (0..2 * PART + 1234).map(|i| (i % 251 + i / PART) as u8).collect();
+        file.write_all(&content).unwrap();
+        for (place, length) in [(0, 10), (77, 2 * PART), (5, 2 * PART + 1229), (2 * PART, 1234)] {
+            let mut bytes = vec![0; length];
+            fill(&mut file, place as u64, &mut bytes).unwrap();
+            assert!(bytes == content[place..][..length], "{length} from {place}");
+        }
+        for (place, length) in [(6, 2 * PART + 1229), (2 * PART + 1230, 5)] {
+            let error = fill(&mut file, place as u64, &mut vec![0; length]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        }
+    }
+
+    #[test]
+    fn every_rectangle_of_every_order_is_the_matrixs_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.npy");
+        let values: Vec<f64> = (0..35).map(f64::from).collect();
+        let plain = [npy_header::<f64>(&[5, 7], false), bytemuck::cast_slice(&values).to_vec()].concat();
+        let swapped = String::from_utf8_lossy(&npy_header::<f64>(&[5, 7], false)).replace("False", "True ");
+        for bytes in [plain.clone(), {
+            let mut bytes = plain;
+            // The header's first bytes are not text: only its dictionary is changed.
+            bytes[10..128].copy_from_slice(&swapped.as_bytes()[swapped.len() - 118..]);
+            bytes
+        }] {
+            std::fs::write(&path, &bytes).unwrap();
+            let AnyMatrix::F64(whole) = read_matrix(&path).unwrap() else { panic!("it is f64") };
+            for transposed in [false, true] {
+                let mut file = NpyFile::open(&path, transposed).unwrap();
+                let whole = if transposed { whole.transposed() } else { whole.clone() };
+                let (rows, cols) = (whole.rows() as u64, whole.cols() as u64);
+                for (top, bottom, left, right) in
+                    [(0, rows, 0, cols), (1, 3, 0, cols), (0, rows, 2, 4), (2, 4, 1, 5), (2, 2, 1, 1)]
+                {
+                    let rect = Rect::new(Span::new(top, bottom), Span::new(left, right));
+                    let block: Matrix<f64> = file.read(rect).unwrap();
+                    for room in [0, 3, 100] {
+                        let memory = vec![-1.0; room];
+                        assert_eq!(file.read_into(rect, memory).unwrap(), block.as_slice());
+                    }
+                    for (i, row) in (top..bottom).enumerate() {
+                        let wanted = &whole.row(row as usize)[left as usize..right as usize];
+                        assert_eq!(block.row(i), wanted);
+                    }
+                }
+            }
         }
     }
 }

@@ -86,7 +86,7 @@ fn a_third_of_the_seconds_gives_shares_within_two_percent() {
 fn constant_speeds_take_two_points() {
     let processors: [Emulated; 2] = ["peak 3".parse().unwrap(), "peak 1".parse().unwrap()];
     let mut sweep = FocusedSweep::new(2, 1000, 0.02).unwrap();
-    let sizes = |requests: &[Request]| requests.iter().map(|r| (r.rank, r.size)).collect::<Vec<_>>();
+    let sizes = |requests: &[SizeRequest]| requests.iter().map(|r| (r.rank, r.size)).collect::<Vec<_>>();
     assert_eq!(sizes(&sweep.requests().unwrap()), [(0, 125.0), (1, 125.0)]);
     (0..2).for_each(|rank| sweep.add(rank, processors[rank].point(125.0)));
     let requests = sweep.requests().unwrap();
@@ -120,7 +120,7 @@ fn a_full_memory_is_found_where_the_plan_needs_it() {
     let processors: [Emulated; 2] = ["peak 7".parse().unwrap(), "peak 3".parse().unwrap()];
     let mut sweep = FocusedSweep::new(2, 1000, 0.02).unwrap();
     let mut asked = 0;
-    while let Some(Request { rank, size, .. }) = sweep.next().unwrap() {
+    while let Some(SizeRequest { rank, size, .. }) = sweep.next().unwrap() {
         let full = rank == 0 && size > 400.0;
         if full {
             sweep.refuse(rank, size)
@@ -135,7 +135,7 @@ fn a_full_memory_is_found_where_the_plan_needs_it() {
     // Two full memories, 650 and 450, hold the units only if both are searched for.
     let mut sweep = FocusedSweep::new(2, 1000, 0.02).unwrap();
     let mut asked = 0;
-    while let Some(Request { rank, size, .. }) = sweep.next().unwrap() {
+    while let Some(SizeRequest { rank, size, .. }) = sweep.next().unwrap() {
         if size > [650.0, 450.0][rank] {
             sweep.refuse(rank, size)
         } else {
@@ -151,11 +151,11 @@ fn a_full_memory_is_found_where_the_plan_needs_it() {
     let mut asked = Vec::new();
     let error = loop {
         match sweep.next() {
-            Ok(Some(Request { rank: 0, size, .. })) => {
+            Ok(Some(SizeRequest { rank: 0, size, .. })) => {
                 asked.push(size);
                 sweep.refuse(0, size);
             }
-            Ok(Some(Request { rank, size, .. })) => sweep.add(rank, processors[rank].point(size)),
+            Ok(Some(SizeRequest { rank, size, .. })) => sweep.add(rank, processors[rank].point(size)),
             Ok(None) => panic!("nothing fits: {asked:?}"),
             Err(error) => break error,
         }

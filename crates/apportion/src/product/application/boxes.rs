@@ -5,8 +5,8 @@ use super::panels::copy;
 use super::{Tiles, tile_of, tiles_by_rank};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::kernels::{Kernel, View, ViewMut};
-use crate::matrix::{BlockViews, Element, LocalBlocks};
-use crate::run::{Spare, parallel};
+use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
+use crate::run::{BufferPool, parallel};
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update,
 };
@@ -70,7 +70,7 @@ pub(super) struct BoxData<'a, T> {
     partial: Vec<(Rect, Vec<T>)>,
     /// Operands by the first inner index.
     panels: BTreeMap<u64, Panel<'a, T>>,
-    spare: Spare<T>,
+    spare: BufferPool<T>,
     own_bytes: u64,
     bytes: u64,
     peak: u64,
@@ -226,7 +226,7 @@ impl<'p, T: Element> Executable for BoxProduct<'p, T> {
             owned,
             partial,
             panels: BTreeMap::new(),
-            spare: Spare::default(),
+            spare: BufferPool::default(),
             own_bytes: elements * size_of::<T>() as u64,
             bytes: 0,
             peak: 0,
@@ -259,7 +259,7 @@ impl<'p, T: Element> Executable for BoxProduct<'p, T> {
             let received =
                 received.tile(at.rows.start as usize, at.cols.start as usize, tile.rows(), tile.cols());
             for i in 0..tile.rows() {
-                self.kernel.finish([one, one], tile.row(i), Some(received.row(i)));
+                self.kernel.finish(Scaling::none(one), tile.row(i), Some(received.row(i)));
             }
         }
     }
@@ -284,7 +284,7 @@ impl<'p, T: Element> Executable for BoxProduct<'p, T> {
     fn free(&self, data: &mut BoxData<'p, T>, piece: &OperandPiece) {
         if let Some(panel) = data.panels.remove(&piece.inner().start) {
             data.bytes -= panel.bytes();
-            data.spare.0.extend([panel.a, panel.b]);
+            data.spare.extend([panel.a, panel.b]);
         }
     }
 

@@ -6,7 +6,7 @@ use super::Product;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{View, ViewMut, prefetch};
 use crate::matrix::Element;
-use crate::run::Spare;
+use crate::run::BufferPool;
 use crate::schedule::{DataPath, MatmulSchedule, Operand, OperandPiece, Parcel, Update};
 use panel::Panel;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(super) struct Panels<'a, T> {
     rank: Rank,
     /// By the first inner index and the first column.
     panels: BTreeMap<(u64, u64), Panel<T>>,
-    spare: Spare<T>,
+    spare: BufferPool<T>,
     bytes: u64,
     peak: u64,
 }
@@ -26,9 +26,9 @@ pub(super) struct Panels<'a, T> {
 impl<'a, T: Element> Panels<'a, T> {
     /// Creates an empty set of panels, with memory for the first copies.
     pub fn new(schedule: &'a MatmulSchedule, rank: Rank, path: DataPath) -> Self {
-        let mut spare = Spare::default();
+        let mut spare = BufferPool::default();
         if path == DataPath::Packed {
-            spare.0.extend(first_copies(schedule, rank));
+            spare.extend(first_copies(schedule, rank));
         }
         Self { schedule, rank, panels: BTreeMap::new(), spare, bytes: 0, peak: 0 }
     }
@@ -92,7 +92,7 @@ impl<'a, T: Element> Panels<'a, T> {
         for key in keys {
             if let Some(panel) = self.panels.remove(&key) {
                 self.bytes -= panel.bytes();
-                self.spare.0.extend(panel.into_copies());
+                self.spare.extend(panel.into_copies());
             }
         }
     }

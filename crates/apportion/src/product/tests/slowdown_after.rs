@@ -81,7 +81,8 @@ fn panels_do_not_begin_the_job_anew() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str, m: u64| {
         let elements: Vec<f64> = (0..m * N).map(|i| (i % 7) as f64).collect();
-        let bytes = [npy_header::<f64>(m as usize, N as usize), bytemuck::cast_slice(&elements).to_vec()];
+        let bytes =
+            [npy_header::<f64>(&[m as usize, N as usize], false), bytemuck::cast_slice(&elements).to_vec()];
         std::fs::write(directory.path().join(name), bytes.concat()).unwrap();
         directory.path().join(name)
     };

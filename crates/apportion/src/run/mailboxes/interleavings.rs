@@ -24,7 +24,7 @@ fn post(all: &All, from: usize, to: usize, tag: u64) {
 }
 
 fn receive(all: &All, at: usize, from: usize, tag: u64) {
-    all.boxes.receive((Rank(at), Rank(from), tag), Instant::now(), &all.stop).unwrap();
+    all.boxes.receive(Rank(at), Rank(from), tag, Instant::now(), &all.stop).unwrap();
 }
 
 #[test]

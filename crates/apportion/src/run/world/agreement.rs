@@ -85,7 +85,7 @@ impl World {
     /// Compares all but the contents of files.
     fn compare_values(&self, facts: &[Fact]) -> Result<()> {
         let mine: Vec<Value> = facts.iter().map(Fact::value).collect();
-        let all = self.all_gather_values(&json!(mine))?;
+        let all = self.all_gather_values(&mine)?;
         for (rank, theirs) in all.iter().enumerate().skip(1) {
             let differs = |at: &usize| theirs.get(*at) != all[0].get(*at);
             let Some(at) = (0..mine.len().max(theirs.len())).find(differs) else { continue };
@@ -98,7 +98,7 @@ impl World {
         let seen: Vec<Seen> = self.all_ok(files.iter().map(|path| Seen::of(path)).collect())?;
         let mine: Vec<Value> =
             seen.iter().map(|seen| json!([seen.identity, seen.length, seen.changed])).collect();
-        let all = self.all_gather_values(&json!(mine))?;
+        let all = self.all_gather_values(&mine)?;
         let value = |rank: usize, file: usize, what: usize| &all[rank][file][what];
         // The lowest rank of those that see one file reads it for all of them.
         let reads =
@@ -129,7 +129,7 @@ impl World {
             hashes.push(hash());
         }
         let hashes: Vec<String> = self.all_ok(hashes.into_iter().collect())?;
-        let all = self.all_gather_values(&json!(hashes))?;
+        let all = self.all_gather_values(&hashes)?;
         for (number, &file) in copies.iter().enumerate() {
             let differs = |rank: &usize| reads(*rank, file) && all[*rank][number] != all[0][number];
             if let Some(rank) = (1..self.size()).find(differs) {
@@ -137,12 +137,6 @@ impl World {
             }
         }
         Ok(sampled)
-    }
-
-    /// Every rank's list of values.
-    fn all_gather_values(&self, mine: &Value) -> Result<Vec<Vec<Value>>> {
-        let all = self.all_gather(mine.to_string().as_bytes())?;
-        Ok(all.iter().map(|text| serde_json::from_slice(text).unwrap_or_default()).collect())
     }
 
     fn refusal(&self, fact: Option<&Fact>, rank: usize, [theirs, ours]: [Option<&Value>; 2]) -> Error {

@@ -4,6 +4,8 @@
 use super::World;
 use crate::error::{Error, Result};
 use bytemuck::Pod;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 impl World {
     /// Returns once all ranks have called it, in ceil(log2 p) rounds (Hensgen, Finkel and Manber 1988).
@@ -45,7 +47,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted; another rank failed.
-    pub fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+    pub(super) fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         if self.rank() > 0 {
             let words = packed(bytes);
             self.send(vec![words.len() as u64], 0)?;
@@ -81,6 +83,40 @@ impl World {
         Ok(parts)
     }
 
+    /// Returns rank 0's numbers on every rank, as [`broadcast`](Self::broadcast).
+    ///
+    /// # Errors
+    /// Interrupted; another rank failed.
+    pub fn broadcast_numbers<N: Pod>(&self, numbers: &[N]) -> Result<Vec<N>> {
+        Ok(numbers_of(&self.broadcast(bytemuck::cast_slice(numbers))?).collect())
+    }
+
+    /// Returns every rank's numbers in the order of ranks, on all ranks.
+    ///
+    /// # Errors
+    /// Interrupted; another rank failed.
+    pub fn all_gather_numbers<N: Pod>(&self, numbers: &[N]) -> Result<Vec<Vec<N>>> {
+        let all = self.all_gather(bytemuck::cast_slice(numbers))?;
+        Ok(all.iter().map(|bytes| numbers_of(bytes).collect()).collect())
+    }
+
+    /// Returns every rank's text in the order of ranks, on all ranks.
+    ///
+    /// # Errors
+    /// Interrupted; another rank failed.
+    pub fn all_gather_texts(&self, text: &str) -> Result<Vec<String>> {
+        let all = self.all_gather(text.as_bytes())?;
+        Ok(all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect())
+    }
+
+    /// Returns every rank's value in the order of ranks, on all ranks; values travel as JSON.
+    ///
+    /// # Errors
+    /// Interrupted; another rank failed.
+    pub fn all_gather_values<V: Serialize + DeserializeOwned>(&self, value: &V) -> Result<Vec<V>> {
+        self.all_gather(&to_json(value))?.iter().map(|text| from_json(text)).collect()
+    }
+
     /// Combines every rank's numbers, element by element, along a binomial tree. The result has the same bits
     /// on every rank. A rank receives at most ceil(log2 p) times as many numbers as it contributes.
     ///
@@ -105,7 +141,7 @@ impl World {
         if self.size() == 1 {
             return Ok(total);
         }
-        Ok(numbers_of(&self.broadcast(bytemuck::cast_slice(&total))?).collect())
+        self.broadcast_numbers(&total)
     }
 
     /// Returns this rank's value if all ranks succeeded. Otherwise every rank gets the error of the lowest
@@ -116,6 +152,27 @@ impl World {
     /// The agreed error; interrupted.
     pub fn all_ok<R>(&self, outcome: Result<R>) -> Result<R> {
         if self.size() == 1 { outcome } else { self.agree(outcome.as_ref().err()).and(outcome) }
+    }
+
+    /// Does work on rank 0 only. Returns its value there, and `None` on the other ranks.
+    ///
+    /// # Errors
+    /// The error of the work, on all ranks; interrupted.
+    pub fn on_root<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<Option<R>> {
+        self.all_ok(if self.rank() == 0 { work().map(Some) } else { Ok(None) })
+    }
+
+    /// Makes a decision on rank 0. Returns it on every rank, to which it travels as JSON.
+    ///
+    /// # Errors
+    /// The error of the decision, on all ranks; interrupted.
+    pub fn decide_on_root<V: Serialize + DeserializeOwned>(
+        &self,
+        decide: impl FnOnce() -> Result<V>,
+    ) -> Result<V> {
+        let decision = self.on_root(decide)?;
+        let text = self.broadcast(&decision.as_ref().map_or_else(Vec::new, to_json))?;
+        decision.map_or_else(|| from_json(&text), Ok)
     }
 
     /// The error of the lowest rank that has one.
@@ -218,6 +275,17 @@ fn is_of_rank(error: &Error, rank: usize) -> bool {
         Error::Infeasible { .. } => rank > 0,
         _ => true,
     }
+}
+
+fn to_json<V: Serialize>(value: &V) -> Vec<u8> {
+    serde_json::to_vec(value).expect("what travels is plain data")
+}
+
+fn from_json<V: DeserializeOwned>(text: &[u8]) -> Result<V> {
+    serde_json::from_slice(text).map_err(|error| {
+        let what = format!("another rank sent a value that cannot be read: {error}");
+        Error::infeasible(what, "run the same version on all ranks")
+    })
 }
 
 /// Converts bytes back to numbers.

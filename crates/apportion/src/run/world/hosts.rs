@@ -1,8 +1,12 @@
-//! On which host each rank runs.
+//! On which host each rank runs, and the memory that ranks of one host share.
 
 use super::World;
 use crate::error::Result;
+use crate::run::shared::{Mine, SharedMemory};
 use std::collections::BTreeMap;
+
+/// With more ranks on a host each would have too many files open.
+const MOST_RANKS: usize = 256;
 
 /// The hosts of a world's ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +37,7 @@ impl Hosts {
     }
 
     /// The first rank of each host.
-    pub fn first_ranks(&self) -> Vec<usize> {
+    pub(crate) fn first_ranks(&self) -> Vec<usize> {
         let first = |host| self.of_rank.iter().position(|of| *of == host);
         (0..self.names.len()).filter_map(first).collect()
     }
@@ -51,12 +55,38 @@ impl World {
         let name = super::host_name();
         let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
         let boot = read("/proc/sys/kernel/random/boot_id");
-        let all = self.all_gather(format!("{name}\n{boot}{}", network.display()).as_bytes())?;
-        let parsed = |text: &Vec<u8>| {
-            let text = String::from_utf8_lossy(text);
+        let all = self.all_gather_texts(&format!("{name}\n{boot}{}", network.display()))?;
+        let parsed = |text: &String| {
             text.split_once('\n').map_or_else(Default::default, |(a, b)| (a.to_owned(), b.to_owned()))
         };
         Ok(Hosts::of(&all.iter().map(parsed).collect::<Vec<_>>()))
+    }
+
+    /// Lets the ranks share memory if all of them can; every rank must call it, and all are on one host.
+    pub(crate) fn share_memory(&self) -> Result<()> {
+        if self.size() == 1 || self.size() > MOST_RANKS {
+            return Ok(());
+        }
+        let mine = Mine::new();
+        let address = mine.as_ref().map_or([0; 3], Mine::address);
+        let addresses: Vec<[u64; 3]> = self.all_gather_numbers(&[address])?.concat();
+        let shared = mine.and_then(|mine| mine.with(&addresses));
+        // Also until all have opened the files of all.
+        let can = self.all_reduce(&[u8::from(shared.is_some())], u8::min)?;
+        if let Some(shared) = shared.filter(|_| can == [1]) {
+            let _ = self.shared.set(shared);
+        }
+        Ok(())
+    }
+
+    /// The memory that all ranks share, if they do.
+    pub(in crate::run) fn shared(&self) -> Option<&SharedMemory> {
+        self.shared.get()
+    }
+
+    /// True if all ranks share memory.
+    pub(crate) fn shares_memory(&self) -> bool {
+        self.shared().is_some()
     }
 }
 

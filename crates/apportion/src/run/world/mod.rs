@@ -5,29 +5,27 @@
 
 mod agreement;
 mod collectives;
+mod engine;
 mod hosts;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod redistribute;
-mod shared;
 mod threads;
-mod transfer;
 
 pub use agreement::{Fact, hash_elements};
 pub use hosts::Hosts;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
-pub(super) use threads::first_failure;
-use transfer::State;
-pub(super) use transfer::Transfer;
+pub(crate) use threads::first_failure;
 
 use crate::error::{Error, Result};
 use crate::run::Monitor;
 use crate::run::shared::SharedMemory;
+use engine::{Engine, Solo};
+pub(in crate::run) use engine::{Pending, Transfer};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use threads::ThreadRank;
 
 /// Tag of all messages that are not a schedule's.
 const COLLECTIVE: u16 = 0x7ffe;
@@ -58,7 +56,7 @@ const EAGER: u32 = 1000;
 /// ```
 #[derive(Debug)]
 pub struct World {
-    engine: Engine,
+    engine: Box<dyn Engine>,
     monitor: Monitor,
     received: AtomicU64,
     stall_timeout: Option<Duration>,
@@ -71,33 +69,25 @@ pub struct World {
 /// For how long something has been waited for.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    begun: Instant,
+    start: Instant,
     tries: u32,
 }
 
 impl Waiting {
     pub fn new() -> Self {
-        Self { begun: Instant::now(), tries: 0 }
+        Self { start: Instant::now(), tries: 0 }
     }
 }
 
-#[derive(Debug)]
-enum Engine {
-    Solo,
-    Threads(ThreadRank),
-    #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-    Mpi(Box<super::mpi::Mpi>),
-}
-
 impl World {
-    fn new(engine: Engine, monitor: &Monitor) -> Self {
+    fn new(engine: impl Engine + 'static, monitor: &Monitor) -> Self {
         let (monitor, received, shared) = (monitor.clone(), AtomicU64::new(0), OnceLock::new());
-        Self { engine, monitor, received, stall_timeout: None, hosts: Vec::new(), shared }
+        Self { engine: Box::new(engine), monitor, received, stall_timeout: None, hosts: Vec::new(), shared }
     }
 
     /// A world of this process only. `monitor` interrupts all waits.
     pub fn solo(monitor: &Monitor) -> Self {
-        Self::new(Engine::Solo, monitor)
+        Self::new(Solo, monitor)
     }
 
     /// Runs `work` on `size` ranks, each a thread with its own [`World`], and returns the results by rank. If
@@ -119,34 +109,19 @@ impl World {
     /// The same world, in which no message is waited for longer than this: a rank that has stopped ends the
     /// others with [`Error::WorkerLost`]. Choose more than the longest computation between two messages.
     #[must_use]
-    pub fn with_stall_timeout(mut self, limit: Option<Duration>) -> Self {
+    pub(super) fn with_stall_timeout(mut self, limit: Option<Duration>) -> Self {
         self.stall_timeout = limit;
         self
     }
 
     /// This process's rank, from 0.
     pub fn rank(&self) -> usize {
-        match &self.engine {
-            Engine::Solo => 0,
-            Engine::Threads(rank) => rank.rank(),
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => mpi.rank,
-        }
+        self.engine.rank()
     }
 
     /// Number of ranks.
     pub fn size(&self) -> usize {
-        match &self.engine {
-            Engine::Solo => 1,
-            Engine::Threads(rank) => rank.size(),
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => mpi.size,
-        }
-    }
-
-    /// The name of a rank's host.
-    pub fn host(&self, rank: usize) -> String {
-        self.hosts.get(rank).cloned().unwrap_or_else(host_name)
+        self.engine.size()
     }
 
     /// A rank as errors name it, with its host where the ranks are processes: `rank 1 (beta)`.
@@ -162,16 +137,12 @@ impl World {
 
     /// True if one process runs all processors of a plan, as threads that share its memory.
     pub fn is_solo(&self) -> bool {
-        matches!(self.engine, Engine::Solo)
+        self.engine.is_solo()
     }
 
     /// The engine's name in reports: `"threads"` or `"mpi"`.
     pub fn engine(&self) -> &'static str {
-        match &self.engine {
-            Engine::Solo | Engine::Threads(_) => "threads",
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(_) => "mpi",
-        }
+        self.engine.name()
     }
 
     /// The processors of `count` that this process runs: all of them in a single process, otherwise the
@@ -179,7 +150,7 @@ impl World {
     ///
     /// # Panics
     /// If there are several ranks and their number is not `count`.
-    pub fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
+    pub(crate) fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
         if self.is_solo() {
             return 0..count;
         }
@@ -189,57 +160,36 @@ impl World {
 
     /// Number of words that this rank has received so far, in collective operations and as messages. For
     /// tests of the cost of an operation.
-    pub fn received_words(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn received_words(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
     /// Returns an error once the job is to stop.
     pub(crate) fn check(&self) -> Result<()> {
-        let ended = match &self.engine {
-            Engine::Threads(rank) => rank.has_failed(),
-            _ => false,
-        };
-        if ended || self.monitor.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
+        let is_over = self.engine.has_failed() || self.monitor.is_stopped();
+        if is_over { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Starts sending words. The transfer owns the memory until it is done.
-    pub(super) fn start_send(&self, words: Vec<u64>, to: usize, tag: u16) -> Result<Transfer> {
-        let state = match &self.engine {
-            Engine::Solo => unreachable!("a process alone sends nothing"),
-            Engine::Threads(rank) => rank.send(words, to, tag),
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => State::Mpi(mpi.send(words, to, tag)),
-        };
-        Ok(Transfer { peer: to, state })
+    pub(super) fn start_send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
+        self.engine.start_send(words, to, tag)
     }
 
     /// Starts receiving words from a rank; they must fill `room` exactly.
-    pub(super) fn start_receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Result<Transfer> {
-        self.received.fetch_add(room.len() as u64, Ordering::Relaxed);
-        let state = match &self.engine {
-            Engine::Solo => unreachable!("a process alone receives nothing"),
-            Engine::Threads(rank) => rank.receive(room, from, tag),
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => State::Mpi(mpi.receive(room, from, tag)),
-        };
-        Ok(Transfer { peer: from, state })
+    pub(super) fn start_receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
+        self.count_received(room.len());
+        self.engine.start_receive(room, from, tag)
     }
 
     /// True once a transfer is done.
     pub(super) fn is_done(&self, transfer: &mut Transfer) -> Result<bool> {
-        match (&self.engine, &mut transfer.state) {
-            (Engine::Threads(rank), state) => Ok(rank.is_done(state)),
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            (Engine::Mpi(mpi), State::Mpi(message)) => {
-                for _ in 0..mpi::SWEEP {
-                    if mpi.done(message).map_err(|code| out_of_step(&self.name_of(transfer.peer), code))? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            _ => Ok(true),
-        }
+        self.engine.is_done(transfer).map_err(|code| {
+            let why = format!(
+                "MPI cannot deliver a message from or to it (error {code}): it has lost the others' step"
+            );
+            Error::WorkerLost { processor: format!("of {}", self.name_of(transfer.peer)), why }
+        })
     }
 
     /// Waits for a transfer without occupying the core.
@@ -269,19 +219,20 @@ impl World {
     /// or until there is news of the transfer.
     pub(super) fn pause(&self, waiting: &mut Waiting, peer: usize, on: Option<&Transfer>) -> Result<()> {
         self.check()?;
-        let elapsed = waiting.begun.elapsed();
+        let elapsed = waiting.start.elapsed();
         if self.stall_timeout.is_some_and(|limit| elapsed > limit) {
             return Err(stalled(&self.name_of(peer), elapsed));
         }
         waiting.tries += 1;
-        match (&self.engine, on) {
-            (Engine::Threads(rank), Some(transfer)) => rank.wait_for_news(&transfer.state),
-            _ if waiting.tries < EAGER => std::thread::yield_now(),
+        if on.is_some_and(|transfer| self.engine.wait_for_news(transfer)) {
+            return Ok(());
+        }
+        if waiting.tries < EAGER {
+            std::thread::yield_now();
+        } else {
             // Sleeps longer each time, up to half a millisecond.
-            _ => {
-                let micros = u64::from(waiting.tries - EAGER) / 8 + 20;
-                std::thread::sleep(Duration::from_micros(micros.min(500)));
-            }
+            let micros = u64::from(waiting.tries - EAGER) / 8 + 20;
+            std::thread::sleep(Duration::from_micros(micros.min(500)));
         }
         Ok(())
     }
@@ -294,47 +245,34 @@ impl World {
     /// True if any thread of this process may use the world, one at a time. False if another program has
     /// initialised MPI for a single thread.
     pub fn is_for_any_thread(&self) -> bool {
-        match &self.engine {
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => mpi.any_thread(),
-            _ => true,
-        }
+        self.engine.is_for_any_thread()
     }
 
     /// True if a second thread can drive the progress of messages while this one computes, and must: in
     /// shared memory they need no library to advance.
     pub(super) fn needs_progress(&self) -> bool {
-        match &self.engine {
-            _ if self.shares_memory() => false,
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => mpi.size > 1 && mpi.any_thread(),
-            _ => false,
-        }
+        !self.shares_memory() && self.engine.needs_progress()
     }
 
     /// Drives the progress of messages.
     pub(super) fn progress(&self) {
-        match &self.engine {
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => (0..mpi::SWEEP).for_each(|_| mpi.progress()),
-            _ => {}
-        }
+        self.engine.progress();
     }
 
     /// Sends words and waits until they have left this rank.
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
-    pub fn send(&self, words: Vec<u64>, to: usize) -> Result<()> {
-        self.wait(&mut self.start_send(words, to, COLLECTIVE)?)
+    pub(crate) fn send(&self, words: Vec<u64>, to: usize) -> Result<()> {
+        self.wait(&mut self.start_send(words, to, COLLECTIVE))
     }
 
     /// Receives this number of words.
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
-    pub fn recv(&self, words: usize, from: usize) -> Result<Vec<u64>> {
-        let mut transfer = self.start_receive(vec![0; words], from, COLLECTIVE)?;
+    pub(crate) fn recv(&self, words: usize, from: usize) -> Result<Vec<u64>> {
+        let mut transfer = self.start_receive(vec![0; words], from, COLLECTIVE);
         self.wait(&mut transfer)?;
         Ok(transfer.into_words())
     }
@@ -343,9 +281,9 @@ impl World {
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
-    pub fn exchange(&self, words: Vec<u64>, to: usize, count: usize, from: usize) -> Result<Vec<u64>> {
-        let mut coming = self.start_receive(vec![0; count], from, COLLECTIVE)?;
-        let mut going = self.start_send(words, to, COLLECTIVE)?;
+    pub(crate) fn exchange(&self, words: Vec<u64>, to: usize, count: usize, from: usize) -> Result<Vec<u64>> {
+        let mut coming = self.start_receive(vec![0; count], from, COLLECTIVE);
+        let mut going = self.start_send(words, to, COLLECTIVE);
         self.wait(&mut coming)?;
         self.wait(&mut going)?;
         Ok(coming.into_words())
@@ -353,29 +291,17 @@ impl World {
 
     /// Version string of the engine's library: MPI's, or a note that there is none.
     pub fn library(&self) -> String {
-        match &self.engine {
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => mpi.version(),
-            _ => "threads of one process".into(),
-        }
+        self.engine.library()
     }
 
     /// Leaves the world. Every rank must call it, with no message in flight.
     pub fn finalize(self) {
-        match self.engine {
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => mpi.finish(),
-            _ => {}
-        }
+        self.engine.finalize();
     }
 
     /// Ends all processes of the world at once. If the ranks are threads, this ends the process.
     pub fn abort(&self, code: u8) -> ! {
-        match &self.engine {
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => mpi.abort(code),
-            _ => std::process::exit(code.into()),
-        }
+        self.engine.abort(code)
     }
 }
 
@@ -394,14 +320,6 @@ fn stalled(rank: &str, waited: Duration) -> Error {
         "nothing has come from it, or gone to it, for {:.1} s: it has stopped, or waits for another that has",
         waited.as_secs_f64()
     );
-    Error::WorkerLost { processor: format!("of {rank}"), why }
-}
-
-/// The error of a message that MPI could not deliver.
-#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-fn out_of_step(rank: &str, code: i32) -> Error {
-    let why =
-        format!("MPI cannot deliver a message from or to it (error {code}): it has lost the others' step");
     Error::WorkerLost { processor: format!("of {rank}"), why }
 }
 

@@ -1,13 +1,14 @@
 //! Joining the processes that mpirun started, or those of another program's communicator.
 
-use super::{Engine, World, host_name};
+use super::engine::{Engine, Pending, Transfer};
+use super::{World, host_name};
 use crate::error::{Error, Result};
 use crate::run::mpi::{Communicator, Mpi, VARIABLE};
 use crate::run::{Monitor, MpiLaunch};
 use std::time::Duration;
 
 /// Calls into the library until it has polled everything: Open MPI polls sockets only every eighth time.
-pub(super) const SWEEP: u32 = 8;
+const SWEEP: u32 = 8;
 
 /// Libraries to try, the most likely first.
 fn libraries(launch: Option<MpiLaunch>) -> Vec<String> {
@@ -30,7 +31,8 @@ impl World {
         Self::mpi_within(monitor, None)
     }
 
-    /// The same with a stall timeout from the first message on: see [`World::with_stall_timeout`].
+    /// The same world, in which no message is waited for longer than the stall timeout: a rank that has
+    /// stopped ends the others. Choose more than the longest computation between two messages.
     ///
     /// # Errors
     /// As [`World::mpi`], and [`Error::WorkerLost`].
@@ -82,16 +84,72 @@ impl World {
     }
 
     fn of(mpi: Mpi, monitor: &Monitor, stall_timeout: Option<Duration>) -> Result<Self> {
-        let mut world = Self::new(Engine::Mpi(Box::new(mpi)), monitor).with_stall_timeout(stall_timeout);
-        let hosts = world.all_gather(host_name().as_bytes())?;
-        world.hosts = hosts.iter().map(|host| String::from_utf8_lossy(host).into_owned()).collect();
-        let one_host = world.hosts.iter().all(|host| *host == world.hosts[0]);
-        if let Engine::Mpi(mpi) = &mut world.engine
-            && one_host
-        {
-            mpi.on_one_host();
+        let mut world = Self::new(mpi, monitor).with_stall_timeout(stall_timeout);
+        world.hosts = world.all_gather_texts(&host_name())?;
+        if world.hosts.iter().all(|host| *host == world.hosts[0]) {
+            world.engine.set_on_one_host();
             world.share_memory()?;
         }
         Ok(world)
+    }
+}
+
+impl Engine for Mpi {
+    fn name(&self) -> &'static str {
+        "mpi"
+    }
+
+    fn library(&self) -> String {
+        self.version()
+    }
+
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn start_send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
+        self.send(words, to, tag)
+    }
+
+    fn start_receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
+        self.receive(room, from, tag)
+    }
+
+    fn is_done(&self, transfer: &mut Transfer) -> std::result::Result<bool, i32> {
+        let Pending::Requests(requests) = &mut transfer.pending else { return Ok(true) };
+        for _ in 0..SWEEP {
+            if self.are_done(requests)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_for_any_thread(&self) -> bool {
+        self.any_thread()
+    }
+
+    fn needs_progress(&self) -> bool {
+        self.size > 1 && self.any_thread()
+    }
+
+    fn progress(&self) {
+        (0..SWEEP).for_each(|_| self.probe());
+    }
+
+    fn set_on_one_host(&mut self) {
+        self.use_large_messages();
+    }
+
+    fn finalize(self: Box<Self>) {
+        self.finish();
+    }
+
+    fn abort(&self, code: u8) -> ! {
+        self.end_all(code)
     }
 }

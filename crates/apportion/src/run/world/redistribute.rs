@@ -35,23 +35,23 @@ pub(crate) fn redistribute_views<T: Element>(
     if world.size() == 1 {
         return Ok(result);
     }
-    let held: Vec<Rect> = mine.iter().map(|(rect, _)| *rect).collect();
-    let held = rects_of_all(world, &held)?;
+    let owned: Vec<Rect> = mine.iter().map(|(rect, _)| *rect).collect();
+    let owned = rects_of_all(world, &owned)?;
     let wanted = rects_of_all(world, wanted)?;
-    let plan = Plan { held, wanted };
+    let exchange = Exchange { owned, wanted };
     let (rank, size) = (world.rank(), world.size());
     // In cyclic order, so that the ranks do not all address one rank at the same time.
     for distance in 1..size {
         let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
-        let bytes: Vec<u8> = plan.pieces(rank, to).iter().flat_map(|rect| cut(mine, *rect)).collect();
-        let expected = plan.pieces(from, rank);
+        let bytes: Vec<u8> = exchange.pieces(rank, to).iter().flat_map(|rect| cut(mine, *rect)).collect();
+        let expected = exchange.pieces(from, rank);
         let count = expected.iter().map(|rect| rect.area() as usize * size_of::<T>()).sum::<usize>();
         let words = |bytes: usize| if bytes == 0 { 0 } else { 1 + bytes.div_ceil(8) };
         let going = if bytes.is_empty() { Vec::new() } else { packed(&bytes) };
         if going.is_empty() && count == 0 {
             continue;
         }
-        let coming = exchange_if(world, (going, to), (words(count), from))?;
+        let coming = exchange_if(world, going, to, words(count), from)?;
         let Some(coming) = coming else { continue };
         let came = unpacked(&coming);
         let mut rest = &came[..];
@@ -69,8 +69,10 @@ pub(crate) fn redistribute_views<T: Element>(
 /// Sends and receives the messages that are not empty; both ends know which these are.
 fn exchange_if(
     world: &World,
-    (going, to): (Vec<u64>, usize),
-    (count, from): (usize, usize),
+    going: Vec<u64>,
+    to: usize,
+    count: usize,
+    from: usize,
 ) -> Result<Option<Vec<u64>>> {
     match (going.is_empty(), count) {
         (false, 0) => world.send(going, to).map(|()| None),
@@ -80,20 +82,20 @@ fn exchange_if(
 }
 
 /// The rectangles that each rank holds and wants.
-struct Plan {
-    held: Vec<Vec<Rect>>,
+struct Exchange {
+    owned: Vec<Vec<Rect>>,
     wanted: Vec<Vec<Rect>>,
 }
 
-impl Plan {
+impl Exchange {
     /// The rectangles that one rank sends to another, in the same order at both ends: those that the other
     /// wants and does not hold, without those that a lower rank sends.
     fn pieces(&self, from: usize, to: usize) -> Vec<Rect> {
         let mut pieces = Vec::new();
         for wanted in &self.wanted[to] {
-            for held in &self.held[from] {
-                let mut left = vec![held.intersect(*wanted)];
-                let others = self.held[..from].iter().chain([&self.held[to]]).flatten();
+            for owned in &self.owned[from] {
+                let mut left = vec![owned.intersect(*wanted)];
+                let others = self.owned[..from].iter().chain([&self.owned[to]]).flatten();
                 for other in others {
                     left = left.into_iter().flat_map(|rect| without(rect, *other)).collect();
                 }
@@ -123,21 +125,17 @@ fn without(rect: Rect, other: Rect) -> Vec<Rect> {
 fn rects_of_all(world: &World, rects: &[Rect]) -> Result<Vec<Vec<Rect>>> {
     let numbers: Vec<u64> =
         rects.iter().flat_map(|r| [r.rows.start, r.rows.end, r.cols.start, r.cols.end]).collect();
-    let all = world.all_gather(bytemuck::cast_slice(&numbers))?;
-    let rects = |bytes: &Vec<u8>| -> Vec<Rect> {
-        let numbers: Vec<u64> = bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
-        let rect = |n: &[u64]| Rect::new(Span::new(n[0], n[1]), Span::new(n[2], n[3]));
-        numbers.chunks_exact(4).map(rect).collect()
-    };
-    Ok(all.iter().map(rects).collect())
+    let rect = |n: &[u64]| Rect::new(Span::new(n[0], n[1]), Span::new(n[2], n[3]));
+    let all = world.all_gather_numbers(&numbers)?;
+    Ok(all.iter().map(|numbers| numbers.chunks_exact(4).map(rect).collect()).collect())
 }
 
 /// The bytes of a rectangle that lies within one block of a rank.
 fn cut<T: Element>(blocks: &BlockViews<'_, T>, rect: Rect) -> Vec<u8> {
     let mut elements = vec![T::ZERO; rect.area() as usize];
-    let holds = blocks.iter().find(|(held, _)| held.intersect(rect) == rect);
-    let (held, source) = holds.expect("only what is held is sent");
-    copy_common((*held, source), (rect, &mut elements));
+    let holds = blocks.iter().find(|(owned, _)| owned.intersect(rect) == rect);
+    let (owned, source) = holds.expect("only what is owned is sent");
+    copy_common((*owned, source), (rect, &mut elements));
     bytemuck::cast_slice(&elements).to_vec()
 }
 

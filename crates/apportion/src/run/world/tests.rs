@@ -109,8 +109,8 @@ fn words_come_in_order() {
             for i in 0..4 {
                 world.send(vec![(rank * 10 + i) as u64; i], next)?;
             }
-            let mut early = world.start_receive(vec![0; 0], last, COLLECTIVE)?;
-            let mut late = world.start_receive(vec![0; 1], last, COLLECTIVE)?;
+            let mut early = world.start_receive(vec![0; 0], last, COLLECTIVE);
+            let mut late = world.start_receive(vec![0; 1], last, COLLECTIVE);
             world.wait(&mut late)?;
             world.wait(&mut early)?;
             let rest = [world.recv(2, last)?, world.recv(3, last)?];

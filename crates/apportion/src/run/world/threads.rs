@@ -1,11 +1,11 @@
 //! Ranks as threads of one process, each with memory of its own: words are moved, never shared.
 
-use super::transfer::State;
-use super::{Engine, World};
+use super::World;
+use super::engine::{Engine, Pending, Transfer};
 use crate::error::{Error, Result};
 use crate::run::Monitor;
+use crate::run::engine::last_words;
 use crate::run::sync::{Condvar, Mutex, locked, wait};
-use crate::run::worker::last_words;
 use crate::threads::{self, Started};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +36,7 @@ struct Letters {
 
 /// One of the ranks.
 #[derive(Debug, Clone)]
-pub(super) struct ThreadRank {
+struct ThreadRank {
     shared: Arc<Shared>,
     rank: usize,
 }
@@ -63,7 +63,7 @@ pub(super) fn run<R: Send>(
     let shared = Arc::new(Shared { boxes, failed: AtomicBool::new(false) });
     let guarded = |rank: usize| {
         let mine = ThreadRank { shared: shared.clone(), rank };
-        let world = World::new(Engine::Threads(mine.clone()), monitor);
+        let world = World::new(mine.clone(), monitor);
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&world)));
         let outcome = outcome.unwrap_or_else(|panic| {
             Err(Error::WorkerLost { processor: format!("of rank {rank}"), why: last_words(&*panic) })
@@ -103,20 +103,20 @@ pub(crate) fn first_failure<R>(outcomes: Vec<Result<R>>) -> Result<Vec<R>> {
     failure.map_or(Ok(values), Err)
 }
 
-impl ThreadRank {
-    pub fn rank(&self) -> usize {
+impl Engine for ThreadRank {
+    fn rank(&self) -> usize {
         self.rank
     }
 
-    pub fn size(&self) -> usize {
+    fn size(&self) -> usize {
         self.shared.boxes.len()
     }
 
-    pub fn has_failed(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> State {
+    fn start_send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
         let mailbox = &self.shared.boxes[to];
         let mut letters = locked(&mailbox.letters);
         let (sent, _) = letters.counts.entry((self.rank, tag)).or_default();
@@ -125,38 +125,37 @@ impl ThreadRank {
         letters.here.insert((self.rank, tag, number), words);
         drop(letters);
         mailbox.news.notify_all();
-        State::Threads { words: Vec::new(), expected: None, length: 0 }
+        Transfer { peer: to, words: Vec::new(), pending: Pending::Nothing }
     }
 
-    pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> State {
+    fn start_receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
         let mut letters = locked(&self.shared.boxes[self.rank].letters);
         let (_, posted) = letters.counts.entry((from, tag)).or_default();
         let number = *posted;
         *posted += 1;
-        let length = room.len();
-        State::Threads { words: room, expected: Some((from, tag, number)), length }
+        Transfer { peer: from, words: room, pending: Pending::Message { tag, number } }
     }
 
-    pub fn is_done(&self, transfer: &mut State) -> bool {
-        let State::Threads { words, expected, length } = transfer else { return true };
-        let Some(key) = expected else { return true };
-        let Some(came) = locked(&self.shared.boxes[self.rank].letters).here.remove(key) else { return false };
-        assert_eq!(came.len(), *length, "a message has the length that its receiver expects");
-        (*words, *expected) = (came, None);
-        true
+    fn is_done(&self, transfer: &mut Transfer) -> std::result::Result<bool, i32> {
+        let Pending::Message { tag, number } = transfer.pending else { return Ok(true) };
+        let key = (transfer.peer, tag, number);
+        let Some(came) = locked(&self.shared.boxes[self.rank].letters).here.remove(&key) else {
+            return Ok(false);
+        };
+        assert_eq!(came.len(), transfer.words.len(), "a message has the length that its receiver expects");
+        (transfer.words, transfer.pending) = (came, Pending::Nothing);
+        Ok(true)
     }
 
-    /// Sleeps until something arrives, or briefly, unless the transfer's message is already here.
-    pub fn wait_for_news(&self, transfer: &State) {
+    fn wait_for_news(&self, transfer: &Transfer) -> bool {
         let mailbox = &self.shared.boxes[self.rank];
         let letters = locked(&mailbox.letters);
-        let here = match transfer {
-            State::Threads { expected: Some(key), .. } => letters.here.contains_key(key),
-            _ => true,
-        };
-        if !here {
+        if let Pending::Message { tag, number } = transfer.pending
+            && !letters.here.contains_key(&(transfer.peer, tag, number))
+        {
             drop(wait(&mailbox.news, letters));
         }
+        true
     }
 }
 

@@ -17,8 +17,8 @@ fn received<T: Element>(kernel: Kernel<T>, shape: Shape) -> u64 {
         };
         let (a, b, c) = (part(shape.m, shape.k), part(shape.k, shape.n), part(shape.m, shape.n));
         let scaling = Scaling::none(kernel.one());
-        let claim = Claim { a: &a, b: &b, c: &c, initial: None, scaling };
-        verify(&claim, shape, kernel, 1, world)?;
+        let (a, b, c) = (views_of(&a), views_of(&b), views_of(&c));
+        verify_parts(Parts { a, b, c, initial: None, scaling, shape }, kernel, DRAWS, 1, world)?;
         Ok(world.received_words())
     });
     received.unwrap().into_iter().max().unwrap()

@@ -20,7 +20,11 @@ fn each_wrong_element_is_found<T: Element>(
     let column = |j: usize| -> Vec<T> { (0..k).map(|l| b.row(l)[j]).collect() };
     let elements = (0..m * n).map(|at| {
         let mut element = [kernel.entry(a.row(at / n), &column(at % n))];
-        kernel.finish([alpha, beta], &mut element, with_initial.then(|| &initial.as_slice()[at..=at]));
+        kernel.finish(
+            Scaling { alpha, beta },
+            &mut element,
+            with_initial.then(|| &initial.as_slice()[at..=at]),
+        );
         element[0]
     });
     let c = Matrix::new(m, n, elements.collect());

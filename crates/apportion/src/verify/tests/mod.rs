@@ -8,6 +8,7 @@ mod samples;
 use super::parts::Parts;
 use super::*;
 use crate::geometry::{Rect, Span};
+use crate::matrix::{LocalBlocks, views_of};
 use crate::random::Random;
 
 /// Runs a test on every world.
@@ -51,8 +52,15 @@ impl<'a, T: Element> Product<'a, T> {
         let [a, b] = self.factors;
         let (a, b, c) = (own(a, 1, world), own(b, 2, world), own(c, 3, world));
         let initial = self.initial.map(|initial| own(initial, 4, world));
-        let claim = Claim { a: &a, b: &b, c: &c, initial: initial.as_ref(), scaling: self.scaling };
-        verify(&claim, self.shape(), self.kernel, self.seed, world)
+        let parts = Parts {
+            a: views_of(&a),
+            b: views_of(&b),
+            c: views_of(&c),
+            initial: initial.as_ref().map(views_of),
+            scaling: self.scaling,
+            shape: self.shape(),
+        };
+        verify_parts(parts, self.kernel, DRAWS, self.seed, world)
     }
 
     /// Verifies C by a sample.
@@ -61,7 +69,7 @@ impl<'a, T: Element> Product<'a, T> {
         let (a, b, c) = (own(a, 1, world), own(b, 2, world), own(c, 3, world));
         let (a, b, c) = (views_of(&a), views_of(&b), views_of(&c));
         let parts = Parts { a, b, c, initial: None, scaling: self.scaling, shape: self.shape() };
-        super::samples::sample(&parts, self.kernel, (draws, self.seed), world)
+        super::samples::sample(&parts, self.kernel, draws, self.seed, world)
     }
 }
 

@@ -2,6 +2,7 @@
 //! exchanged when, on all instruction sets.
 
 use super::*;
+use crate::kernels::mpdata::frame::Frame;
 use proptest::prelude::*;
 
 /// Deterministic numbers from 0 to 1 that look random.

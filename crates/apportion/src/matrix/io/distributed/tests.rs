@@ -16,14 +16,15 @@ fn distribute(directory: &Path, [rows, cols]: [u64; 2], by_rank: &[Vec<Rect>]) -
     for (rank, rects) in by_rank.iter().enumerate() {
         for (number, array) in local_arrays(rects).into_iter().enumerate() {
             let name = format!("m-{rank}-{number}.npy");
-            let [high, wide] = array.sizes.map(|x| x as usize);
+            let [high, wide] = [array.rows, array.cols].map(|x| x as usize);
             let body = bytemuck::cast_slice(&array.fill(&whole)).to_vec();
-            std::fs::write(directory.join(&name), [npy_header::<f64>(high, wide), body].concat()).unwrap();
-            named.push((name, array));
+            std::fs::write(directory.join(&name), [npy_header::<f64>(&[high, wide], false), body].concat())
+                .unwrap();
+            named.push(LocalArrayFile { name, array });
         }
     }
     let path = directory.join("m.json");
-    std::fs::write(&path, layout_file_text([rows, cols], &named)).unwrap();
+    std::fs::write(&path, layout_file_text(rows, cols, &named)).unwrap();
     path
 }
 
@@ -70,10 +71,11 @@ fn block_cyclic_parts_are_one_array_and_corners_are_several() {
     let rects = [[0, 2], [4, 6]].map(|rows| [[0, 3], [6, 9]].map(|cols| rect(rows, cols))).concat();
     let arrays = local_arrays(&rects);
     assert_eq!(arrays.len(), 1);
-    assert_eq!((arrays[0].sizes, arrays[0].blocks[3]), ([4, 6], (rect([4, 6], [6, 9]), [2, 3])));
+    assert_eq!((arrays[0].rows, arrays[0].cols), (4, 6));
+    assert_eq!(arrays[0].blocks[3], ArrayBlock { rect: rect([4, 6], [6, 9]), row: 2, col: 3 });
     // An L: two arrays, without a hole.
     let arrays = local_arrays(&[rect([0, 4], [0, 6]), rect([4, 6], [0, 3])]);
-    assert_eq!(arrays.iter().map(|a| a.sizes).collect::<Vec<_>>(), [[4, 6], [2, 3]]);
+    assert_eq!(arrays.iter().map(|a| [a.rows, a.cols]).collect::<Vec<_>>(), [[4, 6], [2, 3]]);
     assert!(local_arrays(&[rect([3, 3], [0, 4])]).is_empty());
 }
 
@@ -83,9 +85,9 @@ fn bad_layout_files_are_refused_by_field() {
     let write = |name: &str, header: Vec<u8>, bytes: usize| {
         std::fs::write(directory.path().join(name), [header, vec![0; bytes]].concat()).unwrap();
     };
-    write("top.npy", npy_header::<f64>(2, 4), 64);
-    write("low.npy", npy_header::<f64>(1, 4), 32);
-    write("f32.npy", npy_header::<f32>(1, 4), 16);
+    write("top.npy", npy_header::<f64>(&[2, 4], false), 64);
+    write("low.npy", npy_header::<f64>(&[1, 4], false), 32);
+    write("f32.npy", npy_header::<f32>(&[1, 4], false), 16);
     std::fs::write(directory.path().join("text.npy"), "no matrix").unwrap();
     let path = directory.path().join("m.json");
     let text = |shape: &str, blocks: &str| {

@@ -6,7 +6,7 @@ use crate::kernels::{View, ViewMut};
 use crate::matrix::Element;
 use crate::plan::Part;
 use crate::product::application::Product;
-use crate::run::Spare;
+use crate::run::BufferPool;
 use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Parcel};
 
 /// One pivot block's operands for one group of columns: A's needed rows x inner (none if A is read in place),
@@ -89,14 +89,14 @@ impl<T: Element> Panel<T> {
         &mut self,
         product: &Product<'_, T>,
         (piece, source): (&OperandPiece, View<T>),
-        spare: &mut Spare<T>,
+        spare: &mut BufferPool<T>,
     ) {
         self.copy_own(product, piece.operand, spare);
         self.copy_in(piece, source);
     }
 
     /// Prepares an operand for use: what has not arrived is the processor's own.
-    pub fn complete(&mut self, product: &Product<'_, T>, operand: Operand, spare: &mut Spare<T>) {
+    pub fn complete(&mut self, product: &Product<'_, T>, operand: Operand, spare: &mut BufferPool<T>) {
         if !matches!(self.side(operand), Side::Empty) {
             return;
         }
@@ -113,7 +113,7 @@ impl<T: Element> Panel<T> {
     }
 
     /// Makes an operand a copy, and copies the processor's own parts in.
-    fn copy_own(&mut self, product: &Product<'_, T>, operand: Operand, spare: &mut Spare<T>) {
+    fn copy_own(&mut self, product: &Product<'_, T>, operand: Operand, spare: &mut BufferPool<T>) {
         match self.side(operand) {
             Side::Copied(_) => return,
             Side::Empty => {}

@@ -10,14 +10,11 @@ fn ranks<const N: usize>() -> [ThreadRank; N] {
 }
 
 fn received(rank: &ThreadRank, from: usize) -> u64 {
-    let mut transfer = rank.receive(vec![0], from, 5);
-    while !rank.is_done(&mut transfer) {
+    let mut transfer = rank.start_receive(vec![0], from, 5);
+    while !rank.is_done(&mut transfer).unwrap() {
         rank.wait_for_news(&transfer);
     }
-    match transfer {
-        State::Threads { words, .. } => words[0],
-        _ => unreachable!("ranks are threads"),
-    }
+    transfer.into_words()[0]
 }
 
 #[test]
@@ -25,11 +22,11 @@ fn messages_arrive_once_and_in_order() {
     loom::model(|| {
         let [one, other] = ranks();
         let sender = thread::spawn(move || {
-            let _ = other.send(vec![10], 0, 5);
-            let _ = other.send(vec![11], 0, 5);
+            let _ = other.start_send(vec![10], 0, 5);
+            let _ = other.start_send(vec![11], 0, 5);
             received(&other, 0)
         });
-        let _ = one.send(vec![20], 1, 5);
+        let _ = one.start_send(vec![20], 1, 5);
         assert_eq!((received(&one, 1), received(&one, 1)), (10, 11));
         assert_eq!(sender.join().unwrap(), 20);
     });

@@ -1,13 +1,12 @@
 //! Cost of messages between the processes of a world, measured as the engine sends them: packed, sent,
 //! received, unpacked.
 
+use super::threads::threads_probe;
+use super::{LinkOptions, LinkSampler, MeasuredLink, Probe};
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::measure::links::measure_pairs;
-use crate::measure::{LinkOptions, MeasuredLink, Probe, threads_probe};
 use crate::platform::{Direction, Platform};
-use crate::run::Monitor;
-use crate::run::World;
+use crate::run::{Monitor, World};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -16,52 +15,59 @@ const STRETCH: usize = 8;
 /// Distance between the starts of stretches, in words.
 const STRIDE: usize = 128;
 
-/// [`measure_links`](super::measure_links) between the ranks of a world. Rank 0 decides which messages to
-/// send and gets the links; the others get none. Every rank must call it.
+/// Latency and bandwidth of every pair of processors that has its own link, pair by pair in each direction,
+/// with no other traffic: between the ranks of a world, or between threads of a single process. Rank 0
+/// decides which messages to send and gets the links; the others get none. Every rank must call it.
+///
+/// Each size is repeated as the options say. A line through the seconds of all messages gives the result
+/// (Hockney 1994, least squares of relative errors, robust: [`fit_hockney`](crate::model::fit_hockney)), if
+/// it meets the largest of them; between hosts these count only once they have been sent for a tenth of a
+/// second, so that no burst is taken for bandwidth. Pairs whose messages the platform's topology relays are
+/// skipped: their messages use the links of other pairs. The monitor advances by one per pair.
 ///
 /// # Errors
-/// As [`measure_links`](super::measure_links), on all ranks; interrupted.
+/// Fewer than three sizes, or sizes that are not ascending and positive; times that determine no bandwidth
+/// (exit code 1); messages that need more memory than is free; interrupted. On all ranks.
 ///
 /// # Panics
 /// If the sizes of the world and the platform differ.
-pub fn measure_links_on(
+pub fn measure_links(
     platform: &Platform,
     options: &LinkOptions,
     world: &World,
     monitor: &Monitor,
 ) -> Result<Vec<MeasuredLink>> {
     if world.is_solo() {
-        let carry = &mut threads_probe(platform, monitor);
-        return measure_pairs(platform, (options, &|_, _| false), carry, monitor);
+        let send = &mut threads_probe(platform, monitor);
+        return LinkSampler { options, send, monitor }.measure(platform, &|_, _| false);
     }
     assert_eq!(world.size(), platform.len(), "one rank for each processor");
     let hosts = world.hosts()?;
-    let far = |a: Rank, b: Rank| hosts.of_rank[a.0] != hosts.of_rank[b.0];
+    let is_far = |a: Rank, b: Rank| hosts.of_rank[a.0] != hosts.of_rank[b.0];
     let mut measured = Ok(Vec::new());
     if world.rank() == 0 {
-        let carry = &mut |probe: &Probe| asked(world, Some(probe));
-        measured = measure_pairs(platform, (options, &far), carry, monitor);
-        asked(world, None)?;
+        let send = &mut |probe: &Probe| announce(world, Some(probe));
+        measured = LinkSampler { options, send, monitor }.measure(platform, &is_far);
+        announce(world, None)?;
     } else {
-        while !asked(world, None)?.is_empty() {}
+        while !announce(world, None)?.is_empty() {}
     }
     world.all_ok(measured)
 }
 
 /// Rank 0 announces a probe, or the end of the measurement; the ranks that the probe names execute it.
 /// Returns its seconds on rank 0; on the others, a non-empty vector until the end.
-fn asked(world: &World, probe: Option<&Probe>) -> Result<Vec<f64>> {
-    let said = probe.map_or(Vec::new(), |p| {
+fn announce(world: &World, probe: Option<&Probe>) -> Result<Vec<f64>> {
+    let words = probe.map_or(Vec::new(), |p| {
         vec![p.from.0, p.to.0, p.bytes as usize, usize::from(p.direction == Direction::Vertical), p.times]
     });
-    let heard = world.broadcast(bytemuck::cast_slice(&said))?;
-    let words: Vec<usize> = heard.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
+    let words: Vec<usize> = world.broadcast_numbers(&words)?;
     let &[from, to, bytes, vertical, times] = &words[..] else { return Ok(Vec::new()) };
     let direction = if vertical == 1 { Direction::Vertical } else { Direction::Horizontal };
     let probe = Probe { from: Rank(from), to: Rank(to), bytes: bytes as u64, direction, times };
     let mut seconds = vec![0.0; times];
     if world.rank() == from {
-        seconds = ask(world, &probe)?;
+        seconds = send(world, &probe)?;
         if from > 0 {
             world.send(seconds.iter().map(|s| s.to_bits()).collect(), 0)?;
         }
@@ -94,7 +100,7 @@ fn stretches(probe: &Probe) -> (Vec<(usize, usize)>, usize) {
 
 /// Sends data that this rank has written, and waits for each answer. Nothing comes between an answer and the
 /// next message, or a token bucket on the way would fill meanwhile.
-fn ask(world: &World, probe: &Probe) -> Result<Vec<f64>> {
+fn send(world: &World, probe: &Probe) -> Result<Vec<f64>> {
     let (places, extent) = stretches(probe);
     let mut memory = vec![0u64; extent];
     places.iter().for_each(|&(at, length)| memory[at..at + length].fill(1));

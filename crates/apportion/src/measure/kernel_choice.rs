@@ -1,14 +1,16 @@
-//! Which kernel is the fastest on the processors of a run, found by running each of them there.
+//! The choice of the fastest kernel on the processors of a run, by running each of them there.
 
 use crate::error::Result;
 use crate::kernels::Kernel;
 use crate::matrix::Element;
-use crate::measure::{MeasureOptions, together};
-use crate::model::Model;
+use crate::measure::quick::measure_on_world;
+use crate::measure::repetition::{MeasureOptions, Sampler, StoppingRule};
+use crate::measure::workload::KernelUpdate;
+use crate::model::{Model, Models};
 use crate::platform::Platform;
 use crate::run::{Monitor, World};
 
-/// Rounds of a race, so that a disturbance does not meet one kernel only.
+/// Rounds of a comparison, so that a disturbance does not meet one kernel only.
 const ROUNDS: usize = 2;
 /// Seconds for each kernel in each round.
 const SECONDS: f64 = 0.12;
@@ -18,11 +20,11 @@ const CLEARLY: f64 = 1.02;
 
 /// By this factor another kernel must be faster on a processor, in each round, for the processor to depart
 /// from the kernel of its process: more than cores of the same kind differ by from moment to moment.
-const APART: f64 = 1.1;
+const CLEARLY_HERE: f64 = 1.1;
 
-/// The outcome of a race.
+/// The fastest kernels of those that were compared.
 #[derive(Debug, Clone)]
-pub struct Race<T> {
+pub struct KernelChoice<T> {
     /// Of the kernels that all ranks have, the fastest in total; the first unless another is clearly faster
     /// (2 %).
     pub fastest: Kernel<T>,
@@ -31,9 +33,17 @@ pub struct Race<T> {
     /// The kernel of each of this process's processors: `own`, unless another is faster there by a tenth in
     /// each round, as on cores of another kind.
     pub by_processor: Vec<Kernel<T>>,
-    /// The name of each kernel that all ranks have, and its flop/s on all processors at once, in its better
-    /// round.
-    pub rates: Vec<(String, f64)>,
+    /// The rate of each kernel that all ranks have.
+    pub rates: Vec<KernelRate>,
+}
+
+/// How fast a kernel is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelRate {
+    /// Its name.
+    pub name: String,
+    /// Its flop/s on all processors at once, in its better round; 0 if there was nothing to compare.
+    pub flops_per_second: f64,
 }
 
 /// Runs each kernel on all processors at once, on tiles of C of `size` elements by pivot blocks of `block`,
@@ -41,37 +51,42 @@ pub struct Race<T> {
 /// of a second for each kernel.
 ///
 /// # Errors
-/// Those of [`measure_kernel`](crate::measure::measure_kernel), on all ranks; interrupted.
+/// Those of [`measure_speeds`](super::measure_speeds), on all ranks; interrupted.
 ///
 /// # Panics
 /// If no kernel is given, or the first is not given on all ranks.
-pub fn fastest<T: Element>(
+pub fn choose_kernel<T: Element>(
     kernels: &[Kernel<T>],
     platform: &Platform,
-    (size, block): (f64, u64),
+    size: f64,
+    block: u64,
     world: &World,
     monitor: &Monitor,
-) -> Result<Race<T>> {
-    let Entrants { kernels, common, most } = Entrants::of(kernels, world)?;
+) -> Result<KernelChoice<T>> {
+    let Candidates { kernels, common, most } = Candidates::of(kernels, world)?;
     let here = world.processors_here(platform.len());
+    let options = MeasureOptions { seconds_per_size: SECONDS, ..MeasureOptions::quick() };
+    let measure = |i: usize| {
+        // A rank with fewer kernels keeps its processors busy meanwhile.
+        let kernel = kernels.get(i).copied().unwrap_or(kernels[0]);
+        measure_on_world(&KernelUpdate { kernel, block }, platform, &[size], options, world, monitor)
+    };
+    let rounds = match most {
+        1 => Vec::new(),
+        _ => Sampler::new(StoppingRule::times(ROUNDS))
+            .run(|_| false, || (0..most).map(measure).collect::<Result<Vec<Models>>>())?,
+    };
+    let speed = |model: &Model| model.points()[0].size / model.points()[0].seconds;
     // In total and of this process, in the better round.
     let mut rates = vec![[0.0f64; 2]; most];
     // Of each processor of this process, in the worse and in the better round.
     let mut ranges = vec![vec![[f64::INFINITY, 0.0]; here.len()]; most];
-    let options = MeasureOptions { seconds_per_size: SECONDS, ..MeasureOptions::quick() };
-    for _ in 0..if most > 1 { ROUNDS } else { 0 } {
-        for (i, rates) in rates.iter_mut().enumerate() {
-            // A rank with fewer kernels keeps its processors busy meanwhile.
-            let kernel = kernels.get(i).copied().unwrap_or(kernels[0]);
-            let models =
-                together::with_options(kernel, platform, (&[size], block), options, (world, monitor))?;
-            let speed = |model: &Model| model.points()[0].size / model.points()[0].seconds;
-            let total = |models: &[Model]| 2.0 * block as f64 * models.iter().map(speed).sum::<f64>();
-            let found = [total(&models.models), total(&models.models[here.clone()])];
-            *rates = std::array::from_fn(|t| rates[t].max(found[t]));
-            for ([worse, better], model) in ranges[i].iter_mut().zip(&models.models[here.clone()]) {
-                (*worse, *better) = (worse.min(speed(model)), better.max(speed(model)));
-            }
+    for (i, Models { models, .. }) in rounds.iter().flat_map(|round| round.iter().enumerate()) {
+        let total = |models: &[Model]| 2.0 * block as f64 * models.iter().map(speed).sum::<f64>();
+        let found = [total(models), total(&models[here.clone()])];
+        rates[i] = std::array::from_fn(|t| rates[i][t].max(found[t]));
+        for ([worse, better], model) in ranges[i].iter_mut().zip(&models[here.clone()]) {
+            (*worse, *better) = (worse.min(speed(model)), better.max(speed(model)));
         }
     }
     let best = |among: usize, t: usize| {
@@ -85,7 +100,7 @@ pub fn fastest<T: Element>(
     };
     let own = best(kernels.len(), 1);
     let on = |processor: usize| {
-        let (mut least, mut best) = (APART * ranges[own][processor][1], kernels[own]);
+        let (mut least, mut best) = (CLEARLY_HERE * ranges[own][processor][1], kernels[own]);
         for (kernel, range) in kernels.iter().zip(&ranges) {
             let worse = range[processor][0];
             if worse.is_finite() && worse > least {
@@ -94,17 +109,20 @@ pub fn fastest<T: Element>(
         }
         best
     };
-    let named = kernels[..common].iter().zip(&rates).map(|(kernel, rates)| (kernel.name(), rates[0]));
-    Ok(Race {
+    let rate = |(kernel, rates): (&Kernel<T>, &[f64; 2])| KernelRate {
+        name: kernel.name(),
+        flops_per_second: rates[0],
+    };
+    Ok(KernelChoice {
         fastest: kernels[best(common, 0)],
         own: kernels[own],
         by_processor: (0..here.len()).map(on).collect(),
-        rates: named.collect(),
+        rates: kernels[..common].iter().zip(&rates).map(rate).collect(),
     })
 }
 
-/// The kernels of a race on this rank.
-struct Entrants<T> {
+/// The kernels that this rank runs.
+struct Candidates<T> {
     /// Those that all ranks have, in the order of rank 0, and then this rank's others.
     kernels: Vec<Kernel<T>>,
     /// Number of those that all ranks have.
@@ -113,27 +131,25 @@ struct Entrants<T> {
     most: usize,
 }
 
-impl<T: Element> Entrants<T> {
+impl<T: Element> Candidates<T> {
     fn of(kernels: &[Kernel<T>], world: &World) -> Result<Self> {
         if world.is_solo() {
             return Ok(Self { kernels: kernels.to_vec(), common: kernels.len(), most: kernels.len() });
         }
         let names: Vec<String> = kernels.iter().map(Kernel::name).collect();
-        let everyone = world.all_gather(names.join("\n").as_bytes())?;
-        let everyone: Vec<String> =
-            everyone.iter().map(|names| String::from_utf8_lossy(names).into_owned()).collect();
+        let everyone = world.all_gather_texts(&names.join("\n"))?;
         let known = |name: &str| everyone.iter().all(|names| names.lines().any(|other| other == name));
-        let (mut entrants, mut rest) = (Vec::new(), kernels.to_vec());
+        let (mut candidates, mut rest) = (Vec::new(), kernels.to_vec());
         for name in everyone[0].lines().filter(|name| known(name)) {
             if let Some(at) = rest.iter().position(|kernel| kernel.name() == name) {
-                entrants.push(rest.remove(at));
+                candidates.push(rest.remove(at));
             }
         }
-        let common = entrants.len();
+        let common = candidates.len();
         assert!(common > 0, "all ranks have the first kernel");
-        entrants.extend(rest);
+        candidates.extend(rest);
         let most = everyone.iter().map(|names| names.lines().count()).max().unwrap_or(common);
-        Ok(Self { kernels: entrants, common, most })
+        Ok(Self { kernels: candidates, common, most })
     }
 }
 
@@ -155,20 +171,22 @@ mod tests {
         let (world, platform) = (World::solo(&monitor), Platform::from_speeds(&[1.0]).unwrap());
         let quick = Kernel::<f64>::plus_times();
         let slow = quick.with_update(slow::<f64>);
-        let run =
-            |kernels: &[Kernel<f64>]| fastest(kernels, &platform, (65_536.0, 64), &world, &monitor).unwrap();
+        let run = |kernels: &[Kernel<f64>]| {
+            choose_kernel(kernels, &platform, 65_536.0, 64, &world, &monitor).unwrap()
+        };
         for kernels in [[quick, slow], [slow, quick]] {
-            let race = run(&kernels);
-            let best = if race.rates[0].1 > race.rates[1].1 { 0 } else { 1 };
-            assert_eq!(format!("{:?}", race.fastest), format!("{:?}", kernels[best]));
-            assert_eq!(format!("{:?}", race.fastest), format!("{quick:?}"), "twenty times the work");
+            let choice = run(&kernels);
+            let best =
+                if choice.rates[0].flops_per_second > choice.rates[1].flops_per_second { 0 } else { 1 };
+            assert_eq!(format!("{:?}", choice.fastest), format!("{:?}", kernels[best]));
+            assert_eq!(format!("{:?}", choice.fastest), format!("{quick:?}"), "twenty times the work");
         }
         for kernels in [[quick, slow], [slow, quick]] {
-            let race = run(&kernels);
-            assert_eq!(format!("{:?}", race.own), format!("{quick:?}"), "one process has all processors");
+            let choice = run(&kernels);
+            assert_eq!(format!("{:?}", choice.own), format!("{quick:?}"), "one process has all processors");
         }
         let alone = run(&[slow]);
-        assert_eq!((alone.rates.len(), alone.rates[0].1), (1, 0.0), "nothing to race against");
+        assert_eq!((alone.rates.len(), alone.rates[0].flops_per_second), (1, 0.0), "nothing to compare with");
     }
 
     #[cfg(target_os = "linux")]
@@ -197,8 +215,9 @@ mod tests {
         platform.processors[1].cores = vec![two];
         let (monitor, plain) = (Monitor::new(), Kernel::<f64>::plus_times());
         let kernels = [plain.with_update(slow_on::<true>), plain.with_update(slow_on::<false>)];
-        let race = fastest(&kernels, &platform, (65_536.0, 64), &World::solo(&monitor), &monitor).unwrap();
-        let chosen: Vec<String> = race.by_processor.iter().map(|kernel| format!("{kernel:?}")).collect();
+        let choice =
+            choose_kernel(&kernels, &platform, 65_536.0, 64, &World::solo(&monitor), &monitor).unwrap();
+        let chosen: Vec<String> = choice.by_processor.iter().map(|kernel| format!("{kernel:?}")).collect();
         assert_eq!(chosen, [1, 0].map(|at| format!("{:?}", kernels[at])));
     }
 
@@ -208,14 +227,14 @@ mod tests {
         let (monitor, platform) = (Monitor::new(), Platform::from_speeds(&[1.0, 1.0]).unwrap());
         let quick = Kernel::<f64>::plus_times();
         let slow = quick.with_update(slow::<f64>);
-        let races = World::threads(2, &monitor, |world| {
+        let choices = World::threads(2, &monitor, |world| {
             let kernels = if world.rank() == 0 { vec![quick] } else { vec![slow, quick] };
-            let race = fastest(&kernels, &platform, (65_536.0, 64), world, &monitor)?;
-            Ok((format!("{:?}", race.own), race.rates.len(), format!("{:?}", race.fastest)))
+            let choice = choose_kernel(&kernels, &platform, 65_536.0, 64, world, &monitor)?;
+            Ok((format!("{:?}", choice.own), choice.rates.len(), format!("{:?}", choice.fastest)))
         })
         .unwrap();
         let [of_quick, of_slow] = [quick, slow].map(|kernel| format!("{kernel:?}"));
-        assert_eq!(races[0], (of_quick.clone(), 1, of_quick.clone()));
-        assert_eq!(races[1], (of_quick, 1, of_slow), "the only common kernel is rank 1's slow one");
+        assert_eq!(choices[0], (of_quick.clone(), 1, of_quick.clone()));
+        assert_eq!(choices[1], (of_quick, 1, of_slow), "the only common kernel is rank 1's slow one");
     }
 }

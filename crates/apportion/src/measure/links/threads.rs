@@ -1,9 +1,9 @@
 //! Messages between two threads of this machine, sent as the threads engine does: an announcement through its
 //! mailbox (on emulated wires, if the platform requests them), then a copy from the sender's memory.
 
+use super::Probe;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::measure::links::Probe;
 use crate::platform::{Direction, Load, Platform, available_memory};
 use crate::run::Monitor;
 use crate::run::clock;
@@ -29,7 +29,7 @@ const STRIDE: usize = 1024;
 ///
 /// # Panics
 /// If a probe names a processor that the platform does not have, or names one processor twice.
-pub fn threads_probe<'a>(
+pub(super) fn threads_probe<'a>(
     platform: &'a Platform,
     monitor: &'a Monitor,
 ) -> impl FnMut(&Probe) -> Result<Vec<f64>> + 'a {
@@ -97,8 +97,8 @@ impl Exchange<'_> {
             .map(|i| {
                 self.write(i as u8);
                 let sent = self.now();
-                self.send((from, to, 2 * i), self.load(), sent);
-                self.post.receive((from, to, 2 * i + 1), self.epoch, &self.halt)?;
+                self.send(from, to, 2 * i, self.load(), sent);
+                self.post.receive(from, to, 2 * i + 1, self.epoch, &self.halt)?;
                 Ok(self.now() - sent)
             })
             .collect()
@@ -110,14 +110,14 @@ impl Exchange<'_> {
         let _ends_both = StopOnPanic(&self.halt);
         self.begin(to.0)?;
         for i in 0..times as u64 {
-            self.post.receive((to, from, 2 * i), self.epoch, &self.halt)?;
+            self.post.receive(to, from, 2 * i, self.epoch, &self.halt)?;
             self.copy(&mut target);
-            self.send((to, from, 2 * i + 1), Load::default(), self.now());
+            self.send(to, from, 2 * i + 1, Load::default(), self.now());
         }
         Ok(())
     }
 
-    fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, at: f64) {
+    fn send(&self, from: Rank, to: Rank, tag: u64, load: Load, at: f64) {
         self.post.post(Posting { from, tag, to: vec![(to, load)], once: None, at }, &|_| None);
     }
 

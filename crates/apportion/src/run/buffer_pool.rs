@@ -1,19 +1,18 @@
 //! Memory that is used again.
 
-/// Unused buffers, kept for reuse.
+/// Buffers that are not in use.
 #[derive(Debug)]
-pub(crate) struct Spare<T>(pub Vec<Vec<T>>);
+pub(crate) struct BufferPool<T>(Vec<Vec<T>>);
 
-impl<T> Default for Spare<T> {
+impl<T> Default for BufferPool<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T: bytemuck::Pod> Spare<T> {
+impl<T: bytemuck::Pod> BufferPool<T> {
     /// Returns the smallest buffer that is long enough, or a new one: pages in use cost nothing more. If none
-    /// is long enough, the longest is extended, so that the spare memory never exceeds the memory that was in
-    /// use.
+    /// is long enough, the longest is extended, so that the pool never exceeds the memory that was in use.
     pub fn take(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
         let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);
@@ -23,5 +22,10 @@ impl<T: bytemuck::Pod> Spare<T> {
         let mut buffer = self.0.swap_remove(best);
         buffer.resize(length, T::zeroed());
         buffer
+    }
+
+    /// Gives buffers back.
+    pub fn extend(&mut self, buffers: impl IntoIterator<Item = Vec<T>>) {
+        self.0.extend(buffers);
     }
 }

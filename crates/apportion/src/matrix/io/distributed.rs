@@ -1,11 +1,14 @@
-//! The layout file: global shape, and blocks with their files. Reading is strict.
+//! Matrices that are distributed over files: a layout file names the `.npy` files of the processes and says
+//! which block of the matrix each of them holds.
 
 use crate::error::{Error, Result};
-use crate::geometry::{Rect, Span, first_overlap};
+use crate::geometry::{Rect, Span, SpanSet, first_overlap};
 use crate::input::{Object, name_defect, objects, quoted, read_text};
-use crate::matrix::{NpyHeader, read_npy_header};
+use crate::matrix::io::rectangles::read_rectangle;
+use crate::matrix::{Element, LocalBlocks, Matrix, NpyHeader, allocate, read_npy_header};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The largest number of blocks of a layout file.
@@ -23,7 +26,7 @@ const MOST_ELEMENTS: u128 = 1 << 53;
 /// let directory = tempfile::tempdir().unwrap();
 /// for (name, rows) in [("a-0.npy", 2), ("a-1.npy", 1)] {
 ///     let body = vec![0u8; rows * 3 * 8];
-///     std::fs::write(directory.path().join(name), [npy_header::<f64>(rows, 3), body].concat()).unwrap();
+///     std::fs::write(directory.path().join(name), [npy_header::<f64>(&[rows, 3], false), body].concat()).unwrap();
 /// }
 /// let path = directory.path().join("a.json");
 /// std::fs::write(&path, r#"{"format": "apportion-blocks", "version": 1, "shape": [3, 3], "blocks": [
@@ -257,3 +260,166 @@ impl<'a> Files<'a> {
         Ok((self.known.len() - 1, header))
     }
 }
+
+// Rectangles of a distributed matrix, gathered from the files that hold them.
+
+impl DistributedFile {
+    /// Reads rectangles of the matrix: from each file only the elements that are in one of them. Truth values
+    /// become 0 and 1. Memory: that of the rectangles, and of the largest part of one that is in one block.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a rectangle needs more memory than is free: exit code 2.
+    ///
+    /// # Panics
+    /// If the element type of the files is not T, or a rectangle reaches outside the matrix.
+    pub fn read<T: Element>(&self, rects: &[Rect]) -> Result<LocalBlocks<T>> {
+        let mut open: BTreeMap<usize, File> = BTreeMap::new();
+        rects.iter().map(|&rect| Ok((rect, self.gather::<T>(rect, &mut open)?.into_elements()))).collect()
+    }
+
+    fn gather<T: Element>(&self, rect: Rect, open: &mut BTreeMap<usize, File>) -> Result<Matrix<T>> {
+        let whole = Rect::new(Span::new(0, self.rows() as u64), Span::new(0, self.cols() as u64));
+        assert!(rect.intersect(whole) == rect || rect.is_empty(), "{rect:?} reaches outside {whole:?}");
+        let mut matrix = allocate::<T>(self.path(), rect.rows.len() as usize, rect.cols.len() as usize)?;
+        let wide = matrix.cols();
+        for block in &self.blocks {
+            let common = block.rect.intersect(rect);
+            if common.is_empty() {
+                continue;
+            }
+            let (path, header) = &self.files[block.file];
+            // Few files stay open at a time, however many there are.
+            if open.len() >= MOST_OPEN && !open.contains_key(&block.file) {
+                open.clear();
+            }
+            let file = match open.entry(block.file) {
+                std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::btree_map::Entry::Vacant(new) => {
+                    new.insert(File::open(path).map_err(|e| Error::file(path, "read", e))?)
+                }
+            };
+            let inside = common.relative_to(block.rect);
+            let there = Rect::new(moved(inside.rows, block.at[0]), moved(inside.cols, block.at[1]));
+            let part: Matrix<T> = read_rectangle(path, file, header, there)?;
+            let here = common.relative_to(rect);
+            let left = here.cols.start as usize;
+            for (i, row) in (here.rows.start as usize..).zip(part.as_slice().chunks_exact(part.cols())) {
+                matrix.as_mut_slice()[i * wide + left..][..row.len()].copy_from_slice(row);
+            }
+        }
+        Ok(matrix)
+    }
+}
+
+/// Files that are open at the same time.
+const MOST_OPEN: usize = 64;
+
+fn moved(span: Span, by: u64) -> Span {
+    Span::new(span.start + by, span.end + by)
+}
+
+// The local arrays of a distributed matrix, and the text of its layout file.
+
+/// An array that one process keeps in one file: blocks of the matrix, and their places in the array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalArray {
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of columns.
+    pub cols: u64,
+    /// Blocks of the matrix.
+    pub blocks: Vec<ArrayBlock>,
+}
+
+/// A block of a matrix in an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrayBlock {
+    /// Its rectangle of the matrix.
+    pub rect: Rect,
+    /// The row of the array at which it begins.
+    pub row: u64,
+    /// The column of the array at which it begins.
+    pub col: u64,
+}
+
+/// An array of a distributed matrix, and the name of its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalArrayFile {
+    /// The name of the file, in the directory of the layout file.
+    pub name: String,
+    /// The array.
+    pub array: LocalArray,
+}
+
+/// The arrays of a process that has these disjoint rectangles: one array if they are all intersections of
+/// some rows and some columns, as those of a block-cyclic distribution are (ScaLAPACK's local array); else
+/// one for each rectangle.
+pub fn local_arrays(rects: &[Rect]) -> Vec<LocalArray> {
+    let rects: Vec<Rect> = rects.iter().copied().filter(|rect| !rect.is_empty()).collect();
+    if rects.is_empty() {
+        return Vec::new();
+    }
+    let rows = SpanSet::union(rects.iter().map(|rect| rect.rows));
+    let cols = SpanSet::union(rects.iter().map(|rect| rect.cols));
+    let area: u64 = rects.iter().map(|rect| rect.area()).sum();
+    if area == rows.len() * cols.len() {
+        let position = |set: &SpanSet, index| set.position(index).expect("a rectangle is in the union");
+        let block = |rect: &Rect| ArrayBlock {
+            rect: *rect,
+            row: position(&rows, rect.rows.start),
+            col: position(&cols, rect.cols.start),
+        };
+        let blocks = rects.iter().map(block).collect();
+        return vec![LocalArray { rows: rows.len(), cols: cols.len(), blocks }];
+    }
+    let alone = |rect: Rect| LocalArray {
+        rows: rect.rows.len(),
+        cols: rect.cols.len(),
+        blocks: vec![ArrayBlock { rect, row: 0, col: 0 }],
+    };
+    rects.into_iter().map(alone).collect()
+}
+
+impl LocalArray {
+    /// The array's elements, row by row, from the blocks of a matrix that this process holds.
+    ///
+    /// # Panics
+    /// If a block of the array is not inside one of the held blocks.
+    pub fn fill<T: Element>(&self, held: &LocalBlocks<T>) -> Vec<T> {
+        let wide = self.cols as usize;
+        let mut elements = vec![T::ZERO; self.rows as usize * wide];
+        for ArrayBlock { rect, row: top, col: left } in &self.blocks {
+            let from = held.iter().find(|(outer, _)| outer.intersect(*rect) == *rect);
+            let (outer, source) = from.expect("this process holds the blocks that it writes");
+            let (there, stride) = (rect.relative_to(*outer), outer.cols.len() as usize);
+            let length = rect.cols.len() as usize;
+            for i in 0..rect.rows.len() as usize {
+                let row = (there.rows.start as usize + i) * stride + there.cols.start as usize;
+                let into = (*top as usize + i) * wide + *left as usize;
+                elements[into..into + length].copy_from_slice(&source[row..row + length]);
+            }
+        }
+        elements
+    }
+}
+
+/// The text of a layout file for a matrix of `rows` x `cols` elements in these files.
+pub fn layout_file_text(rows: u64, cols: u64, files: &[LocalArrayFile]) -> String {
+    let blocks = |LocalArrayFile { name, array }: &LocalArrayFile| {
+        let is_whole = array.blocks.len() == 1;
+        let raw = |block: &ArrayBlock| RawBlock {
+            rows: block.rect.rows,
+            cols: block.rect.cols,
+            file: name.clone(),
+            at: (!is_whole).then_some([block.row, block.col]),
+        };
+        array.blocks.iter().map(raw).collect::<Vec<_>>()
+    };
+    let blocks = files.iter().flat_map(blocks).collect();
+    let raw = RawFile { format: FORMAT.into(), version: 1, shape: [rows, cols], blocks };
+    let value = serde_json::to_value(&raw).expect("numbers and strings always serialise");
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,13 +3,29 @@
 //! The program leads its own process group, so that processes that it leaves behind are terminated with it.
 //! Ctrl-C on the terminal therefore reaches it only through this module, which first asks it to end and soon
 //! after kills it.
+//!
+//! This process ends its programs when it must end at once, as when memory is refused. Where it is killed
+//! itself, a shell beside it, the guardian, does: it reads the process groups from a pipe, which ends with
+//! this process, and then kills the groups that are left. A signal at the death of the parent
+//! (`PR_SET_PDEATHSIG`) would reach the program alone and not those that it started, and would have to be set
+//! between `fork` and `exec`, which makes starts slower: they are part of what is measured. The price is the
+//! moment between the start of a program and the line about it: killed there, this process leaves that
+//! program.
 
 use crate::error::{Error, Result};
-use crate::measure::children::{Running, start_guardian};
 use crate::run::mailboxes::StopSignal;
 use crate::threads;
-use std::io::{ErrorKind, Read};
+#[cfg(unix)]
+use std::io::Write;
+use std::io::{self, ErrorKind, Read};
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
+#[cfg(unix)]
+use std::process::ChildStdin;
 use std::process::{Child, Command, ExitStatus, Stdio};
+#[cfg(unix)]
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,13 +34,13 @@ use std::time::{Duration, Instant};
 const GLANCE: Duration = Duration::from_millis(20);
 /// Time that a program has to end after it was asked to, and its pipes after it has ended.
 const GRACE: Duration = Duration::from_millis(500);
-/// Number of bytes kept from the end of a program's output.
+/// Number of bytes remembered from the end of a program's output.
 const TAIL: usize = 4096;
 /// A line is passed on in pieces of this many bytes at most.
 const LONGEST_LINE: usize = 65_536;
 
 /// Receives each line that a program prints, to either stream, as it is printed.
-pub(super) type Lines = Arc<dyn Fn(&str) + Send + Sync>;
+pub(super) type LineObserver = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a run ended.
 pub(super) enum End {
@@ -34,7 +50,7 @@ pub(super) enum End {
 }
 
 /// Result of a run.
-pub(super) struct Ended {
+pub(super) struct Exit {
     pub end: End,
     /// Seconds from before the start to the end of the program.
     pub seconds: f64,
@@ -50,16 +66,16 @@ pub(super) struct Ended {
 pub(super) fn run(
     mut command: Command,
     most: Option<Duration>,
-    lines: Option<&Lines>,
+    lines: Option<&LineObserver>,
     halt: &StopSignal<'_>,
-) -> Result<std::io::Result<Ended>> {
+) -> Result<io::Result<Exit>> {
     halt.check()?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.process_group(0);
     start_guardian();
     let start = Instant::now();
-    let (mut child, running) = match Running::start(&mut command) {
+    let (mut child, running) = match RunningProgram::start(&mut command) {
         Ok(started) => started,
         Err(error) => return Ok(Err(error)),
     };
@@ -82,16 +98,16 @@ pub(super) fn run(
         }
     };
     let (stdout, stderr) = (stdout.text(halt)?, stderr.text(halt)?);
-    Ok(outcome.map(|(end, seconds)| Ended { end, seconds, stdout, stderr }))
+    Ok(outcome.map(|(end, seconds)| Exit { end, seconds, stdout, stderr }))
 }
 
 /// Waits for the program's end as [`wait`] does, and collects its streams.
 fn watch(
     child: &mut Child,
-    lines: Option<&Lines>,
+    lines: Option<&LineObserver>,
     halt: &StopSignal<'_>,
     deadline: Option<Instant>,
-) -> Result<(Option<std::io::Result<Instant>>, [Tail; 2])> {
+) -> Result<(Option<io::Result<Instant>>, [Tail; 2])> {
     let stdout = Tail::of(child.stdout.take(), lines.cloned())?;
     let stderr = Tail::of(child.stderr.take(), lines.cloned())?;
     Ok((wait(child, halt, deadline)?, [stdout, stderr]))
@@ -99,15 +115,15 @@ fn watch(
 
 /// The end of a stream, collected on a thread of its own.
 struct Tail {
-    kept: Arc<Mutex<Vec<u8>>>,
+    bytes: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
 impl Tail {
-    fn of(stream: Option<impl Read + Send + 'static>, lines: Option<Lines>) -> Result<Self> {
-        let kept = Arc::new(Mutex::new(Vec::new()));
+    fn of(stream: Option<impl Read + Send + 'static>, lines: Option<LineObserver>) -> Result<Self> {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
         let (give, ended) = channel();
-        let ours = Arc::clone(&kept);
+        let ours = Arc::clone(&bytes);
         threads::start_detached(move || {
             let mut buffer = [0; TAIL];
             let mut line = Vec::new();
@@ -116,11 +132,11 @@ impl Tail {
                     match stream.read(&mut buffer) {
                         Ok(0) => break,
                         Ok(n) => {
-                            let mut kept = ours.lock().unwrap_or_else(PoisonError::into_inner);
-                            kept.extend_from_slice(&buffer[..n]);
-                            let surplus = kept.len().saturating_sub(TAIL);
-                            kept.drain(..surplus);
-                            drop(kept);
+                            let mut tail = ours.lock().unwrap_or_else(PoisonError::into_inner);
+                            tail.extend_from_slice(&buffer[..n]);
+                            let surplus = tail.len().saturating_sub(TAIL);
+                            tail.drain(..surplus);
+                            drop(tail);
                             if let Some(lines) = &lines {
                                 pass_on(&mut line, &buffer[..n], lines);
                             }
@@ -136,20 +152,20 @@ impl Tail {
             // After an interruption, the receiver is gone.
             let _ = give.send(());
         })?;
-        Ok(Self { kept, ended })
+        Ok(Self { bytes, ended })
     }
 
     /// The text so far, once the stream has ended. A process that has left its group may hold the stream
     /// open: it is not waited for.
     fn text(&self, halt: &StopSignal<'_>) -> Result<String> {
         receive(&self.ended, halt, Some(Instant::now() + GRACE))?;
-        let bytes = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
 /// Passes on the whole lines of `line` and `more`; the rest stays in `line`.
-fn pass_on(line: &mut Vec<u8>, more: &[u8], lines: &Lines) {
+fn pass_on(line: &mut Vec<u8>, more: &[u8], lines: &LineObserver) {
     for piece in more.split_inclusive(|&byte| byte == b'\n') {
         line.extend_from_slice(piece);
         if line.ends_with(b"\n") || line.len() >= LONGEST_LINE {
@@ -188,7 +204,7 @@ fn wait(
     child: &mut Child,
     halt: &StopSignal<'_>,
     deadline: Option<Instant>,
-) -> Result<Option<std::io::Result<Instant>>> {
+) -> Result<Option<io::Result<Instant>>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let pid = Pid::from_child(child);
     let (give, take) = channel();
@@ -204,7 +220,7 @@ fn wait(
     })?;
     Ok(match receive(&take, halt, deadline)? {
         Received::Value(end) => Some(end),
-        Received::Lost => Some(Err(std::io::Error::other("the thread that waits for it was lost"))),
+        Received::Lost => Some(Err(io::Error::other("the thread that waits for it was lost"))),
         Received::Late => None,
     })
 }
@@ -215,7 +231,7 @@ fn wait(
     child: &mut Child,
     halt: &StopSignal<'_>,
     deadline: Option<Instant>,
-) -> Result<Option<std::io::Result<Instant>>> {
+) -> Result<Option<io::Result<Instant>>> {
     loop {
         match child.try_wait() {
             Ok(Some(_)) => return Ok(Some(Ok(Instant::now()))),
@@ -253,7 +269,7 @@ fn kill_group(child: &Child, hard: bool) {
 fn kill_group(_child: &Child, _hard: bool) {}
 
 /// The error for a program that cannot be started.
-pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> Error {
+pub(super) fn cannot_start(program: &str, error: &io::Error) -> Error {
     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) {
         return threads::refused_another("process", error);
     }
@@ -262,4 +278,129 @@ pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> Error {
         format!("cannot start \"{program}\": {error}"),
         "check its path and permissions",
     )
+}
+
+/// Programs that are known; further ones are not ended.
+const MOST: usize = 1024;
+
+/// Ids of programs that lead a process group each; 0 is a free place. A list would need memory.
+static RUNNING: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
+
+/// The number of programs that are being started.
+static STARTING: AtomicU32 = AtomicU32::new(0);
+
+/// True once no further program may start.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Glances at programs that are being started, of a millisecond each, before they are given up: the thread
+/// that starts one may be the one that ends the process.
+const GLANCES: u32 = 100;
+
+/// Kills all programs that [`run_units`](super::run_units), [`balance`](super::balance()) and sweeps of a
+/// [`UserCommand`](super::UserCommand) have started, and their child processes. Takes no memory and no
+/// lock: for a process that ends at once. On Unix only; elsewhere they live on.
+pub fn abandon_programs() {
+    OVER.store(true, Ordering::SeqCst);
+    for _ in 0..GLANCES {
+        if STARTING.load(Ordering::SeqCst) == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    #[cfg(unix)]
+    for place in &RUNNING {
+        let id = i32::try_from(place.load(Ordering::SeqCst)).ok();
+        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
+            // It may have ended.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Says that it is ready; then keeps a list of process groups, to which a line `+ ID` adds and from which
+/// `- ID` removes one; at the end of its input, kills those that are left.
+#[cfg(unix)]
+const GUARDIAN: &str = "trap '' HUP INT TERM; echo; groups=' '
+    while read -r change group; do
+        case $change in
+            +) groups=\"$groups$group \" ;;
+            -) rest=' '
+               for each in $groups; do [ \"$each\" = \"$group\" ] || rest=\"$rest$each \"; done
+               groups=$rest ;;
+        esac
+    done
+    for each in $groups; do kill -s KILL -- \"-$each\"; done";
+
+/// The guardian's input. `None` if there is no shell: programs then outlive a process that is killed.
+#[cfg(unix)]
+fn guardian() -> Option<&'static Mutex<ChildStdin>> {
+    static INPUT: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
+    let start = || {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", GUARDIAN]).current_dir("/").process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut shell = shell.spawn().ok()?;
+        let ready = shell.stdout.take().map(|mut output| output.read_exact(&mut [0]));
+        ready.and_then(io::Result::ok)?;
+        shell.stdin.take().map(Mutex::new)
+    };
+    INPUT.get_or_init(start).as_ref()
+}
+
+/// Starts the guardian, unless it runs: before a program's time is measured.
+fn start_guardian() {
+    #[cfg(unix)]
+    guardian();
+}
+
+/// Tells the guardian that a program leads a process group (`+`) or has ended (`-`).
+fn tell_guardian(change: char, id: u32) {
+    #[cfg(unix)]
+    if let Some(input) = guardian() {
+        let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
+        // A guardian that was killed itself guards nothing.
+        let _ = input.write_all(format!("{change} {id}\n").as_bytes());
+    }
+    #[cfg(not(unix))]
+    let _ = (change, id);
+}
+
+/// A program's place. It must be dropped before the program is reaped: its id may then become another's.
+struct RunningProgram {
+    place: Option<&'static AtomicU32>,
+    id: u32,
+}
+
+impl RunningProgram {
+    /// Starts a program that leads a process group.
+    pub fn start(command: &mut Command) -> io::Result<(Child, Self)> {
+        STARTING.fetch_add(1, Ordering::SeqCst);
+        let started = match OVER.load(Ordering::SeqCst) {
+            true => Err(ErrorKind::OutOfMemory.into()),
+            false => command.spawn(),
+        };
+        let listed = started.map(|program| {
+            let running = Self::new(&program);
+            (program, running)
+        });
+        STARTING.fetch_sub(1, Ordering::SeqCst);
+        listed
+    }
+
+    fn new(program: &Child) -> Self {
+        let free = |place: &&AtomicU32| {
+            place.compare_exchange(0, program.id(), Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        };
+        tell_guardian('+', program.id());
+        Self { place: RUNNING.iter().find(free), id: program.id() }
+    }
+}
+
+impl Drop for RunningProgram {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            place.store(0, Ordering::SeqCst);
+        }
+        tell_guardian('-', self.id);
+    }
 }

@@ -28,7 +28,7 @@ fn partition_says_what_it_chose() {
     }
     // The printed plan is a plan like any other.
     bench.write("printed.json", bench.done(&[&call[..], &["--json"]].concat()));
-    bench.json(&["simulate", "--plan", "printed.json", "--platform", "two.toml"]);
+    bench.json("simulate --plan printed.json --platform two.toml");
     // Without a choice there is no message.
     let one =
         ["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "rows", "--flow", "bulk"];

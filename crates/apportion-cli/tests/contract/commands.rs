@@ -58,7 +58,7 @@ fn models_of_a_program_are_its_own_times_and_divide_work() {
     }
     // The file is the result.
     assert_eq!(serde_json::from_str::<Value>(&place.text("m.json")).unwrap(), models);
-    let plan = place.json(&["partition", "--units", "1200", "--models", "m.json"]);
+    let plan = place.json("partition --units 1200 --models m.json");
     assert_eq!(shares(&plan), [900, 300]);
     assert_eq!(place.json(&[&call[..], &["--alone"]].concat()), models, "alone, the same");
 }
@@ -239,7 +239,7 @@ fn balance_finds_the_shares_that_the_functions_say() {
     assert_eq!(plan, found["plan"]);
     assert!(calls(&place) > 2);
     // The models from this run give the same shares.
-    let other = place.json(&["partition", "--units", "1250", "--models", "m.json"]);
+    let other = place.json("partition --units 1250 --models m.json");
     assert_eq!(shares(&other), [700, 550]);
     let uneven = place.json(&balance(&["--processors", "2", "--units", "900"]));
     assert_eq!(shares(&uneven["plan"]), [600, 300]);

@@ -34,7 +34,7 @@ fn every_help_fits_eighty_columns_and_examples_are_whole() {
             open = line.ends_with(" \\");
         }
     }
-    let help = bench.done(&["matmul", "--help"]);
+    let help = bench.done("matmul --help");
     for word in ["Processors and speeds:", "Flow:", "Running:", "Output:", "- bulk: all communication, then"]
     {
         assert!(help.contains(word), "{word} is missing in\n{help}");
@@ -53,15 +53,15 @@ fn completions_and_man_pages_know_every_command() {
         }
     }
     std::fs::create_dir(bench.path("man1")).unwrap();
-    bench.done(&["man", "man1"]);
+    bench.done("man man1");
     for command in COMMANDS {
         let page = std::fs::read_to_string(bench.path(&format!("man1/apportion-{command}.1"))).unwrap();
         assert!(page.starts_with(".ie") || page.contains(".TH"), "{command}: {page}");
         assert!(page.contains("json"), "{command} has the global flags");
     }
     assert!(bench.has("man1/apportion.1"));
-    bench.fails(2, &["man", "nowhere"]);
-    bench.fails(2, &["completions", "tcsh"]);
+    bench.fails(2, "man nowhere");
+    bench.fails(2, "completions tcsh");
 }
 
 /// The widest tables, at the default width: every line fits, and no figure is lost.

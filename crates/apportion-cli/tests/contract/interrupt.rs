@@ -203,7 +203,7 @@ fn a_product_that_ignores_ctrl_c() {
     bench.write("crawl.toml", CRAWL);
     bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
     let before = bench.files();
-    let plain = bench.command(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml"]);
+    let plain = bench.command("matmul a.npy a.npy -o c.npy --platform crawl.toml");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "trap '' INT QUIT; exec \"$0\" \"$@\""]).arg(plain.get_program());
     command.args(plain.get_args()).arg("--keep-all").current_dir(bench.path("."));
@@ -288,8 +288,7 @@ fn a_product_under_nohup() {
     bench.write("crawl.toml", CRAWL);
     bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
     let before = bench.files();
-    let plain =
-        bench.command(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--keep-all"]);
+    let plain = bench.command("matmul a.npy a.npy -o c.npy --platform crawl.toml --keep-all");
     let mut command = std::process::Command::new("nohup");
     command.arg(plain.get_program()).args(plain.get_args()).current_dir(bench.path("."));
     let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));

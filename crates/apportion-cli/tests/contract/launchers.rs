@@ -93,7 +93,7 @@ fn slurm_has_a_host_a_line() {
 #[test]
 fn tasks_that_would_all_do_the_same_are_refused() {
     let bench = Bench::new();
-    bench.done(&["random", "20", "20", "-o", "a.npy"]);
+    bench.done("random 20 20 -o a.npy");
     let run = |line: &str, variables: &[(&str, &str)]| {
         let output = Command::new(binary())
             .args(line.split(' '))

@@ -182,14 +182,13 @@ fn the_choice_is_worded_truthfully() {
         let line = line("two.toml", more);
         assert!(!line.contains("no more than") && !line.contains("(of )"), "{line}");
     }
-    let table = bench.done(&["partition", "--shape", "600x600", "--platform", "ratios.toml", "--compare"]);
+    let table = bench.done("partition --shape 600x600 --platform ratios.toml --compare");
     assert!(table.contains("communication"), "{table}");
     bench.matrix("a.npy", &Matrix::<f64>::zeros(60, 60));
-    let text =
-        bench.done(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--speeds", "5,3,1", "--method", "rows"]);
+    let text = bench.done("matmul a.npy a.npy -o c.npy --speeds 5,3,1 --method rows");
     assert!(!text.contains("(of )"), "{text}");
     // The value that decided is never more than that of what was not chosen.
-    let plan = bench.json(&["partition", "--shape", "600x600", "--platform", "two.toml"]);
+    let plan = bench.json("partition --shape 600x600 --platform two.toml");
     for other in plan["choice"]["against"].as_array().unwrap() {
         assert!(other["excess"].as_f64().unwrap() >= -1e-8, "{other}");
     }

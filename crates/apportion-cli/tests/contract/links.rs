@@ -85,7 +85,7 @@ fn an_emulated_network_is_found_again() {
     }
     let plan = ["partition", "--shape", "60x60", "--platform", "out.toml", "-o", "plan.json"];
     assert_eq!(place.json(&plan)["processors"].as_array().unwrap().len(), 3);
-    let times = place.json(&["simulate", "--plan", "plan.json", "--platform", "out.toml", "--flow", "bulk"]);
+    let times = place.json("simulate --plan plan.json --platform out.toml --flow bulk");
     // No message takes less than the smallest latency, 3 ms, and at least one is waited for.
     assert!(times["seconds"].as_f64().unwrap() > 0.0029, "{times}");
     let columns = [
@@ -100,7 +100,7 @@ fn an_emulated_network_is_found_again() {
         "columns.json",
     ];
     place.json(&columns);
-    place.json(&["arrange", "--plan", "columns.json", "--platform", "out.toml", "--objective", "bandwidth"]);
+    place.json("arrange --plan columns.json --platform out.toml --objective bandwidth");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn single_precision_gives_single_precision() {
     for (m, k, n) in SIZES {
         bench.matrix("a.npy", &whole::<f32>(m, k, 1));
         bench.matrix("b.npy", &whole::<f32>(k, n, 2));
-        bench.done(&["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--overlap"]);
+        bench.done("matmul a.npy b.npy -o c.npy --platform two.toml --overlap");
         let c = product(&whole(m, k, 1), &whole(k, n, 2));
         let single = c.as_slice().iter().map(|&x| x as f32).collect();
         assert_eq!(bench.read("c.npy"), AnyMatrix::F32(Matrix::new(m, n, single)), "{m} x {k} x {n}");
@@ -80,7 +80,7 @@ fn matrix_market_is_read() {
     bench.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 2\n2 1 -3\n");
     let b = whole(2, 3, 4);
     bench.matrix("b.npy", &b);
-    bench.done(&["matmul", "a.mtx", "b.npy", "-o", "c.npy", "--platform", "two.toml"]);
+    bench.done("matmul a.mtx b.npy -o c.npy --platform two.toml");
     let a = Matrix::new(2, 2, vec![2.0, 0.0, -3.0, 0.0]);
     assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &b)));
 }
@@ -128,7 +128,7 @@ fn without_an_output_the_product_is_verified_and_dropped() {
     bench.write("two.toml", TWO);
     bench.matrix("a.npy", &whole::<f64>(9, 9, 1));
     let before = bench.files();
-    let report = bench.json(&["matmul", "a.npy", "a.npy", "--platform", "two.toml"]);
+    let report = bench.json("matmul a.npy a.npy --platform two.toml");
     assert_eq!(report["verified"], true);
     assert_eq!(bench.files(), before);
 }
@@ -139,6 +139,6 @@ fn a_factor_may_be_replaced_by_the_product() {
     bench.write("two.toml", TWO);
     let a = whole(12, 12, 1);
     bench.matrix("a.npy", &a);
-    bench.done(&["matmul", "a.npy", "a.npy", "-o", "a.npy", "--platform", "two.toml"]);
+    bench.done("matmul a.npy a.npy -o a.npy --platform two.toml");
     assert_eq!(bench.read("a.npy"), AnyMatrix::F64(product(&a, &a)));
 }

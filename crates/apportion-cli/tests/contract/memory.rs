@@ -36,7 +36,7 @@ fn predicted_bytes_stand_beside_those_held() {
             assert!(own, "each holds at least its own part of C: {peak:?} bytes for {shares:?} elements");
         }
     }
-    let text = bench.done(&["matmul", "a.npy", "b.npy", "--platform", "four.toml"]);
+    let text = bench.done("matmul a.npy b.npy --platform four.toml");
     let header = text.lines().next().unwrap();
     assert!(header.ends_with("memory  predicted"), "{header}");
 }

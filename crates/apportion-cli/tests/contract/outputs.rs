@@ -90,7 +90,7 @@ const WRITERS: [&str; 17] = [
 fn writers() -> Bench {
     let bench = bench();
     // A graph without improving cycles.
-    bench.done(&["random", "6", "6", "-o", "s.npy"]);
+    bench.done("random 6 6 -o s.npy");
     bench.write(
         "models.json",
         "{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"u\", \
@@ -342,7 +342,7 @@ fn no_output_replaces_another_or_an_input() {
         let said = bench.fails(2, &[&RUN[..], flags].concat());
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
-    bench.fails(2, &["partition", "--shape", "9x9", "--speeds", "2,1", "-o", "p", "--svg", "p"]);
+    bench.fails(2, "partition --shape 9x9 --speeds 2,1 -o p --svg p");
     assert_eq!(inputs, ["a.npy", "b.npy", "two.toml"].map(|name| fs::read(bench.path(name)).unwrap()));
     // C may replace an operand.
     bench.done(&[&RUN[..], &["-o", "b.npy"]].concat());
@@ -365,11 +365,11 @@ fn other_commands_keep_their_inputs() {
     assert!(said.contains("holds a checkpoint already (continue it with --resume)"), "{said}");
     bench.done(&[&run[..], &["--resume", "kept"]].concat());
     // A power's exponent is written as other counts are.
-    bench.done(&["random", "5", "5", "-o", "s.npy"]);
-    bench.done(&["power", "s.npy", "-k", "1e1", "--speeds", "1"]);
-    bench.fails(2, &["power", "s.npy", "-k", "-1", "--speeds", "1"]);
-    bench.fails(2, &["matmul", "a.npy", "b.npy", "--speeds", "2,1", "--method", "rows", "--keep-all"]);
-    bench.fails(2, &["study", "--processors", "3", "--draws", "1", "--searched", "1", "--log", "x"]);
+    bench.done("random 5 5 -o s.npy");
+    bench.done("power s.npy -k 1e1 --speeds 1");
+    bench.fails(2, "power s.npy -k -1 --speeds 1");
+    bench.fails(2, "matmul a.npy b.npy --speeds 2,1 --method rows --keep-all");
+    bench.fails(2, "study --processors 3 --draws 1 --searched 1 --log x");
 }
 
 #[test]

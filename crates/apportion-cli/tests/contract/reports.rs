@@ -140,19 +140,18 @@ fn without_json_a_table_is_printed() {
 fn every_command_prints_one_object_with_json() {
     let bench = Bench::new();
     bench.write("two.toml", TWO);
-    assert!(bench.json(&["detect"])["processors"].as_array().is_some_and(|p| !p.is_empty()));
-    let plan = bench.json(&["partition", "--shape", "50x40x30", "--speeds", "5,1", "-o", "plan.json"]);
+    assert!(bench.json("detect")["processors"].as_array().is_some_and(|p| !p.is_empty()));
+    let plan = bench.json("partition --shape 50x40x30 --speeds 5,1 -o plan.json");
     assert_eq!(plan, bench.value("plan.json"));
-    assert_eq!(bench.json(&["partition", "--units", "7", "--speeds", "5,1"])["problem"]["kind"], "units");
-    bench.done(&["partition", "--shape", "50x50", "--platform", "two.toml", "-o", "plan.json"]);
-    let forecast = bench.json(&["simulate", "--plan", "plan.json", "--platform", "two.toml"]);
+    assert_eq!(bench.json("partition --units 7 --speeds 5,1")["problem"]["kind"], "units");
+    bench.done("partition --shape 50x50 --platform two.toml -o plan.json");
+    let forecast = bench.json("simulate --plan plan.json --platform two.toml");
     // 2 x 50^3 operations at 10 Gflop/s; shares are rounded to whole rows and columns.
     let seconds = forecast["seconds"].as_f64().unwrap();
     assert!((25e-6 * 0.999..25e-6 * 1.2).contains(&seconds), "{seconds}");
-    let models =
-        bench.json(&["measure", "--platform", "two.toml", "--sizes", "100", "--max-seconds", "0.05"]);
+    let models = bench.json("measure --platform two.toml --sizes 100 --max-seconds 0.05");
     assert_eq!(models["format"], "apportion-models");
-    let demo = bench.json(&["demo", "--size", "64"]);
+    let demo = bench.json("demo --size 64");
     assert_eq!(demo["runs"].as_array().map(Vec::len), Some(3));
     assert!(bench.has("apportion-demo/plan.svg") && bench.has("apportion-demo/trace.json"));
 }
@@ -227,7 +226,7 @@ fn a_trace_has_the_forecast_beside_the_run() {
     let wrong = bench.fails(2, &[&run[..], &["--explain", "none", "-o", "c.npy"]].concat());
     assert!(wrong.contains("choose one of fast, slow, or a number from 0 to 1"), "{wrong}");
     assert!(!bench.has("c.npy"));
-    bench.fails(2, &["power", "a.npy", "-k", "3", "--platform", "two.toml", "--explain", "slow"]);
+    bench.fails(2, "power a.npy -k 3 --platform two.toml --explain slow");
     bench.fails(2, &[&run[..], &["--explain", "slow", "--panels", "2"]].concat());
 }
 
@@ -250,7 +249,7 @@ fn curves_show_what_they_rest_on() {
         point(80_000, ", \"low\": 0.07, \"high\": 0.1")
     );
     bench.write("models.json", models);
-    bench.done(&["plot", "--models", "models.json", "--svg", "auto.svg"]);
+    bench.done("plot --models models.json --svg auto.svg");
     let auto = bench.text("auto.svg");
     for word in [
         "size, units (log scale)",
@@ -261,10 +260,10 @@ fn curves_show_what_they_rest_on() {
     ] {
         assert!(auto.contains(word), "{word} in {auto}");
     }
-    bench.done(&["plot", "--models", "models.json", "--svg", "plain.svg", "--log", "none"]);
+    bench.done("plot --models models.json --svg plain.svg --log none");
     assert!(!bench.text("plain.svg").contains("log scale"));
     // Rings are shares and nothing else.
-    bench.done(&["plot", "--speeds", "3,1", "--units", "100", "--svg", "line.svg"]);
+    bench.done("plot --speeds 3,1 --units 100 --svg line.svg");
     let line = bench.text("line.svg");
     let marks: Vec<&str> = line.lines().filter(|l| l.contains("class=\"marks\"")).collect();
     assert_eq!(marks.iter().map(|l| l.matches('z').count()).sum::<usize>(), 2, "{marks:?}");
@@ -288,7 +287,7 @@ fn curves_show_what_they_rest_on() {
 fn quiet_says_nothing_on_stderr() {
     let bench = Bench::new();
     bench.matrix("a.npy", &whole::<f64>(9, 9, 1));
-    let output = bench.run(&["matmul", "a.npy", "a.npy", "--quiet", "--block", "16", "--speeds", "2,1"]);
+    let output = bench.run("matmul a.npy a.npy --quiet --block 16 --speeds 2,1");
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

@@ -67,7 +67,7 @@ fn matrix_market_and_fortran_order_are_transposed_too() {
     let bench = bench();
     bench.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 2\n1 1 2\n2 3 -3\n");
     bench.matrix("b.npy", &whole::<f64>(2, 4, 4));
-    bench.done(&["matmul", "a.mtx", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--transpose-a"]);
+    bench.done("matmul a.mtx b.npy -o c.npy --platform two.toml --transpose-a");
     let a = Matrix::new(3, 2, vec![2.0, 0.0, 0.0, 0.0, 0.0, -3.0]);
     assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &whole(2, 4, 4))));
 }

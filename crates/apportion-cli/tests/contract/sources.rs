@@ -104,7 +104,7 @@ fn measured_models_divide_work() {
             model["points"].as_array().unwrap().iter().map(|p| p["size"].as_f64().unwrap()).collect();
         assert_eq!(sizes, [64.0, 400.0]);
     }
-    let plan = bench.json(&["partition", "--units", "1000", "--models", "models.json"]);
+    let plan = bench.json("partition --units 1000 --models models.json");
     assert_eq!(plan["processors"], serde_json::json!(["fast", "slow"]));
     assert_eq!(plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).sum::<u64>(), 1000);
     let sources = ["--models", "models.json", "--platform", "two.toml"];
@@ -112,7 +112,7 @@ fn measured_models_divide_work() {
     let forecast = bench.json(&[&["simulate", "--plan", "plan.json"][..], &sources].concat());
     assert_eq!(forecast["processors"][0]["name"], "fast");
     bench.matrix("a.npy", &whole::<f64>(60, 60, 1));
-    let report = bench.json(&["matmul", "a.npy", "a.npy", "--models", "models.json"]);
+    let report = bench.json("matmul a.npy a.npy --models models.json");
     assert_eq!(report["verified"], true);
     assert!(cached(&bench).is_empty(), "given models need no measuring");
 }
@@ -120,13 +120,13 @@ fn measured_models_divide_work() {
 #[test]
 fn a_detected_platform_is_read_back() {
     let bench = Bench::new();
-    bench.done(&["detect", "-o", "platform.toml"]);
+    bench.done("detect -o platform.toml");
     let platform = apportion::platform::read_platform(&bench.path("platform.toml")).unwrap();
     let speeds = vec!["2"; platform.len()].join(",");
     let plan =
         bench.json(&["partition", "--units", "100", "--platform", "platform.toml", "--speeds", &speeds]);
     assert_eq!(plan["processors"], serde_json::json!(platform.names()));
-    bench.fails(2, &["partition", "--units", "100", "--platform", "platform.toml"]);
+    bench.fails(2, "partition --units 100 --platform platform.toml");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn the_flows_of_a_plan() {
     let [slow, fast] = at("bandwidth=10Mbit/s..100Gbit/s");
     assert!(slow > 10.0 * fast, "{slow} {fast}");
     // The sweep includes the platform as it is.
-    let whole = bench.json(&["simulate", "--plan", "plan.json", "--platform", "two.toml", "--flow", "bulk"]);
+    let whole = bench.json("simulate --plan plan.json --platform two.toml --flow bulk");
     assert_eq!(at("bandwidth=100Mbit/s..1Gbit/s")[0], whole["seconds"].as_f64().unwrap());
 }
 
@@ -160,9 +160,9 @@ fn slowdowns_tell_ratios() {
     assert!((at - 3.0).abs() < 0.03, "{at}");
     let told = bench.fails(2, &[&call[..], &["--platform", "memory.toml"]].concat());
     assert!(told.contains("the network has no costs"), "{told}");
-    let plan = bench.json(&["partition", "--units", "100", "--platform", "memory.toml", "-o", "plan.json"]);
+    let plan = bench.json("partition --units 100 --platform memory.toml -o plan.json");
     assert_eq!(plan["shares"], serde_json::json!([75, 25]));
-    let told = bench.fails(2, &["simulate", "--plan", "plan.json", "--platform", "memory.toml"]);
+    let told = bench.fails(2, "simulate --plan plan.json --platform memory.toml");
     assert!(told.contains("ratios"), "{told}");
 }
 
@@ -184,8 +184,8 @@ fn bad_sweeps_are_refused() {
     }
     bench.fails(2, &[&call[..], &["ratio=1..2", "--methods", "nonsense"]].concat());
     bench.fails(2, &[&call[..], &["ratio=1..2", "-o", "table.txt"]].concat());
-    bench.fails(2, &["simulate", "--shape", "100x100", "--platform", "two.toml"]);
-    bench.fails(2, &["simulate", "--platform", "two.toml", "--sweep", "ratio=1..2"]);
+    bench.fails(2, "simulate --shape 100x100 --platform two.toml");
+    bench.fails(2, "simulate --platform two.toml --sweep ratio=1..2");
     // Equal squares would overlap.
     bench.fails(1, &[&call[..], &["processors=3..5", "--methods", "square-corner"]].concat());
 }

@@ -156,6 +156,7 @@ fn least_typed(shape: Shape, platform: &Platform, models: &[Model]) -> (f64, Str
 /// Two processors of 5:2 on a slow link of one direction at a time, where a corner for the slow one is best
 /// at 6.6:1 only, and three at random.
 #[test]
+#[ignore = "slow"]
 fn auto_is_the_best_that_can_be_typed() {
     let mut random = crate::random::Random::new(11);
     let mut machines =

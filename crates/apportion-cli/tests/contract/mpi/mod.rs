@@ -3,9 +3,6 @@
 //!
 //! If an mpirun is missing, its tests are visibly skipped.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
-
 mod combinations;
 mod distributed;
 mod events;

@@ -3,11 +3,9 @@
 //! Reads the sources with `syn`, from lib.rs through public modules and `pub use`, so it works on a stable
 //! compiler. It does not expand macros and resolves names by itself, well enough for this crate; `cargo doc`
 //! shows the rest.
-//! `APPORTION_BLESS=1 cargo test -p apportion --test api` rewrites the file.
+//! `APPORTION_BLESS=1 cargo test -p apportion --test suite api` rewrites the file.
 
-#[path = "api/krate.rs"]
 mod krate;
-#[path = "api/lines.rs"]
 mod lines;
 
 use std::collections::BTreeSet;

@@ -1,11 +1,12 @@
 //! `measure` by several processes: each its own processor, one file.
 
-use super::launch::{Bench, Mpi, said};
+use super::launch::{Mpi, said};
+use crate::bench::Bench;
 
 #[test]
 fn every_process_measures_its_own_processor() {
     let bench = Bench::new();
-    bench.matrix("a.npy", "<f8", (40, 40), false);
+    bench.numbers("a.npy", "<f8", (40, 40), false);
     for mpi in [Mpi::Open, Mpi::Mpich] {
         let line = "measure --engine mpi --sizes 100,400 --block 8 --max-seconds 0.2 -o m.json --json";
         let Some(mut command) = mpi.command(&bench, 2, line) else { continue };

@@ -1,6 +1,7 @@
 //! Distributed matrices under MPI: each rank reads and writes the files of its own part.
 
-use super::launch::{Bench, Mpi, said};
+use super::launch::{Mpi, said};
+use crate::bench::Bench;
 use apportion_testing::object;
 
 /// Operands of which each rank has a file, and a result in as many: the same bytes as on threads, which write
@@ -9,8 +10,8 @@ use apportion_testing::object;
 fn files_of_ranks_are_read_and_written_as_they_are() {
     let bench = Bench::new();
     bench.platform(3, false);
-    bench.matrix("a.npy", "<f8", (37, 31), false);
-    bench.matrix("b.npy", "<f8", (31, 29), true);
+    bench.numbers("a.npy", "<f8", (37, 31), false);
+    bench.numbers("b.npy", "<f8", (31, 29), true);
     let threads = "matmul a.npy b.npy --platform platform.toml --method rows --block 8";
     object(&bench.run(&format!("{threads} -o c.npy --json")));
     object(&bench.run(&format!("{threads} -o threads.json --json")));
@@ -63,7 +64,7 @@ fn files_of_ranks_are_read_and_written_as_they_are() {
 fn a_bad_layout_file_is_refused_once() {
     let bench = Bench::new();
     bench.platform(2, false);
-    bench.matrix("a.npy", "<f8", (8, 8), false);
+    bench.numbers("a.npy", "<f8", (8, 8), false);
     bench.write(
         "hole.json",
         r#"{"format": "apportion-blocks", "version": 1, "shape": [9, 8],

@@ -1,7 +1,8 @@
 //! Two hosts on one machine: two network namespaces, each with its own host name, joined by a link of 100
 //! Mbit/s, with a burst or without.
 
-use super::launch::{Bench, Mpi, said};
+use super::launch::{Mpi, said};
+use crate::bench::Bench;
 use apportion_testing::{Need, binary, object as json, skip};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -128,7 +129,7 @@ fn a_run_across_two_hosts() {
          [network]\nlatency = \"100 us\"\nbandwidth = \"95.6 Mbit/s\"\n",
     )
     .unwrap();
-    bench.matrix("a.npy", "<f8", (500, 500), false);
+    bench.numbers("a.npy", "<f8", (500, 500), false);
     let product = "matmul a.npy a.npy --platform two-hosts.toml --method rows --flow bulk --json";
     let output = hosts.apportion(&format!("{product} -o mpi.npy"));
     let report = json(&output);
@@ -173,8 +174,8 @@ fn shaped_links_are_measured_at_what_they_sustain() {
 fn an_unknown_network_between_hosts_is_measured() {
     let Some(hosts) = Hosts::joined_by(LARGE_BURST) else { return };
     let bench = &hosts.bench;
-    bench.matrix("a.npy", "<f8", (200, 200), false);
-    bench.matrix("g.npy", "|b1", (200, 200), false);
+    bench.numbers("a.npy", "<f8", (200, 200), false);
+    bench.numbers("g.npy", "|b1", (200, 200), false);
     // So fast that hardly a message is worth its time.
     let processor = |name: &str| format!("[[processor]]\nname = \"{name}\"\nspeed = \"40 Gflop/s\"\n");
     std::fs::write(bench.path("two.toml"), processor("alpha") + &processor("beta")).unwrap();

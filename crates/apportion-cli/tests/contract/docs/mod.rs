@@ -2,7 +2,6 @@
 //!
 //! With `APPORTION_BLESS=1` in the environment, both are rewritten instead. Figures that are measured change
 //! with the machine and are left out, by name.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 mod links;
 mod markdown;

@@ -1,6 +1,7 @@
 //! A lost rank ends the run soon; an earlier result stays and nothing else is left behind.
 
-use super::launch::{Bench, Mpi};
+use super::launch::Mpi;
+use crate::bench::Bench;
 use apportion::geometry::Rect;
 use apportion::kernels::Kernel;
 use apportion::matrix::LocalBlocks;
@@ -63,8 +64,8 @@ fn ended_with(
         format!("[[processor]]\nname = \"p{i}\"\n{about}")
     };
     std::fs::write(bench.path("slow.toml"), (0..3).map(slow).collect::<String>()).unwrap();
-    bench.matrix("a.npy", "<f8", (200, 200), false);
-    bench.write("cell.toml", include_str!("../../../../examples/mdem/tacconi-lewis.toml"));
+    bench.numbers("a.npy", "<f8", (200, 200), false);
+    bench.write("cell.toml", include_str!("../../../../../examples/mdem/tacconi-lewis.toml"));
     std::fs::write(bench.path("c.npy"), "an earlier result").unwrap();
     let before = bench.names();
     let mut child = mpi
@@ -157,7 +158,7 @@ fn a_worker_that_panics_ends_all_with_its_name() {
         panics_on_rank_one();
     }
     for mpi in [Mpi::Open, Mpi::Mpich] {
-        let name = "lost::a_worker_that_panics_ends_all_with_its_name";
+        let name = "mpi::lost::a_worker_that_panics_ends_all_with_its_name";
         let Some(mut command) = mpi.program(3, std::env::current_exe().unwrap()) else { continue };
         let begun = Instant::now();
         let output = command.args(["--exact", name, "--nocapture"]).output().unwrap();

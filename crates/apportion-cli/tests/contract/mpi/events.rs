@@ -1,11 +1,12 @@
 //! Workcells under MPI: every process follows the same events as one core.
 
-use super::launch::{Bench, Mpi, said};
+use super::launch::{Mpi, said};
+use crate::bench::Bench;
 use apportion_testing::object as json;
 
 /// A cell of two machines and a robot, with random times.
-const CELL: &str = include_str!("../../../../examples/mdem/tacconi-lewis.toml");
-const DEADLOCK: &str = include_str!("../../../../examples/mdem/deadlock.toml");
+const CELL: &str = include_str!("../../../../../examples/mdem/tacconi-lewis.toml");
+const DEADLOCK: &str = include_str!("../../../../../examples/mdem/deadlock.toml");
 
 fn same_events(mpi: Mpi, processes: std::ops::RangeInclusive<usize>) {
     let bench = Bench::new();

@@ -1,7 +1,8 @@
 //! MPI computes the same bytes as threads, and moves the same number of elements.
 
-use super::launch::{Bench, Mpi};
+use super::launch::Mpi;
 use super::lost::{field, ranks};
+use crate::bench::Bench;
 use apportion::matrix::npy_array_header;
 use apportion_testing::object as json;
 use serde_json::Value;
@@ -52,8 +53,8 @@ fn products(mpi: Mpi, worlds: std::ops::RangeInclusive<usize>, rounds: usize) {
             let (flow, method) = (flows[case % flows.len()], methods[(case + case / 7) % methods.len()]);
             let (semiring, descr) = semirings[(case / 2) % semirings.len()];
             bench.platform(processes, case % 5 == 4);
-            bench.matrix("a.npy", descr, (m, k), case % 3 == 1);
-            bench.matrix("b.npy", descr, (k, n), case % 3 == 2);
+            bench.numbers("a.npy", descr, (m, k), case % 3 == 1);
+            bench.numbers("b.npy", descr, (k, n), case % 3 == 2);
             let method = if processes == 1 { "rows" } else { method };
             let arguments = format!(
                 "matmul a.npy b.npy --semiring {semiring} --platform platform.toml --method {method} --flow {flow} --block 8"
@@ -96,9 +97,9 @@ fn scaled_and_transposed_products() {
         let turned =
             |flag: &str, (rows, cols)| if scaled.contains(flag) { (cols, rows) } else { (rows, cols) };
         bench.platform(processes, case == 3);
-        bench.matrix("a.npy", descr, turned("--transpose-a", (m, k)), case % 3 == 1);
-        bench.matrix("b.npy", descr, turned("--transpose-b", (k, n)), case % 3 == 2);
-        bench.matrix("c0.npy", descr, (m, n), case % 2 == 1);
+        bench.numbers("a.npy", descr, turned("--transpose-a", (m, k)), case % 3 == 1);
+        bench.numbers("b.npy", descr, turned("--transpose-b", (k, n)), case % 3 == 2);
+        bench.numbers("c0.npy", descr, (m, n), case % 2 == 1);
         let arguments = format!(
             "matmul a.npy b.npy --c-in c0.npy {scaled} --semiring {semiring} --platform platform.toml --block 8"
         );
@@ -111,8 +112,8 @@ fn scaled_and_transposed_products() {
 fn a_square_corner_plan() {
     let bench = Bench::new();
     bench.platform(2, false);
-    bench.matrix("a.npy", "<f8", (53, 31), false);
-    bench.matrix("b.npy", "<f8", (31, 47), true);
+    bench.numbers("a.npy", "<f8", (53, 31), false);
+    bench.numbers("b.npy", "<f8", (31, 47), true);
     let plan = "partition --shape 53x31x47 --speeds 9,1 --method square-corner -o plan.json";
     assert!(bench.run(plan).status.success());
     for flow in ["one-to-all", "ring", "bulk"] {
@@ -128,8 +129,8 @@ fn a_square_corner_plan() {
 fn powers_and_closures() {
     let bench = Bench::new();
     bench.platform(3, false);
-    bench.matrix("a.npy", "<f8", (23, 23), false);
-    bench.matrix("t.npy", "|u1", (23, 23), true);
+    bench.numbers("a.npy", "<f8", (23, 23), false);
+    bench.numbers("t.npy", "|u1", (23, 23), true);
     for (mpi, arguments) in [
         (Mpi::Open, "power a.npy -k 5 --semiring max-plus"),
         (Mpi::Open, "power a.npy -k 3"),
@@ -148,8 +149,8 @@ fn powers_and_closures() {
 #[test]
 fn predecessors() {
     let bench = Bench::new();
-    bench.matrix("whole.npy", "<i4", (23, 23), true);
-    bench.matrix("real.npy", "<f8", (23, 23), false);
+    bench.numbers("whole.npy", "<i4", (23, 23), true);
+    bench.numbers("real.npy", "<f8", (23, 23), false);
     for (mpi, file, semiring) in [(Mpi::Open, "whole.npy", "min-plus"), (Mpi::Mpich, "real.npy", "max-plus")]
     {
         bench.platform(3, false);
@@ -191,7 +192,7 @@ fn predecessors() {
 fn the_choice_is_told() {
     let bench = Bench::new();
     bench.platform(2, false);
-    bench.matrix("a.npy", "<f8", (40, 40), false);
+    bench.numbers("a.npy", "<f8", (40, 40), false);
     let arguments = "matmul a.npy a.npy --platform platform.toml";
     let Some((mpi, threads)) = both(&bench, Mpi::Open, 2, arguments) else { return };
     assert!(mpi["choice"]["against"].as_array().unwrap().len() > 5);
@@ -211,8 +212,8 @@ fn the_choice_is_told() {
 fn long_messages_and_the_trace() {
     let bench = Bench::new();
     bench.platform(2, false);
-    bench.matrix("a.npy", "<f8", (120, 1900), false);
-    bench.matrix("b.npy", "<f8", (1900, 1700), false);
+    bench.numbers("a.npy", "<f8", (120, 1900), false);
+    bench.numbers("b.npy", "<f8", (1900, 1700), false);
     let arguments = "matmul a.npy b.npy --platform platform.toml --method rows --flow bulk";
     if both(&bench, Mpi::Open, 2, arguments).is_none() {
         return;
@@ -230,7 +231,7 @@ fn long_messages_and_the_trace() {
 /// through the library: in both cases the same bytes.
 fn shared_memory(mpi: Mpi) {
     let bench = Bench::new();
-    bench.matrix("a.npy", "<f8", (211, 211), false);
+    bench.numbers("a.npy", "<f8", (211, 211), false);
     let flows = ["one-to-all", "ring --overlap", "bulk --overlap", "broadcast", "one-to-all --overlap"];
     for (turn, flow) in flows.into_iter().enumerate() {
         let (processes, method) = (2 + turn % 3, ["columns", "rows", "recursive"][turn % 3]);
@@ -265,7 +266,7 @@ fn shared_memory_under_mpich() {
 #[test]
 fn several_threads_in_each_process() {
     let bench = Bench::new();
-    bench.matrix("a.npy", "<f8", (1021, 1021), false);
+    bench.numbers("a.npy", "<f8", (1021, 1021), false);
     let arguments = "matmul a.npy a.npy --platform platform.toml --method rows --flow ring --block 64";
     let mut threads = Vec::new();
     for cores in ["[0]", "[0, 1]"] {
@@ -298,8 +299,8 @@ fn several_threads_in_each_process() {
 fn infinities_are_verified_by_samples() {
     let bench = Bench::new();
     bench.platform(2, false);
-    bench.matrix("b.npy", "<f8", (9, 11), false);
-    bench.matrix("a.npy", "<f8", (7, 9), false);
+    bench.numbers("b.npy", "<f8", (9, 11), false);
+    bench.numbers("a.npy", "<f8", (7, 9), false);
     let mut bytes = std::fs::read(bench.path("a.npy")).unwrap();
     let at = bytes.len() - 7 * 9 * 8 + 8 * 12;
     bytes[at..at + 8].copy_from_slice(&f64::INFINITY.to_le_bytes());
@@ -313,7 +314,7 @@ fn infinities_are_verified_by_samples() {
 #[test]
 fn speeds_are_measured_where_none_are_given() {
     let bench = Bench::new();
-    bench.matrix("a.npy", "<f8", (60, 60), false);
+    bench.numbers("a.npy", "<f8", (60, 60), false);
     let Some(mut command) = Mpi::Open.command(&bench, 2, "matmul a.npy a.npy -o c.npy --engine mpi --json")
     else {
         return;
@@ -373,8 +374,8 @@ fn boxes_under_mpi() {
         (Mpi::Open, 1, "boxes", "one-to-all", "plus-times", "<f8"),
     ] {
         bench.platform(processes, false);
-        bench.matrix("a.npy", descr, (37, 97), false);
-        bench.matrix("b.npy", descr, (97, 23), true);
+        bench.numbers("a.npy", descr, (37, 97), false);
+        bench.numbers("b.npy", descr, (97, 23), true);
         let arguments = format!(
             "matmul a.npy b.npy --semiring {semiring} --platform platform.toml --method {method} --flow {flow} --block 8"
         );

@@ -1,6 +1,7 @@
 //! A run that is impossible is rejected by all ranks together, in one line from apportion, with exit code 2.
 
-use super::launch::{Bench, Mpi, said};
+use super::launch::{Mpi, said};
+use crate::bench::Bench;
 use apportion_testing::{Need, binary, skip};
 
 fn refused(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str, words: &[&str]) {
@@ -19,9 +20,9 @@ fn refused(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str, words: &[
 fn what_does_not_fit_the_world_or_the_engine() {
     let bench = Bench::new();
     bench.platform(3, false);
-    bench.matrix("a.npy", "<f8", (9, 9), false);
-    bench.matrix("b.npy", "<f8", (8, 9), false);
-    bench.matrix("f.npy", "<f4", (9, 9), false);
+    bench.numbers("a.npy", "<f8", (9, 9), false);
+    bench.numbers("b.npy", "<f8", (8, 9), false);
+    bench.numbers("f.npy", "<f4", (9, 9), false);
     std::fs::write(
         bench.path("wires.toml"),
         "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[network]\nbandwidth = \"1 MB/s\"\nemulate = true\n",
@@ -65,7 +66,7 @@ fn what_does_not_fit_the_world_or_the_engine() {
 fn a_cycle_is_told_once() {
     let bench = Bench::new();
     bench.platform(2, false);
-    bench.matrix("a.npy", "<f8", (9, 9), false);
+    bench.numbers("a.npy", "<f8", (9, 9), false);
     let Some(mut command) =
         Mpi::Open.command(&bench, 2, "closure a.npy -o c.npy --engine mpi --platform platform.toml")
     else {
@@ -81,7 +82,7 @@ fn a_cycle_is_told_once() {
 #[test]
 fn a_missing_library_and_another_one() {
     let bench = Bench::new();
-    bench.matrix("a.npy", "<f8", (4, 4), false);
+    bench.numbers("a.npy", "<f8", (4, 4), false);
     let output = std::process::Command::new(binary())
         .args(["matmul", "a.npy", "a.npy", "--engine", "mpi"])
         .current_dir(bench.path("."))
@@ -118,17 +119,17 @@ fn differently(bench: &Bench, [all, one]: [&str; 2]) -> Option<std::process::Out
 /// element changed; `same.npy` and the platform are copies.
 fn three_directories() -> Bench {
     let bench = Bench::new();
-    let cell = include_str!("../../../../examples/mdem/tacconi-lewis.toml");
+    let cell = include_str!("../../../../../examples/mdem/tacconi-lewis.toml");
     for rank in 0..3 {
         std::fs::create_dir(bench.path(&format!("rank{rank}"))).unwrap();
         let at = |name: &str| format!("rank{rank}/{name}");
         let twice = if rank == 1 { 2 } else { 1 };
-        bench.matrix(&at("other.npy"), "<f8", (9 * twice, 9), false);
+        bench.numbers(&at("other.npy"), "<f8", (9 * twice, 9), false);
         for name in ["same.npy", "copy.npy"] {
-            bench.matrix(&at(name), "<f8", (9, 9), false);
+            bench.numbers(&at(name), "<f8", (9, 9), false);
         }
         for (name, sizes) in [("cx.npy", (10, 9)), ("cy.npy", (9, 10))] {
-            bench.matrix(&at(name), "<f8", sizes, false);
+            bench.numbers(&at(name), "<f8", sizes, false);
         }
         let speeds = |last: usize| {
             let one = |(i, speed): (usize, usize)| {
@@ -249,7 +250,7 @@ fn a_file_that_one_rank_lacks() {
 #[test]
 fn an_output_that_one_rank_does_not_see() {
     let bench = Bench::new();
-    bench.matrix("a.npy", "<f8", (9, 9), false);
+    bench.numbers("a.npy", "<f8", (9, 9), false);
     bench.platform(2, false);
     std::fs::create_dir(bench.path("out")).unwrap();
     let own = "unshare --mount sh -c 'mount -t tmpfs none out";
@@ -279,7 +280,7 @@ fn an_output_that_one_rank_does_not_see() {
 #[test]
 fn tasks_that_are_no_world() {
     let bench = Bench::new();
-    bench.matrix("a.npy", "<f8", (9, 9), false);
+    bench.numbers("a.npy", "<f8", (9, 9), false);
     if Mpi::Open.mpirun().is_none() {
         return;
     }

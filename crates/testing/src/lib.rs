@@ -10,5 +10,5 @@
 mod bench;
 mod skip;
 
-pub use bench::{Bench, Words, binary, object, without_progress};
+pub use bench::{Bench, Words, binary, holds, object, without_progress};
 pub use skip::{Need, cases, program, skip};

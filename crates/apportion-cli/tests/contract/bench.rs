@@ -36,8 +36,7 @@ impl Bench {
             _ => 1.0,
         };
         let processor = |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{} Mflop/s\"\n", speed(i));
-        std::fs::write(self.path("platform.toml"), (0..processors).map(processor).collect::<String>())
-            .unwrap();
+        self.write("platform.toml", (0..processors).map(processor).collect::<String>());
     }
 
     /// A matrix of whole numbers from -11 to 11, as `<f8`, `<f4`, `<i8`, `<i4`, `|b1` or `|u1`.
@@ -57,7 +56,7 @@ impl Bench {
                 _ => bytes.push(u8::from(x > 7)),
             }
         }
-        std::fs::write(self.path(name), bytes).unwrap();
+        self.write(name, bytes);
     }
 
     pub fn read(&self, name: &str) -> AnyMatrix {

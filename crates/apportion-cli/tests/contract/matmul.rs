@@ -17,7 +17,7 @@ fn awkward_sizes_in_double_precision() {
         bench.matrix("a.npy", &a);
         bench.matrix("b.npy", &b);
         for flow in ["one-to-all", "ring", "bulk", "broadcast", "auto"] {
-            let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--flow", flow];
+            let run = format!("matmul a.npy b.npy -o c.npy --platform two.toml --flow {flow}");
             bench.done(&run);
             assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &b)), "{m} x {k} x {n}, {flow}");
         }
@@ -68,7 +68,7 @@ fn either_factor_may_be_in_fortran_order() {
     bench.write("af.npy", fortran(&a));
     bench.write("bf.npy", fortran(&b));
     for (left, right) in [("af.npy", "b.npy"), ("a.npy", "bf.npy"), ("af.npy", "bf.npy")] {
-        bench.done(&["matmul", left, right, "-o", "c.npy", "--platform", "two.toml"]);
+        bench.done(&format!("matmul {left} {right} -o c.npy --platform two.toml"));
         assert_eq!(bench.read("c.npy"), expected, "{left} {right}");
     }
 }
@@ -92,16 +92,16 @@ fn every_method_and_a_given_plan_compute_the_same_bytes() {
     bench.matrix("a.npy", &whole::<f64>(90, 40, 1));
     bench.matrix("b.npy", &whole::<f64>(40, 80, 2));
     let expected = AnyMatrix::F64(product(&whole(90, 40, 1), &whole(40, 80, 2)));
-    let base = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml"];
+    let base = "matmul a.npy b.npy -o c.npy --platform two.toml";
     for method in ["rows", "straight-line", "columns", "square-corner", "hybrid", "auto"] {
-        let report = bench.json(&[&base[..], &["--method", method]].concat());
+        let report = bench.json(&format!("{base} --method {method}"));
         assert_eq!(bench.read("c.npy"), expected, "{method}");
         if method != "auto" {
             assert_eq!(report["plan"]["method"], method);
         }
-        let shape = ["partition", "--shape", "90x40x80", "--platform", "two.toml", "--method", method];
-        bench.done(&[&shape[..], &["-o", "plan.json"]].concat());
-        let report = bench.json(&[&base[..], &["--plan", "plan.json"]].concat());
+        let shape = format!("partition --shape 90x40x80 --platform two.toml --method {method}");
+        bench.done(&format!("{shape} -o plan.json"));
+        let report = bench.json(&format!("{base} --plan plan.json"));
         assert_eq!(bench.read("c.npy"), expected, "{method}, given");
         assert_eq!(
             report["plan"]["layout"],
@@ -116,8 +116,8 @@ fn given_speeds_decide_the_shares() {
     let bench = Bench::new();
     bench.matrix("a.npy", &whole::<f64>(100, 10, 1));
     bench.matrix("b.npy", &whole::<f64>(10, 100, 2));
-    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--method", "rows", "--block", "64"];
-    let report = bench.json(&[&run[..], &["--speeds", "7,2,1"]].concat());
+    let run = "matmul a.npy b.npy -o c.npy --method rows --block 64";
+    let report = bench.json(&format!("{run} --speeds 7,2,1"));
     assert_eq!(report["plan"]["shares"], serde_json::json!([7000, 2000, 1000]));
     assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&whole(100, 10, 1), &whole(10, 100, 2))));
 }

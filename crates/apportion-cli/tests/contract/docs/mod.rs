@@ -5,6 +5,7 @@
 
 mod links;
 mod markdown;
+mod paths;
 mod pictures;
 mod quoted;
 

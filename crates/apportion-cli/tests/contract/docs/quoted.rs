@@ -30,7 +30,7 @@ const LEFT_OUT: [(&str, &str, &str); 3] = [
 /// The documents, by their paths from the root.
 fn documents() -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("README.md")];
-    let mut folders = vec![PathBuf::from("docs")];
+    let mut folders = ["docs", "lab"].map(PathBuf::from).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
             let path = folder.join(entry.unwrap().file_name());

@@ -47,7 +47,7 @@ fn files_of_ranks_are_read_and_written_as_they_are() {
             "matmul a.json b.json --platform platform.toml --method rows --block 8 --engine mpi --json";
         let Some(mut command) = mpi.command(&bench, 3, &format!("{line} -o mpi.npy")) else { continue };
         assert_eq!(object(&command.output().unwrap())["verified"], true);
-        let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+        let read = |name: &str| bench.bytes(name);
         assert!(read("mpi.npy") == read("c.npy"), "{mpi:?}");
         object(&mpi.command(&bench, 3, &format!("{line} -o ranks.json")).unwrap().output().unwrap());
         for rank in 0..3 {

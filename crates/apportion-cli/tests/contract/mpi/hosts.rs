@@ -142,10 +142,7 @@ fn a_run_across_two_hosts() {
     assert!(seconds > 0.06, "{seconds} s is faster than the wire");
     eprintln!("across two hosts: {seconds:.3} s, forecast {forecast:.3} s");
     assert!(bench.run(&format!("{product} -o threads.npy")).status.success());
-    assert_eq!(
-        std::fs::read(bench.path("mpi.npy")).unwrap(),
-        std::fs::read(bench.path("threads.npy")).unwrap()
-    );
+    assert_eq!(bench.bytes("mpi.npy"), bench.bytes("threads.npy"));
 }
 
 /// Whatever burst a link passes, `measure --network` finds what it sustains, with an interval that says so.
@@ -178,7 +175,7 @@ fn an_unknown_network_between_hosts_is_measured() {
     bench.numbers("g.npy", "|b1", (200, 200), false);
     // So fast that hardly a message is worth its time.
     let processor = |name: &str| format!("[[processor]]\nname = \"{name}\"\nspeed = \"40 Gflop/s\"\n");
-    std::fs::write(bench.path("two.toml"), processor("alpha") + &processor("beta")).unwrap();
+    bench.write("two.toml", processor("alpha") + &processor("beta"));
     let check = |arguments: &str, source: &str| {
         let output = hosts.apportion(&format!("{arguments} --platform two.toml --json"));
         let report = json(&output);

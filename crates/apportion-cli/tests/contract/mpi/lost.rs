@@ -63,10 +63,10 @@ fn ended_with(
         let about = format!("speed = \"1 Gflop/s\"\nslowdown = {slowdown}\ncores = [0]\n");
         format!("[[processor]]\nname = \"p{i}\"\n{about}")
     };
-    std::fs::write(bench.path("slow.toml"), (0..3).map(slow).collect::<String>()).unwrap();
+    bench.write("slow.toml", (0..3).map(slow).collect::<String>());
     bench.numbers("a.npy", "<f8", (200, 200), false);
     bench.write("cell.toml", include_str!("../../../../../examples/mdem/tacconi-lewis.toml"));
-    std::fs::write(bench.path("c.npy"), "an earlier result").unwrap();
+    bench.write("c.npy", "an earlier result");
     let before = bench.names();
     let mut child = mpi
         .command(&bench, 3, &format!("{line} --engine mpi --platform slow.toml"))?
@@ -105,7 +105,7 @@ fn ended_with(
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(bench.names(), before, "{mpi:?} {name}");
-    assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), b"an earlier result");
+    assert_eq!(bench.bytes("c.npy"), b"an earlier result");
     let output = child.wait_with_output().unwrap();
     Some((output.status, String::from_utf8_lossy(&output.stderr).into_owned()))
 }

@@ -28,8 +28,8 @@ fn what_does_not_fit_the_world_or_the_engine() {
         "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[network]\nbandwidth = \"1 MB/s\"\nemulate = true\n",
     )
     .unwrap();
-    std::fs::write(bench.path("m.mtx"), "%%MatrixMarket matrix array real general\n1 1\n1\n").unwrap();
-    std::fs::write(bench.path("c.npy"), "an earlier result").unwrap();
+    bench.write("m.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n");
+    bench.write("c.npy", "an earlier result");
     let product = "--engine mpi -o c.npy --platform platform.toml";
     for (processes, arguments, words) in [
         (2, format!("matmul a.npy a.npy {product}"), &["2 processes", "3 processors"][..]),
@@ -58,7 +58,7 @@ fn what_does_not_fit_the_world_or_the_engine() {
         &format!("matmul a.npy a.npy {product}"),
         &["2 processes", "3 processors"],
     );
-    assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), b"an earlier result");
+    assert_eq!(bench.bytes("c.npy"), b"an earlier result");
 }
 
 /// A cycle that improves forever is found by the rank that owns it, and reported once.
@@ -228,7 +228,7 @@ fn a_file_that_one_rank_lacks() {
     let bench = three_directories();
     let here = format!("apportion: rank 1 ({}): ", apportion::run::host_name());
     for name in ["same.npy", "same.toml"] {
-        std::fs::remove_file(bench.path(&format!("rank1/{name}"))).unwrap();
+        bench.remove(&format!("rank1/{name}"));
     }
     for (line, words) in [
         ("matmul copy.npy same.npy", "same.npy: cannot read: No such file"),

@@ -14,10 +14,10 @@ fn both(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str) -> Option<(V
     let under = format!("{arguments} -o mpi.npy --engine mpi --report run.json --json");
     let output = mpi.command(bench, processes, &under)?.output().unwrap();
     let mpi_report = json(&output);
-    let file: Value = serde_json::from_slice(&std::fs::read(bench.path("run.json")).unwrap()).unwrap();
+    let file: Value = serde_json::from_slice(&bench.bytes("run.json")).unwrap();
     assert_eq!(file, mpi_report);
     let threads_report = json(&bench.run(&format!("{arguments} -o threads.npy --json")));
-    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let read = |name: &str| bench.bytes(name);
     assert!(read("mpi.npy") == read("threads.npy"), "{mpi:?} {processes} {arguments}");
     assert_eq!(mpi_report["engine"], "mpi");
     assert_eq!(mpi_report["verified"], true);
@@ -157,7 +157,7 @@ fn predecessors() {
         // Distances that are not negative, and lengths that are not positive.
         let (sign, item) =
             (if semiring == "min-plus" { 1 } else { -1 }, if file == "real.npy" { 8 } else { 4 });
-        let mut bytes = std::fs::read(bench.path(file)).unwrap();
+        let mut bytes = bench.bytes(file);
         let body = bytes.len() - 23 * 23 * item;
         for x in bytes[body..].chunks_exact_mut(item) {
             if item == 8 {
@@ -178,11 +178,7 @@ fn predecessors() {
         let alone = json(&bench.run(&(ways("t.npy") + " -o threads.npy")));
         assert_eq!((&under["element"], &under["volume"]), (&alone["element"], &alone["volume"]));
         for (mpi, threads) in [("mpi.npy", "threads.npy"), ("m.npy", "t.npy")] {
-            assert_eq!(
-                std::fs::read(bench.path(mpi)).unwrap(),
-                std::fs::read(bench.path(threads)).unwrap(),
-                "{mpi}"
-            );
+            assert_eq!(bench.bytes(mpi), bench.bytes(threads), "{mpi}");
         }
     }
 }
@@ -204,7 +200,7 @@ fn the_choice_is_told() {
         .unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     assert_eq!(text.lines().filter(|line| line.starts_with("chosen ")).count(), 1, "{text}");
-    assert!(std::fs::read_to_string(bench.path("trace.svg")).unwrap().starts_with("<svg"));
+    assert!(bench.text("trace.svg").starts_with("<svg"));
 }
 
 /// Half of B is more than one MPI message may hold (8 MiB): it travels in shared memory, or in parts.
@@ -220,7 +216,7 @@ fn long_messages_and_the_trace() {
     }
     let traced = format!("{arguments} --engine mpi --trace trace.json");
     assert!(Mpi::Open.command(&bench, 2, &traced).unwrap().output().unwrap().status.success());
-    let trace: Value = serde_json::from_slice(&std::fs::read(bench.path("trace.json")).unwrap()).unwrap();
+    let trace: Value = serde_json::from_slice(&bench.bytes("trace.json")).unwrap();
     let events = trace["traceEvents"].as_array().or(trace.as_array()).unwrap();
     for lane in [0, 1] {
         assert!(events.iter().any(|e| e["tid"] == lane && e["ph"] == "X"), "lane {lane} has events");
@@ -247,7 +243,7 @@ fn shared_memory(mpi: Mpi) {
         command.args(limited.split(' ')).current_dir(bench.path(".")).env("XDG_CACHE_HOME", bench.cache());
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+        let read = |name: &str| bench.bytes(name);
         assert!(read("limited.npy") == read("threads.npy"), "{mpi:?} {arguments}");
     }
 }
@@ -272,7 +268,7 @@ fn several_threads_in_each_process() {
     for cores in ["[0]", "[0, 1]"] {
         let processor =
             |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{}0 Gflop/s\"\ncores = {cores}\n", i + 1);
-        std::fs::write(bench.path("platform.toml"), (0..2).map(processor).collect::<String>()).unwrap();
+        bench.write("platform.toml", (0..2).map(processor).collect::<String>());
         if both(&bench, Mpi::Open, 2, arguments).is_none() {
             return;
         }
@@ -301,10 +297,10 @@ fn infinities_are_verified_by_samples() {
     bench.platform(2, false);
     bench.numbers("b.npy", "<f8", (9, 11), false);
     bench.numbers("a.npy", "<f8", (7, 9), false);
-    let mut bytes = std::fs::read(bench.path("a.npy")).unwrap();
+    let mut bytes = bench.bytes("a.npy");
     let at = bytes.len() - 7 * 9 * 8 + 8 * 12;
     bytes[at..at + 8].copy_from_slice(&f64::INFINITY.to_le_bytes());
-    std::fs::write(bench.path("a.npy"), bytes).unwrap();
+    bench.write("a.npy", bytes);
     let reports =
         both(&bench, Mpi::Open, 2, "matmul a.npy b.npy --platform platform.toml --method rows --flow ring");
     assert!(reports.is_none_or(|(mpi, _)| mpi["verification"]["recomputed"].as_u64() > Some(0)));
@@ -329,7 +325,7 @@ fn speeds_are_measured_where_none_are_given() {
     bench.platform(1, false);
     let alone = bench.run("matmul a.npy a.npy -o d.npy --engine mpi --platform platform.toml --json");
     assert_eq!(json(&alone)["engine"], "mpi");
-    assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), std::fs::read(bench.path("d.npy")).unwrap());
+    assert_eq!(bench.bytes("c.npy"), bench.bytes("d.npy"));
 }
 
 /// MPDATA on ranks gives the bytes of threads, with wide and narrow halos.
@@ -353,7 +349,7 @@ fn advection_is_the_same() {
             let Some(mut command) = mpi.command(&bench, 3, &under) else { break };
             let report = json(&command.output().unwrap());
             bench.done(&format!("{call} -o threads.npy"));
-            let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+            let read = |name: &str| bench.bytes(name);
             assert!(read("mpi.npy") == read("threads.npy"), "{mpi:?} {order}");
             assert_eq!(report["engine"], "mpi");
         }

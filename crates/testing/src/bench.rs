@@ -54,6 +54,12 @@ impl Words for String {
     }
 }
 
+impl<W: Words + ?Sized> Words for &W {
+    fn words(&self) -> Vec<String> {
+        (*self).words()
+    }
+}
+
 impl Words for [&str] {
     fn words(&self) -> Vec<String> {
         self.iter().map(|word| (*word).to_owned()).collect()
@@ -140,6 +146,14 @@ impl Bench {
         stderr
     }
 
+    /// Runs commands that must fail with exit code 2, as [`Bench::fails`], and a line that holds this word.
+    pub fn refuses(&self, table: &[(&str, &str)]) {
+        for (line, word) in table {
+            let said = self.fails(2, line);
+            assert!(said.contains(word), "{line}: {word} in {said}");
+        }
+    }
+
     /// Every file in the directory with its content, including hidden ones; pipes, devices and links to them
     /// have none.
     pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
@@ -184,6 +198,16 @@ impl Bench {
         std::fs::set_permissions(self.path(name), all).expect("permissions are set");
     }
 
+    /// The bytes of a file.
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, name: &str) {
+        std::fs::remove_file(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
     /// The text of a file.
     pub fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -197,6 +221,13 @@ impl Bench {
     /// True if there is a file of this name.
     pub fn has(&self, name: &str) -> bool {
         self.path(name).exists()
+    }
+}
+
+/// Asserts that a text holds all of these words.
+pub fn holds(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word} in {text}");
     }
 }
 

@@ -5,9 +5,10 @@
 //!   a line, appends it to the file named by `APPORTION_SKIPS` (cargo hides the output of tests that pass;
 //!   `./test` prints that file at its end), and panics if `APPORTION_REQUIRE` says that the machine must have
 //!   what is missing.
+//! - [`cases`]: fewer cases of a slow test in `./test` than in `./test all`.
 
 mod bench;
 mod skip;
 
-pub use bench::{Bench, Words, binary, object, without_progress};
-pub use skip::{Need, program, skip};
+pub use bench::{Bench, Words, binary, holds, object, without_progress};
+pub use skip::{Need, cases, program, skip};

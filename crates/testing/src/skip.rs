@@ -1,4 +1,4 @@
-//! One way to skip a test that needs what this machine lacks.
+//! Tests that need what this machine lacks, and tests with many cases.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -97,6 +97,12 @@ pub fn skip(need: Need, why: impl Display) {
         let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
         written.unwrap_or_else(|error| panic!("APPORTION_SKIPS={}: {error}", path.display()));
     }
+}
+
+/// How many cases a test tries: `few`, or `all` where `APPORTION_TESTS` is `all`, as in `./test all`. Tests
+/// that are slow as a whole have the attribute `#[ignore = "slow"]` instead.
+pub fn cases<T>(few: T, all: T) -> T {
+    if std::env::var_os("APPORTION_TESTS").is_some_and(|tests| tests == "all") { all } else { few }
 }
 
 fn line(test: &str, need: Need, why: &str) -> String {

@@ -23,9 +23,9 @@ fn parts_move_away_from_the_processor_that_turned_slower() {
     let (a, b) = (whole::<f64>(200, 2000, 1), whole::<f64>(2000, 210, 2));
     bench.matrix("a.npy", &a);
     bench.matrix("b.npy", &b);
-    let files = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "turning.toml"];
-    let run = [&files[..], &["--block", "50", "--flow", "one-to-all", "--method", "columns"]].concat();
-    let report = bench.json(&[&run[..], &["--adaptive", "--report", "run.json"]].concat());
+    let files = "matmul a.npy b.npy -o c.npy --platform turning.toml";
+    let run = format!("{files} --block 50 --flow one-to-all --method columns");
+    let report = bench.json(&format!("{run} --adaptive --report run.json"));
     let fixed = bench.json(&run);
     assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &b)));
     assert_eq!((&report["verified"], &fixed["adaptive"]), (&Value::from(true), &Value::Null));
@@ -56,7 +56,7 @@ fn parts_move_away_from_the_processor_that_turned_slower() {
         };
         assert_eq!(one["layout"].as_array().unwrap().iter().map(area).sum::<u64>(), 200 * 210);
     }
-    let text = bench.done(&[&run[..], &["--adaptive"]].concat());
+    let text = bench.done(&format!("{run} --adaptive"));
     assert!(text.contains("repartitioned"), "{text}");
 }
 
@@ -72,25 +72,13 @@ fn without_a_repartition_the_bytes_are_those_of_a_plain_run() {
     bench.matrix("a.npy", &filled(60, 500));
     bench.matrix("b.npy", &filled(500, 70));
     for flow in ["one-to-all", "ring", "bulk"] {
-        let run = [
-            "matmul",
-            "a.npy",
-            "b.npy",
-            "-o",
-            "c.npy",
-            "--platform",
-            "one.toml",
-            "--block",
-            "32",
-            "--flow",
-            flow,
-        ];
+        let run = format!("matmul a.npy b.npy -o c.npy --platform one.toml --block 32 --flow {flow}");
         bench.done(&run);
-        let plain = std::fs::read(bench.path("c.npy")).unwrap();
+        let plain = bench.bytes("c.npy");
         for segments in ["1", "5", "1000"] {
-            let report = bench.json(&[&run[..], &["--adaptive", "--segments", segments]].concat());
+            let report = bench.json(&format!("{run} --adaptive --segments {segments}"));
             assert_eq!(report["adaptive"]["repartitions"].as_array().map(Vec::len), Some(0));
-            assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), plain, "{flow}, {segments}");
+            assert_eq!(bench.bytes("c.npy"), plain, "{flow}, {segments}");
         }
     }
 }
@@ -103,8 +91,8 @@ fn a_slow_network_is_in_the_bargain() {
     bench.write("far.toml", format!("{TURNING}{network}"));
     bench.matrix("a.npy", &whole::<f64>(400, 800, 1));
     bench.matrix("b.npy", &whole::<f64>(800, 1, 2));
-    let run = ["matmul", "a.npy", "b.npy", "--platform", "far.toml", "--block", "400", "--method", "rows"];
-    let report = bench.json(&[&run[..], &["--flow", "bulk", "--adaptive"]].concat());
+    let run = "matmul a.npy b.npy --platform far.toml --block 400 --method rows";
+    let report = bench.json(&format!("{run} --flow bulk --adaptive"));
     assert_eq!(report["adaptive"]["moved"], 0, "{}", report["adaptive"]);
 }
 
@@ -112,12 +100,8 @@ fn a_slow_network_is_in_the_bargain() {
 fn bad_usage_is_refused() {
     let bench = Bench::new();
     bench.matrix("a.npy", &whole::<f64>(9, 9, 1));
-    assert!(bench.fails(2, &["matmul", "a.npy", "a.npy", "--segments", "3"]).contains("--adaptive"));
-    bench.fails(2, &["matmul", "a.npy", "a.npy", "--adaptive", "--segments", "0"]);
+    assert!(bench.fails(2, "matmul a.npy a.npy --segments 3").contains("--adaptive"));
+    bench.fails(2, "matmul a.npy a.npy --adaptive --segments 0");
     bench.write("bad.toml", "[[processor]]\nname = \"a\"\nslowdown_after = { work = 2, slowdown = 3 }\n");
-    assert!(
-        bench
-            .fails(2, &["matmul", "a.npy", "a.npy", "--platform", "bad.toml"])
-            .contains("slowdown_after.work")
-    );
+    assert!(bench.fails(2, "matmul a.npy a.npy --platform bad.toml").contains("slowdown_after.work"));
 }

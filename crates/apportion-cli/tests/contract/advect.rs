@@ -32,10 +32,10 @@ fn every_plan_and_resumption_gives_the_same_bytes() {
     let bench = Bench::new();
     let call = three(&bench);
     bench.done(&format!("{call} --speeds 1 -o one.npy"));
-    let one = std::fs::read(bench.path("one.npy")).unwrap();
+    let one = bench.bytes("one.npy");
     let again = |flags: &str| {
         let run = bench.json(&format!("{call} {flags} -o other.npy"));
-        assert!(std::fs::read(bench.path("other.npy")).unwrap() == one, "{flags}");
+        assert!(bench.bytes("other.npy") == one, "{flags}");
         run
     };
     for flags in [

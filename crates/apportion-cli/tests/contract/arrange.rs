@@ -27,7 +27,7 @@ const TREE: [(&str, &str, f64); 6] = [
     ("c2", "t/r1/n1", 1.0),
 ];
 
-fn write_tree(directory: &Path) {
+fn write_tree(directory: &Bench) {
     let mut text = String::new();
     for (name, cluster, speed) in TREE {
         let _ = writeln!(text, "[[processor]]\nname = \"{name}\"\ncluster = \"{cluster}\"\nspeed = {speed}");
@@ -36,11 +36,7 @@ fn write_tree(directory: &Path) {
     for (of, bandwidth) in [("s", 10), ("s/r1", 50), ("t", 20)] {
         let _ = writeln!(text, "[[network.uplink]]\nof = \"{of}\"\nbandwidth = \"{bandwidth} MB/s\"");
     }
-    std::fs::write(directory.join("tree.toml"), text).unwrap();
-}
-
-fn read(directory: &Path, name: &str) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(directory.join(name)).unwrap()).unwrap()
+    directory.write("tree.toml", text);
 }
 
 fn total(report: &Value, which: &str) -> f64 {
@@ -52,7 +48,7 @@ fn total(report: &Value, which: &str) -> f64 {
 }
 
 /// Columns as (width, [(height, cluster)]): a plan with one processor per rectangle, and its platform.
-fn write_figure(directory: &Path, columns: &[(u64, &[(u64, usize)])]) {
+fn write_figure(directory: &Bench, columns: &[(u64, &[(u64, usize)])]) {
     let (mut platform, mut layout, mut left) = (String::new(), Vec::new(), 0);
     for (width, blocks) in columns {
         let mut top = 0;
@@ -71,8 +67,8 @@ fn write_figure(directory: &Path, columns: &[(u64, &[(u64, usize)])]) {
     let plan = json!({"format": "apportion-plan", "version": 1, "method": "columns",
         "problem": {"kind": "matmul", "m": 32, "k": 33, "n": 33}, "processors": names, "shares": shares,
         "layout": layout, "metrics": {"imbalance": 1.0}});
-    std::fs::write(directory.join("plan.json"), plan.to_string()).unwrap();
-    std::fs::write(directory.join("clusters.toml"), platform).unwrap();
+    directory.write("plan.json", plan.to_string());
+    directory.write("clusters.toml", platform);
 }
 
 /// Malik 2016, figures 3.6 and 3.7: the numbers of its text, on a reconstruction of the drawings.
@@ -108,7 +104,7 @@ fn only_places_change() {
     {
         directory
             .done(&format!("partition --shape 610x595 --platform tree.toml --method {method} -o plan.json"));
-        let plan = read(&directory, "plan.json");
+        let plan = directory.value("plan.json");
         for (objective, searches) in OBJECTIVES.iter().zip(SEARCHES.iter().cycle()) {
             for search in searches {
                 let line = format!("--platform tree.toml {objective} {search}");
@@ -121,7 +117,7 @@ fn only_places_change() {
                 assert!(
                     report["evaluations"].as_u64() > Some(0) && report["milliseconds"].as_f64() > Some(0.0)
                 );
-                let new = read(&directory, "new.json");
+                let new = directory.value("new.json");
                 for kept in ["shares", "processors", "problem", "repeat"] {
                     assert_eq!(new[kept], plan[kept], "{method} {line}");
                 }
@@ -148,7 +144,7 @@ fn a_repeated_block_is_arranged_once() {
     let line = "arrange --plan plan.json --platform tree.toml -o new.json";
     let report = directory.json(line);
     assert!(total(&report, "cost_after") < 0.9 * total(&report, "cost_before"), "{report}");
-    let (old, new) = (read(&directory, "plan.json"), read(&directory, "new.json"));
+    let (old, new) = (directory.value("plan.json"), directory.value("new.json"));
     assert_eq!(new["repeat"], json!([60, 60]));
     assert_eq!(new["layout"].as_array().unwrap().len(), old["layout"].as_array().unwrap().len());
     assert_ne!(new["layout"], old["layout"]);
@@ -169,7 +165,7 @@ fn a_grid_for_a_stencil() {
         assert_eq!(report["objective"], "asymmetric");
         let found = 22_424_946.0 * 8e-9 / total(&report, "cost_after");
         assert!(found >= ratio, "{search}: {found}");
-        let shares = read(&directory, "grid.json")["shares"].clone();
+        let shares = directory.value("grid.json")["shares"].clone();
         let shares: Vec<u64> = shares.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
         assert_eq!((shares.len(), shares.iter().sum()), (12, 512 * 512));
     }
@@ -194,16 +190,16 @@ fn a_domain_is_no_product() {
     let ratio = total(&report, "cost_before") / total(&report, "cost_after");
     assert!((ratio - 10.46).abs() < 0.01, "{ratio}");
     assert!(here.done(line).contains("a factor of 10.46"));
-    let plan = read(&here, "grid.json");
+    let plan = here.value("grid.json");
     assert_eq!(plan["problem"], json!({"kind": "grid", "m": 512, "n": 512}));
     assert!(plan["metrics"]["volume"].is_null());
-    let picture = std::fs::read_to_string(here.join("grid.svg")).unwrap();
+    let picture = here.text("grid.svg");
     assert!(picture.contains("domain of 512 × 512 cells") && !picture.contains("volume"), "{picture}");
     assert!(picture.contains("halo exchange 17.15 ms (before 179.4 ms)"), "{picture}");
     let again = here.json("arrange --plan grid.json --platform table.toml --edges open -o again.json");
     let (before, found) = (total(&again, "cost_before"), total(&report, "cost_after"));
     assert!((before - found).abs() <= 1e-12 * found, "{again}");
-    assert_eq!(read(&here, "again.json")["problem"]["kind"], "grid");
+    assert_eq!(here.value("again.json")["problem"]["kind"], "grid");
     assert!(here.json("simulate --plan grid.json --platform table.toml")["seconds"].as_f64() > Some(0.0));
     here.fails(2, "arrange --plan grid.json --platform table.toml --objective bandwidth");
     assert!(here.fails(2, &line.replace("2x6", "2x5")).contains("10 cells for 12 processors"));
@@ -216,10 +212,10 @@ fn few_arrangements_are_all_tried() {
     let here = Bench::new();
     // One column on four clusters: the published search keeps each cluster's rectangles together.
     write_figure(&here, &[(33, &[(5, 0), (7, 1), (11, 1), (3, 0), (6, 2)])]);
-    let platform = std::fs::read_to_string(here.join("clusters.toml")).unwrap();
+    let platform = here.text("clusters.toml");
     let links = "[network]\nbandwidth = \"10 MB/s\"\n[[network.link]]\nbetween = [\"c0\", \"c1\"]\n\
                  bandwidth = \"90 MB/s\"\n[[network.link]]\nbetween = [\"c1\", \"c1\"]\nbandwidth = \"1 MB/s\"\n";
-    std::fs::write(here.join("clusters.toml"), platform + links).unwrap();
+    here.write("clusters.toml", platform + links);
     let cost = |more: &str| {
         total(&here.json(&format!("arrange --plan plan.json --platform clusters.toml {more}")), "cost_after")
     };
@@ -241,8 +237,8 @@ fn costs_have_units() {
     assert!(out.status.success());
     let note = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(note.contains("limits no bandwidth"), "{note}");
-    let text = std::fs::read_to_string(here.join("clusters.toml")).unwrap();
-    std::fs::write(here.join("slow.toml"), text + "[network]\nbandwidth = 5e-324\n").unwrap();
+    let text = here.text("clusters.toml");
+    here.write("slow.toml", text + "[network]\nbandwidth = 5e-324\n");
     let error = here.fails(2, "arrange --plan plan.json --platform slow.toml");
     assert!(error.contains("network.bandwidth") && !error.contains("NaN"), "{error}");
 }
@@ -262,7 +258,7 @@ fn what_cannot_be_is_said() {
     assert!(directory.fails(2, line).contains("lacks \"p0\" and 29 more of the plan's 30 processors"));
     let names: String =
         (0..30).map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\n", i % 4)).collect();
-    std::fs::write(directory.join("thirty.toml"), names).unwrap();
+    directory.write("thirty.toml", names);
     let line = "arrange --plan thirty.json --platform thirty.toml --objective hops --search exhaustive";
     let error = directory.fails(1, line);
     assert!(error.contains("1000000") && error.contains("--search local"), "{error}");
@@ -274,27 +270,27 @@ fn what_cannot_be_is_said() {
 #[test]
 fn one_processor_and_idle_ones() {
     let directory = Bench::new();
-    std::fs::write(directory.join("one.toml"), "[[processor]]\nname = \"a\"\nspeed = 1\n").unwrap();
+    directory.write("one.toml", "[[processor]]\nname = \"a\"\nspeed = 1\n");
     directory.done("partition --shape 30x30 --platform one.toml -o one.json");
     for objective in OBJECTIVES {
         let report = directory.json(&format!("arrange --plan one.json --platform one.toml {objective}"));
         assert_eq!(report["cost_after"], json!({"a": 0.0, "b": 0.0, "total": 0.0}));
     }
     write_figure(&directory, &[(12, &[(15, 1), (17, 0)]), (21, &[(14, 1), (18, 0)])]);
-    let mut plan = read(&directory, "plan.json");
+    let mut plan = directory.value("plan.json");
     plan["processors"].as_array_mut().unwrap().push(json!("idle"));
     plan["shares"].as_array_mut().unwrap().push(json!(0));
-    std::fs::write(directory.join("plan.json"), plan.to_string()).unwrap();
-    let mut platform = std::fs::read_to_string(directory.join("clusters.toml")).unwrap();
+    directory.write("plan.json", plan.to_string());
+    let mut platform = directory.text("clusters.toml");
     platform += "[[processor]]\nname = \"idle\"\ncluster = \"c0\"\n[network]\nbandwidth = \"1 MB/s\"\n";
-    std::fs::write(directory.join("clusters.toml"), platform).unwrap();
+    directory.write("clusters.toml", platform);
     for search in ["published", "heuristic", "local", "exhaustive"] {
         let line = format!("arrange --plan plan.json --platform clusters.toml --search {search} -o new.json");
         directory.json(&line);
-        assert_eq!(read(&directory, "new.json")["shares"][4], 0);
+        assert_eq!(directory.value("new.json")["shares"][4], 0);
         let line = format!("{line} --export rankfile --export-to order");
         directory.done(&line);
-        let order = std::fs::read_to_string(directory.join("order")).unwrap();
+        let order = directory.text("order");
         assert_eq!(order.lines().count(), 5, "{order}");
         assert!(order.lines().last().unwrap().contains("=idle "), "{order}");
     }
@@ -309,10 +305,10 @@ fn the_picture_is_coloured_by_cluster() {
         let cluster = format!("cluster = \"c{}\"", i % 5);
         let _ = writeln!(platform, "[[processor]]\nname = \"n{i}\"\n{cluster}\nspeed = {}", 1 + i % 7);
     }
-    std::fs::write(directory.join("many.toml"), platform).unwrap();
+    directory.write("many.toml", platform);
     directory.done("partition --shape 900x900 --platform many.toml --method columns -o plan.json");
     directory.done("arrange --plan plan.json --platform many.toml --objective hops --svg many.svg");
-    let svg = std::fs::read_to_string(directory.join("many.svg")).unwrap();
+    let svg = directory.text("many.svg");
     let mut owner = std::collections::BTreeMap::new();
     let mut drawn = 0;
     for path in svg.split("<path fill=\"#").skip(1) {

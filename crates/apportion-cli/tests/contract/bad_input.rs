@@ -10,13 +10,13 @@ fn bench() -> Bench {
     bench.matrix("a.npy", &whole::<f64>(8, 6, 1));
     bench.matrix("b.npy", &whole::<f64>(6, 7, 2));
     bench.write("c.npy", "an earlier result");
-    bench.done(&["partition", "--shape", "8x6x7", "--platform", "two.toml", "-o", "plan.json"]);
+    bench.done("partition --shape 8x6x7 --platform two.toml -o plan.json");
     bench
 }
 
 /// `matmul` of these factors onto the existing output.
-fn matmul(bench: &Bench, code: i32, a: &str, b: &str, more: &[&str]) -> String {
-    bench.fails(code, &[&["matmul", a, b, "-o", "c.npy", "--platform", "two.toml"][..], more].concat())
+fn matmul(bench: &Bench, code: i32, a: &str, b: &str, more: &str) -> String {
+    bench.fails(code, &format!("matmul {a} {b} -o c.npy --platform two.toml {more}"))
 }
 
 fn npy(descr: &str, shape: &str, body: usize) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn npy(descr: &str, shape: &str, body: usize) -> Vec<u8> {
 #[test]
 fn matrices() {
     let bench = bench();
-    let whole_file = std::fs::read(bench.path("a.npy")).unwrap();
+    let whole_file = bench.bytes("a.npy");
     bench.write("truncated.npy", &whole_file[..whole_file.len() - 1]);
     bench.write("headless.npy", &whole_file[..20]);
     bench.write("long.npy", [&whole_file[..], b"x"].concat());
@@ -64,7 +64,7 @@ fn matrices() {
         ("a.npy", "a.npy", "rows"),
         ("a.npy", "single.npy", "f32"),
     ] {
-        let said = matmul(&bench, 2, a, b, &[]);
+        let said = matmul(&bench, 2, a, b, "");
         assert!(said.contains(word), "{said}");
     }
 }
@@ -76,8 +76,8 @@ fn speeds() {
         bench.fails(2, &["partition", "--units", "10", "--speeds", bad, "-o", "p.json"]);
         bench.fails(2, &["matmul", "a.npy", "b.npy", "-o", "c.npy", "--speeds", bad]);
     }
-    bench.fails(2, &["partition", "--units", "10"]);
-    let said = matmul(&bench, 2, "a.npy", "b.npy", &["--speeds", "1,2,3"]);
+    bench.fails(2, "partition --units 10");
+    let said = matmul(&bench, 2, "a.npy", "b.npy", "--speeds 1,2,3");
     assert!(said.contains("3 speeds"), "{said}");
 }
 
@@ -100,7 +100,7 @@ fn sizes() {
     for bad in ["-1", "1.5", "9007199254740993", "99999999999999999999", "ten"] {
         bench.fails(2, &["partition", "--units", bad, "--speeds", "9,1", "-o", "p.json"]);
     }
-    bench.fails(2, &["measure", "--platform", "two.toml", "--sizes", "1e15", "-o", "m.json"]);
+    bench.fails(2, "measure --platform two.toml --sizes 1e15 -o m.json");
     for bad in ["0", "-4", "NaN", "x"] {
         bench.fails(2, &["measure", "--platform", "two.toml", "--sizes", bad, "-o", "m.json"]);
     }
@@ -162,14 +162,14 @@ fn platforms() {
         ("\u{0}\u{1}".into(), "bad.toml"),
     ] {
         bench.write("bad.toml", &text);
-        let said = bench.fails(2, &["partition", "--units", "10", "--platform", "bad.toml", "-o", "p.json"]);
+        let said = bench.fails(2, "partition --units 10 --platform bad.toml -o p.json");
         assert!(said.contains(word), "{word}: {said}");
-        bench.fails(2, &["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "bad.toml"]);
+        bench.fails(2, "matmul a.npy b.npy -o c.npy --platform bad.toml");
     }
     bench.write("bad.toml", [0xff, 0xfe, 0x00]);
-    bench.fails(2, &["partition", "--units", "10", "--platform", "bad.toml"]);
-    bench.fails(2, &["partition", "--units", "10", "--platform", "missing.toml"]);
-    bench.fails(2, &["partition", "--units", "10", "--platform", "."]);
+    bench.fails(2, "partition --units 10 --platform bad.toml");
+    bench.fails(2, "partition --units 10 --platform missing.toml");
+    bench.fails(2, "partition --units 10 --platform .");
 }
 
 const MODELS: &str = r#"{"format": "apportion-models", "version": 1, "kernel": "gemm-f64", "unit": "u", "parameters": {},
@@ -195,15 +195,14 @@ fn models() {
         let text = MODELS.replacen(from, to, 1);
         assert_ne!(text, MODELS);
         bench.write("models.json", text);
-        let said = bench.fails(2, &["partition", "--units", "10", "--models", "models.json", "-o", "p.json"]);
+        let said = bench.fails(2, "partition --units 10 --models models.json -o p.json");
         assert!(said.contains("models.json"), "{said}");
-        matmul(&bench, 2, "a.npy", "b.npy", &["--models", "models.json"]);
+        matmul(&bench, 2, "a.npy", "b.npy", "--models models.json");
     }
     bench.write("models.json", MODELS);
-    bench.fails(2, &["partition", "--units", "10", "--models", "models.json", "--speeds", "1,1"]);
+    bench.fails(2, "partition --units 10 --models models.json --speeds 1,1");
     bench.write("others.toml", TWO.replace("slow", "other"));
-    let said = bench
-        .fails(2, &["partition", "--units", "9", "--models", "models.json", "--platform", "others.toml"]);
+    let said = bench.fails(2, "partition --units 9 --models models.json --platform others.toml");
     assert!(said.contains("other"), "{said}");
 }
 
@@ -211,7 +210,7 @@ fn models() {
 fn plans() {
     let bench = bench();
     bench.matrix("wide.npy", &whole::<f64>(6, 8, 2));
-    let said = matmul(&bench, 2, "a.npy", "wide.npy", &["--plan", "plan.json"]);
+    let said = matmul(&bench, 2, "a.npy", "wide.npy", "--plan plan.json");
     assert!(said.contains("plan.json") && said.contains("8 x 6 x 8"), "{said}");
     let good = bench.text("plan.json");
     for (from, to) in [
@@ -228,69 +227,66 @@ fn plans() {
         let text = good.replacen(from, to, 1);
         assert_ne!(text, good, "{from}");
         bench.write("bad.json", text);
-        let said = matmul(&bench, 2, "a.npy", "b.npy", &["--plan", "bad.json"]);
+        let said = matmul(&bench, 2, "a.npy", "b.npy", "--plan bad.json");
         assert!(said.contains("bad.json"), "{said}");
-        bench.fails(2, &["simulate", "--plan", "bad.json", "--platform", "two.toml", "--trace", "t.json"]);
+        bench.fails(2, "simulate --plan bad.json --platform two.toml --trace t.json");
     }
     bench.write("three.toml", format!("{TWO}[[processor]]\nname = \"third\"\nspeed = \"1 Gflop/s\"\n"));
-    bench.done(&["partition", "--shape", "8x6x7", "--speeds", "9,1", "-o", "strangers.json"]);
+    bench.done("partition --shape 8x6x7 --speeds 9,1 -o strangers.json");
     for platform in ["two.toml", "three.toml"] {
-        bench.fails(2, &["simulate", "--plan", "strangers.json", "--platform", platform]);
+        bench.fails(2, &format!("simulate --plan strangers.json --platform {platform}"));
     }
-    bench.done(&["partition", "--units", "56", "--speeds", "9,1", "-o", "units.json"]);
-    matmul(&bench, 2, "a.npy", "b.npy", &["--plan", "units.json"]);
+    bench.done("partition --units 56 --speeds 9,1 -o units.json");
+    matmul(&bench, 2, "a.npy", "b.npy", "--plan units.json");
     let layout = "\"layout\": [{\"owner\": 7, \"rows\": [0, 1], \"cols\": [0, 1]}], \"shares\"";
     bench.write("units.json", bench.text("units.json").replacen("\"shares\"", layout, 1));
-    let said = bench.fails(2, &["partition", "--plan", "units.json", "--export", "csv"]);
+    let said = bench.fails(2, "partition --plan units.json --export csv");
     assert!(said.contains("layout"), "{said}");
-    matmul(&bench, 2, "a.npy", "b.npy", &["--plan", "missing.json"]);
+    matmul(&bench, 2, "a.npy", "b.npy", "--plan missing.json");
 }
 
 #[test]
 fn what_no_plan_can_serve_is_exit_code_1() {
     let bench = bench();
     bench.write("models.json", MODELS);
-    let said = bench.fails(1, &["partition", "--units", "151", "--models", "models.json", "-o", "p.json"]);
+    let said = bench.fails(1, "partition --units 151 --models models.json -o p.json");
     assert!(said.contains("1 are missing"), "{said}");
-    bench.fails(1, &["partition", "--units", "120", "--models", "models.json", "--method", "even"]);
-    bench.fails(1, &["partition", "--shape", "20x20", "--models", "models.json", "-o", "p.json"]);
+    bench.fails(1, "partition --units 120 --models models.json --method even");
+    bench.fails(1, "partition --shape 20x20 --models models.json -o p.json");
     let corner = |shape: &str, speeds: &str| {
         bench.fails(
             1,
-            &["partition", "--shape", shape, "--speeds", speeds, "--method", "square-corner", "-o", "p.json"],
+            &format!("partition --shape {shape} --speeds {speeds} --method square-corner -o p.json"),
         )
     };
     assert!(corner("30x30", "1,1,1").contains("overlap"));
     corner("10x1000", "1,1");
-    bench.fails(
-        1,
-        &["partition", "--shape", "9x9", "--speeds", "1,1,1,1", "--method", "hybrid", "--svg", "p.svg"],
-    );
+    bench.fails(1, "partition --shape 9x9 --speeds 1,1,1,1 --method hybrid --svg p.svg");
     bench.write("models.json", MODELS.replace("100", "10").replace("50", "5"));
-    matmul(&bench, 1, "a.npy", "b.npy", &["--models", "models.json"]);
+    matmul(&bench, 1, "a.npy", "b.npy", "--models models.json");
     bench.write("tight.toml", TWO.replace("speed", "memory = \"100 B\"\nspeed"));
-    bench.fails(1, &["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "tight.toml"]);
+    bench.fails(1, "matmul a.npy b.npy -o c.npy --platform tight.toml");
 }
 
 #[test]
 fn outputs_that_cannot_be_written() {
     let bench = bench();
     std::fs::create_dir(bench.path("folder")).unwrap();
-    let run = ["matmul", "a.npy", "b.npy", "--platform", "two.toml"];
+    let run = "matmul a.npy b.npy --platform two.toml";
     for bad in ["nowhere/c.npy", "folder", "folder/", ".", "a.npy/c.npy"] {
-        bench.fails(2, &[&run[..], &["-o", bad]].concat());
+        bench.fails(2, &format!("{run} -o {bad}"));
         for flag in ["--report", "--trace", "--svg"] {
             // A side file that cannot be written also keeps the product from appearing.
-            bench.fails(2, &[&run[..], &["-o", "c.npy", flag, bad]].concat());
+            bench.fails(2, &format!("{run} -o c.npy {flag} {bad}"));
         }
-        let partition = ["partition", "--shape", "9x9", "--speeds", "9,1"];
-        bench.fails(2, &[&partition[..], &["-o", bad]].concat());
-        bench.fails(2, &[&partition[..], &["-o", bad, "--svg", "p.svg"]].concat());
-        bench.fails(2, &[&partition[..], &["-o", "p.json", "--svg", bad]].concat());
+        let partition = "partition --shape 9x9 --speeds 9,1";
+        bench.fails(2, &format!("{partition} -o {bad}"));
+        bench.fails(2, &format!("{partition} -o {bad} --svg p.svg"));
+        bench.fails(2, &format!("{partition} -o p.json --svg {bad}"));
         bench.fails(2, &["detect", "-o", bad]);
-        let arrange = ["arrange", "--plan", "plan.json", "--platform", "two.toml"];
-        bench.fails(2, &[&arrange[..], &["-o", "p.json", "--svg", bad]].concat());
-        bench.fails(2, &[&arrange[..], &["-o", bad, "--svg", "p.svg"]].concat());
+        let arrange = "arrange --plan plan.json --platform two.toml";
+        bench.fails(2, &format!("{arrange} -o p.json --svg {bad}"));
+        bench.fails(2, &format!("{arrange} -o {bad} --svg p.svg"));
         bench.fails(2, &["measure", "--platform", "two.toml", "--sizes", "64", "-o", bad]);
         bench.fails(2, &["simulate", "--plan", "plan.json", "--platform", "two.toml", "--trace", bad]);
     }
@@ -300,10 +296,10 @@ fn outputs_that_cannot_be_written() {
 #[test]
 fn a_full_disk() {
     let bench = bench();
-    let run = ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "-o", "/dev/full"];
-    assert!(bench.fails(1, &run).contains("/dev/full"));
-    bench.fails(1, &["partition", "--units", "9", "--speeds", "9,1", "-o", "/dev/full"]);
-    bench.fails(1, &["detect", "-o", "/dev/full"]);
+    let run = "matmul a.npy b.npy --platform two.toml -o /dev/full";
+    assert!(bench.fails(1, run).contains("/dev/full"));
+    bench.fails(1, "partition --units 9 --speeds 9,1 -o /dev/full");
+    bench.fails(1, "detect -o /dev/full");
 }
 
 #[test]
@@ -311,10 +307,10 @@ fn a_demonstration_in_a_directory_of_others() {
     let bench = bench();
     std::fs::create_dir(bench.path("mine")).unwrap();
     bench.write("mine/plan.svg", "my picture");
-    let error = bench.fails(2, &["demo", "--size", "64", "--dir", "mine"]);
+    let error = bench.fails(2, "demo --size 64 --dir mine");
     assert!(error.contains("has files that the demo did not write"), "{error}");
     assert_eq!(bench.text("mine/plan.svg"), "my picture");
-    bench.fails(2, &["demo", "--size", "64", "--dir", "two.toml"]);
+    bench.fails(2, "demo --size 64 --dir two.toml");
 }
 
 /// Permissions do not bind the superuser: for it the directory is writable, and there is nothing to test.
@@ -327,8 +323,8 @@ fn a_directory_without_permission() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
     if std::fs::write(folder.join("probe"), "").is_err() {
-        bench.fails(2, &["matmul", "a.npy", "b.npy", "--platform", "two.toml", "-o", "closed/c.npy"]);
-        bench.fails(2, &["partition", "--units", "9", "--speeds", "9,1", "-o", "closed/p.json"]);
+        bench.fails(2, "matmul a.npy b.npy --platform two.toml -o closed/c.npy");
+        bench.fails(2, "partition --units 9 --speeds 9,1 -o closed/p.json");
     }
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -27,6 +27,38 @@ impl Bench {
         file.commit().unwrap();
     }
 
+    /// A platform of speeds that need no measuring: two to one to one …, or the first alone worth anything.
+    pub fn platform(&self, processors: usize, lone: bool) {
+        let speed = |i: usize| match (i, lone) {
+            (0, true) => 1e6,
+            (0, false) => 20.0,
+            (i, false) => 10.0 / i as f64,
+            _ => 1.0,
+        };
+        let processor = |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{} Mflop/s\"\n", speed(i));
+        self.write("platform.toml", (0..processors).map(processor).collect::<String>());
+    }
+
+    /// A matrix of whole numbers from -11 to 11, as `<f8`, `<f4`, `<i8`, `<i4`, `|b1` or `|u1`.
+    pub fn numbers(&self, name: &str, descr: &str, (rows, cols): (usize, usize), fortran: bool) {
+        let number = |i: usize| ((i * 7 + i / 5) % 23) as i32 - 11;
+        let order = if fortran { "True" } else { "False" };
+        let dict = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({rows}, {cols}), }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((dict.len() as u16).to_le_bytes());
+        bytes.extend(dict.bytes());
+        for x in (0..rows * cols).map(number) {
+            match descr {
+                "<f8" => bytes.extend(f64::from(x).to_le_bytes()),
+                "<f4" => bytes.extend((x as f32).to_le_bytes()),
+                "<i8" => bytes.extend(i64::from(x).to_le_bytes()),
+                "<i4" => bytes.extend(x.to_le_bytes()),
+                _ => bytes.push(u8::from(x > 7)),
+            }
+        }
+        self.write(name, bytes);
+    }
+
     pub fn read(&self, name: &str) -> AnyMatrix {
         read_matrix(&self.path(name)).unwrap()
     }

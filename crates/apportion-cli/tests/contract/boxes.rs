@@ -40,9 +40,9 @@ fn slabs_in_the_plan_file() {
     assert_eq!(flat["layout"][0]["inner"], Value::Null, "absent: all of k");
     // The file is read, drawn and exported; a hole in it is an error of one line.
     here.json("partition --plan plan.json --svg plan.svg");
-    let svg = std::fs::read_to_string(here.join("plan.svg")).unwrap();
+    let svg = here.text("plan.svg");
     assert!(svg.contains("60–80") && svg.contains("slices of the inner dimension"), "{svg}");
-    let text = std::fs::read_to_string(here.join("plan.json")).unwrap();
+    let text = here.text("plan.json");
     for (from, to, wanted) in [
         ("80,\n        100", "80,\n        99", "covered twice, or not at all"),
         ("80,\n        100", "80,\n        101", "inner dimension of 100"),
@@ -50,7 +50,7 @@ fn slabs_in_the_plan_file() {
         ("360", "361", "shares of the work"),
     ] {
         assert!(text.contains(from), "{text}");
-        std::fs::write(here.join("bad.json"), text.replacen(from, to, 1)).unwrap();
+        here.write("bad.json", text.replacen(from, to, 1));
         let told = here.fails(2, "partition --plan bad.json --svg bad.svg");
         assert!(told.contains(wanted) && told.trim_end().lines().count() == 1, "{told}");
     }
@@ -79,8 +79,8 @@ fn a_long_inner_dimension_is_cut() {
 #[test]
 fn runs_count_what_the_plan_says() {
     let here = Bench::new();
-    std::fs::write(here.join("p.toml"), platform(&[4, 3, 2, 2, 1, 1], false)).unwrap();
-    std::fs::write(here.join("slow.toml"), platform(&[4, 3, 2, 2, 1, 1], true)).unwrap();
+    here.write("p.toml", platform(&[4, 3, 2, 2, 1, 1], false));
+    here.write("slow.toml", platform(&[4, 3, 2, 2, 1, 1], true));
     here.matrix("a.npy", &irrational::<f64>(33, 120, 0.1));
     here.matrix("b.npy", &irrational::<f64>(120, 29, 0.2));
     let plan = here.json("partition --shape 33x120x29 --platform p.toml --method boxes -o plan.json");
@@ -123,7 +123,7 @@ fn runs_count_what_the_plan_says() {
 #[test]
 fn an_emulated_network_shows_it() {
     let here = Bench::new();
-    std::fs::write(here.join("slow.toml"), platform(&[1; 4], true)).unwrap();
+    here.write("slow.toml", platform(&[1; 4], true));
     here.matrix("a.npy", &whole::<f64>(64, 4096, 1));
     here.matrix("b.npy", &whole::<f64>(4096, 64, 2));
     let run = |method: &str| {
@@ -144,7 +144,7 @@ fn an_emulated_network_shows_it() {
 #[test]
 fn what_cannot_serve_boxes_refuses_them() {
     let here = Bench::new();
-    std::fs::write(here.join("p.toml"), platform(&[2, 1, 1, 1], false)).unwrap();
+    here.write("p.toml", platform(&[2, 1, 1, 1], false));
     here.matrix("a.npy", &whole::<f64>(24, 24, 1));
     here.json("partition --shape 24x24x24 --platform p.toml --method inner -o plan.json");
     let cuts = "cannot use a layout that cuts the inner dimension";
@@ -181,7 +181,7 @@ fn memory_caps_are_kept() {
     let here = Bench::new();
     let capped = |bytes: u64| {
         let text = platform(&[1; 4], false).replacen("name", &format!("memory = {bytes}\nname"), 1);
-        std::fs::write(here.join("p.toml"), text).unwrap();
+        here.write("p.toml", text);
     };
     here.matrix("a.npy", &whole::<f64>(64, 512, 1));
     here.matrix("b.npy", &whole::<f64>(512, 64, 2));

@@ -2,6 +2,7 @@
 //! noise.
 
 use super::bench::Bench;
+use apportion_testing::holds;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -22,14 +23,14 @@ fn calls(place: &Bench) -> usize {
     fs::read_to_string(place.path("calls")).unwrap_or_default().lines().count()
 }
 
-const TIMED: [&str; 4] = ["--command", "./work {size}", "--seconds-from", "stdout"];
+const TIMED: &str = "--command './work {size}' --seconds-from stdout";
 
-fn measure<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["measure"], &TIMED[..], more].concat()
+fn measure(more: &str) -> String {
+    format!("measure {TIMED} {more}")
 }
 
-fn balance<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["balance"], &TIMED[..], more].concat()
+fn balance(more: &str) -> String {
+    format!("balance {TIMED} {more}")
 }
 
 /// (size, seconds) of a processor's points.
@@ -46,7 +47,7 @@ fn shares(plan: &Value) -> Vec<u64> {
 fn models_of_a_program_are_its_own_times_and_divide_work() {
     let place = Bench::new();
     work(&place, "x / (r == 0 ? 300 : 100)");
-    let call = measure(&["--processors", "2", "--sizes", "100,1000", "-o", "m.json"]);
+    let call = measure("--processors 2 --sizes 100,1000 -o m.json");
     let models = place.json(&call);
     assert_eq!(models["kernel"], "command: ./work {size}");
     for processor in [0, 1] {
@@ -58,9 +59,9 @@ fn models_of_a_program_are_its_own_times_and_divide_work() {
     }
     // The file is the result.
     assert_eq!(serde_json::from_str::<Value>(&place.text("m.json")).unwrap(), models);
-    let plan = place.json(&["partition", "--units", "1200", "--models", "m.json"]);
+    let plan = place.json("partition --units 1200 --models m.json");
     assert_eq!(shares(&plan), [900, 300]);
-    assert_eq!(place.json(&[&call[..], &["--alone"]].concat()), models, "alone, the same");
+    assert_eq!(place.json(&format!("{call} --alone")), models, "alone, the same");
 }
 
 #[test]
@@ -72,10 +73,10 @@ fn slowdown_multiplies() {
         "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\nslowdown = 4.0\ncores = [0]\n",
     )
     .unwrap();
-    let models = place.json(&measure(&["--platform", "p.toml", "--sizes", "100"]));
+    let models = place.json(&measure("--platform p.toml --sizes 100"));
     assert_eq!(points(&models, 0), [(100.0, 1.0)]);
     assert_eq!(points(&models, 1), [(100.0, 4.0)]);
-    let found = place.json(&balance(&["--platform", "p.toml", "--units", "1000"]));
+    let found = place.json(&balance("--platform p.toml --units 1000"));
     assert_eq!(shares(&found["plan"]), [800, 200]);
 }
 
@@ -86,7 +87,7 @@ fn a_contaminated_series_gives_the_clean_time() {
     let text = "#!/bin/sh\necho >>\"calls-$APPORTION_RANK\"\nn=$(wc -l <\"calls-$APPORTION_RANK\")\n\
         case $((n % 4)) in 3) echo $((3 + n % 8)) ;; *) echo 2.000$((n % 3)) ;; esac\n";
     place.program("work", text);
-    let models = place.json(&measure(&["--processors", "1", "--sizes", "50", "--max-seconds", "60"]));
+    let models = place.json(&measure("--processors 1 --sizes 50 --max-seconds 60"));
     let point = &models["models"][0]["points"][0];
     let seconds = point["seconds"].as_f64().unwrap();
     assert!((seconds - 2.0001).abs() < 0.0003, "{seconds}");
@@ -101,18 +102,7 @@ fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
     let place = Bench::new();
     // A cliff: ten times slower above 40,000.
     work(&place, "x <= 40000 ? x / 1000 : 40 + (x - 40000) / 100");
-    let call = measure(&[
-        "--processors",
-        "1",
-        "--adaptive",
-        "--smallest",
-        "100",
-        "--largest",
-        "100000",
-        "-o",
-        "m.json",
-        "--resume",
-    ]);
+    let call = measure("--processors 1 --adaptive --smallest 100 --largest 100000 -o m.json --resume");
     let models = place.json(&call);
     let found = points(&models, 0);
     assert!((6..=30).contains(&found.len()), "{}", found.len());
@@ -122,8 +112,7 @@ fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
     assert_eq!(calls(&place), before, "everything was known");
     // A constant speed needs almost none.
     work(&place, "x / 1000");
-    let few =
-        place.json(&measure(&["--processors", "1", "--adaptive", "--smallest", "100", "--largest", "1e5"]));
+    let few = place.json(&measure("--processors 1 --adaptive --smallest 100 --largest 1e5"));
     assert!(points(&few, 0).len() <= 6);
 }
 
@@ -131,38 +120,33 @@ fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
 fn a_failed_sweep_is_kept_and_resumed() {
     let place = Bench::new();
     work(&place, "x > 500 ? -1 : x / 100");
-    let call = measure(&["--processors", "1", "--sizes", "100,400,700,900", "-o", "m.json", "--resume"]);
+    let call = measure("--processors 1 --sizes 100,400,700,900 -o m.json --resume");
     // The points measured so far are kept.
     let output = place.run(&call);
     assert_eq!(output.status.code(), Some(1));
     let line = String::from_utf8(output.stderr).unwrap();
-    for word in ["./work {size}", "size 700", "-1 seconds"] {
-        assert!(line.contains(word), "{line}");
-    }
+    holds(&line, &["./work {size}", "size 700", "-1 seconds"]);
     let kept: Value = serde_json::from_str(&place.text("m.json")).unwrap();
     assert_eq!(points(&kept, 0), [(100.0, 1.0), (400.0, 4.0)]);
     // Fixed, it continues: only new sizes are run.
     work(&place, "x / 50");
-    fs::remove_file(place.path("calls")).unwrap();
+    place.remove("calls");
     let models = place.json(&call);
     assert_eq!(points(&models, 0), [(100.0, 1.0), (400.0, 4.0), (700.0, 14.0), (900.0, 18.0)]);
     assert!(!place.text("calls").contains(" 400"));
     // Points of another measurement are not mixed in.
-    let mut other = call.clone();
-    other[2] = "./work {size} other";
-    assert!(place.fails(2, &other).contains("not of"));
-    assert!(place.fails(2, &[&call[..], &["--block", "8"]].concat()).contains("--block"));
-    let kernel = ["measure", "--processors", "1", "--sizes", "100", "-o", "m.json", "--resume"];
-    assert!(place.fails(2, &kernel).contains("gemm-f64"));
+    assert!(place.fails(2, &call.replace("{size}", "{size} other")).contains("not of"));
+    assert!(place.fails(2, &format!("{call} --block 8")).contains("--block"));
+    let kernel = "measure --processors 1 --sizes 100 -o m.json --resume";
+    assert!(place.fails(2, kernel).contains("gemm-f64"));
 }
 
 #[test]
 fn a_kernel_resumes_too() {
     let place = Bench::new();
-    let base =
-        ["measure", "--processors", "1", "--block", "8", "--max-seconds", "0.01", "-o", "m.json", "--sizes"];
-    let first = place.json(&[&base[..], &["100,400"]].concat());
-    let second = place.json(&[&base[..], &["400,900", "--resume"]].concat());
+    let base = "measure --processors 1 --block 8 --max-seconds 0.01 -o m.json --sizes";
+    let first = place.json(&format!("{base} 100,400"));
+    let second = place.json(&format!("{base} 400,900 --resume"));
     assert_eq!(points(&second, 0)[..2], points(&first, 0)[..]);
     assert_eq!(points(&second, 0)[2].0, 900.0);
 }
@@ -174,7 +158,7 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
         mv new-$APPORTION_RANK pid-$APPORTION_RANK\nwait\n";
     place.program("work", text);
     let mut child = place
-        .command(&measure(&["--processors", "2", "--sizes", "1,2", "-o", "m.json"]))
+        .command(&measure("--processors 2 --sizes 1,2 -o m.json"))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -217,18 +201,7 @@ fn balance_finds_the_shares_that_the_functions_say() {
     let place = Bench::new();
     // Speeds 100 and 50 up to 600 units; above, the first one pages: 20 a second.
     work(&place, "r == 0 ? (x <= 600 ? x / 100 : 6 + (x - 600) / 20) : x / 50");
-    let call = balance(&[
-        "--processors",
-        "2",
-        "--units",
-        "1250",
-        "--tolerance",
-        "0.001",
-        "-o",
-        "p.json",
-        "--models-out",
-        "m.json",
-    ]);
+    let call = balance("--processors 2 --units 1250 --tolerance 0.001 -o p.json --models-out m.json");
     let found = place.json(&call);
     // 6 + (x - 600) / 20 = (1250 - x) / 50 at x = 700: 11 seconds.
     assert_eq!(found["balanced"], true);
@@ -239,21 +212,19 @@ fn balance_finds_the_shares_that_the_functions_say() {
     assert_eq!(plan, found["plan"]);
     assert!(calls(&place) > 2);
     // The models from this run give the same shares.
-    let other = place.json(&["partition", "--units", "1250", "--models", "m.json"]);
+    let other = place.json("partition --units 1250 --models m.json");
     assert_eq!(shares(&other), [700, 550]);
-    let uneven = place.json(&balance(&["--processors", "2", "--units", "900"]));
+    let uneven = place.json(&balance("--processors 2 --units 900"));
     assert_eq!(shares(&uneven["plan"]), [600, 300]);
     let text = String::from_utf8(place.run(&call).stdout).unwrap();
-    for word in ["round 1: ", "imbalance", "p1", "700", "balanced   yes"] {
-        assert!(text.contains(word), "{text}");
-    }
+    holds(&text, &["round 1: ", "imbalance", "p1", "700", "balanced   yes"]);
 }
 
 #[test]
 fn what_is_not_balanced_is_said_and_kept() {
     let place = Bench::new();
     work(&place, "r == 0 ? x / 90 : x / 10");
-    let capped = balance(&["--processors", "2", "--units", "1000", "--max-rounds", "1", "-o", "p.json"]);
+    let capped = balance("--processors 2 --units 1000 --max-rounds 1 -o p.json");
     let found = place.json(&capped);
     assert_eq!((&found["balanced"], shares(&found["plan"])), (&Value::from(false), vec![500, 500]));
     let out = place.run(&capped);
@@ -268,11 +239,9 @@ fn a_failing_processor_fails_the_balance_and_writes_nothing() {
         "work",
         "#!/bin/sh\ntest $APPORTION_RANK = 0 || { echo no disk >&2; exit 7; }; sleep 1000\n",
     );
-    fs::write(place.path("p.json"), "old").unwrap();
-    let line = place.fails(1, &balance(&["--processors", "2", "--units", "10", "-o", "p.json"]));
-    for word in ["./work {size}", "size 5", "\"p1\"", "exit status: 7", "no disk"] {
-        assert!(line.contains(word), "{line}");
-    }
+    place.write("p.json", "old");
+    let line = place.fails(1, &balance("--processors 2 --units 10 -o p.json"));
+    holds(&line, &["./work {size}", "size 5", "\"p1\"", "exit status: 7", "no disk"]);
     assert_eq!(place.text("p.json"), "old");
 }
 
@@ -280,40 +249,31 @@ fn a_failing_processor_fails_the_balance_and_writes_nothing() {
 fn bad_calls_are_refused() {
     let place = Bench::new();
     work(&place, "x");
-    let sized = ["--sizes", "10"];
     for (call, word) in [
-        (vec!["measure", "--command", "./work"], "no place for the size"),
-        (vec!["measure", "--command", "./work '{size}"], "quote"),
-        (vec!["measure", "--command", "./work {size}"], "--smallest"),
-        (vec!["measure", "--command", "./none {size}", "--sizes", "1", "--processors", "1"], "./none"),
-        (vec!["measure", "--command", "./work {size}", "--kernel", "gemm-f64"], "--kernel"),
-        (vec!["measure", "--seconds-from", "stdout"], "--command"),
-        (vec!["measure", "--resume"], "--output"),
-        (measure(&["--sizes", "0"]), "positive"),
-        (measure(&["--sizes", "nan"]), "--sizes"),
-        (measure(&["--sizes", "1", "--adaptive"]), "--adaptive"),
-        (measure(&["--smallest", "5", "--largest", "5"]), "--largest"),
-        (measure(&["--smallest", "0.5", "--largest", "5"]), "--smallest"),
-        (measure(&["--sizes", "1", "-o", "none/m.json"]), "none"),
-        (balance(&["--units", "0"]), "--units"),
-        (balance(&["--units", "9", "--tolerance", "0"]), "--tolerance"),
-        (balance(&["--units", "18000000000000000000"]), "2^53"),
-        (vec!["balance", "--units", "9"], "--command"),
+        ("measure --command ./work".into(), "no place for the size"),
+        ("measure --command './work {size}'".into(), "--smallest"),
+        ("measure --command './none {size}' --sizes 1 --processors 1".into(), "./none"),
+        ("measure --command './work {size}' --kernel gemm-f64".into(), "--kernel"),
+        ("measure --seconds-from stdout".into(), "--command"),
+        ("measure --resume".into(), "--output"),
+        (measure("--sizes 0"), "positive"),
+        (measure("--sizes nan"), "--sizes"),
+        (measure("--sizes 1 --adaptive"), "--adaptive"),
+        (measure("--smallest 5 --largest 5"), "--largest"),
+        (measure("--smallest 0.5 --largest 5"), "--smallest"),
+        (measure("--sizes 1 -o none/m.json"), "none"),
+        (balance("--units 0"), "--units"),
+        (balance("--units 9 --tolerance 0"), "--tolerance"),
+        (balance("--units 18000000000000000000"), "2^53"),
+        ("balance --units 9".into(), "--command"),
     ] {
         let line = place.fails(2, &call);
         assert!(line.contains(word), "{call:?}: {line}");
     }
+    assert!(place.fails(2, &["measure", "--command", "./work '{size}"]).contains("quote"));
     // Names are passed as single words, without a shell.
-    fs::write(place.path("p.toml"), "[[processor]]\nname = \"a; touch broken\"\n").unwrap();
-    let call = [
-        "measure",
-        "--platform",
-        "p.toml",
-        "--command",
-        "./work {size} {processor}",
-        "--seconds-from",
-        "stdout",
-    ];
-    place.json(&[&call[..], &sized].concat());
+    place.write("p.toml", "[[processor]]\nname = \"a; touch broken\"\n");
+    let call = "measure --platform p.toml --command './work {size} {processor}' --seconds-from stdout";
+    place.json(&format!("{call} --sizes 10"));
     assert!(!place.path("broken").exists());
 }

@@ -5,10 +5,8 @@ use serde_json::Value;
 
 const N: f64 = 1000.0;
 
-fn plan(bench: &Bench, ratio: &str, method: &str, more: &[&str]) -> Value {
-    let speeds = format!("{ratio},1");
-    let call = ["partition", "--shape", "1000x1000x1000", "--speeds", &speeds, "--method", method];
-    bench.json(&[&call[..], more].concat())
+fn plan(bench: &Bench, ratio: &str, method: &str, more: &str) -> Value {
+    bench.json(&format!("partition --shape 1000x1000x1000 --speeds {ratio},1 --method {method} {more}"))
 }
 
 fn volume(plan: &Value) -> f64 {
@@ -24,7 +22,7 @@ fn largest_direction(plan: &Value) -> u64 {
 fn a_square_corner_moves_two_n_roots_of_the_share() {
     let bench = Bench::new();
     for ratio in 3..=25 {
-        let plan = plan(&bench, &ratio.to_string(), "square-corner", &[]);
+        let plan = plan(&bench, &ratio.to_string(), "square-corner", "");
         let share = 1.0 / (f64::from(ratio) + 1.0);
         let expected = 2.0 * N * N * share.sqrt();
         assert!((volume(&plan) - expected).abs() <= N, "{ratio}: {} against {expected}", volume(&plan));
@@ -43,8 +41,8 @@ fn crossovers_with_the_straight_line() {
         ("9", true, true),
         ("25", true, true),
     ] {
-        let corner = plan(&bench, ratio, "square-corner", &[]);
-        let line = plan(&bench, ratio, "straight-line", &[]);
+        let corner = plan(&bench, ratio, "square-corner", "");
+        let line = plan(&bench, ratio, "straight-line", "");
         assert_eq!(volume(&corner) < volume(&line), serial, "{ratio}:1, whole volume");
         assert_eq!(
             largest_direction(&corner) < largest_direction(&line),
@@ -52,7 +50,7 @@ fn crossovers_with_the_straight_line() {
             "{ratio}:1, busier direction"
         );
         for (communication, corner_is_less) in [("serial", serial), ("parallel", parallel)] {
-            let hybrid = plan(&bench, ratio, "hybrid", &["--communication", communication]);
+            let hybrid = plan(&bench, ratio, "hybrid", &format!("--communication {communication}"));
             let best = if corner_is_less { &corner } else { &line };
             assert_eq!(hybrid["layout"], best["layout"], "{ratio}:1, {communication}");
         }

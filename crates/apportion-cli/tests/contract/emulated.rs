@@ -11,7 +11,7 @@ const PAGING: &str = "[[processor]]\nname = \"roomy\"\nemulated = \"peak 1000\"\
 #[test]
 fn speed_functions_are_used_wherever_models_are() {
     let here = Bench::new();
-    std::fs::write(here.join("platform.toml"), PAGING).unwrap();
+    here.write("platform.toml", PAGING);
     let small = here.json("partition --units 2000 --platform platform.toml");
     assert_eq!(small["shares"], serde_json::json!([1000, 1000]));
     let plan = here.json("partition --units 100000 --platform platform.toml -o plan.json");
@@ -27,15 +27,15 @@ fn speed_functions_are_used_wherever_models_are() {
 #[test]
 fn measuring_samples_the_function_instead_of_the_clock() {
     let here = Bench::new();
-    std::fs::write(here.join("platform.toml"), PAGING).unwrap();
+    here.write("platform.toml", PAGING);
     let models = here.json("measure --platform platform.toml --sizes 500,50000 -o models.json");
     let points = models["models"][1]["points"].as_array().unwrap();
     assert!((points[0]["seconds"].as_f64().unwrap() - 0.5).abs() < 1e-9);
     assert!((points[1]["seconds"].as_f64().unwrap() - 5000.0).abs() < 1.0);
     assert!(here.run("partition --units 9 --models models.json").status.success());
-    std::fs::write(here.join("mixed.toml"), format!("{PAGING}[[processor]]\nname = \"real\"\n")).unwrap();
+    here.write("mixed.toml", format!("{PAGING}[[processor]]\nname = \"real\"\n"));
     assert_eq!(here.run("measure --platform mixed.toml").status.code(), Some(2));
-    std::fs::write(here.join("bad.toml"), "[[processor]]\nname = \"a\"\nemulated = \"peak -1\"\n").unwrap();
+    here.write("bad.toml", "[[processor]]\nname = \"a\"\nemulated = \"peak -1\"\n");
     let bad = here.run("partition --units 9 --platform bad.toml");
     assert_eq!(bad.status.code(), Some(2));
     assert!(String::from_utf8(bad.stderr).unwrap().contains("bad.toml:3"));
@@ -44,14 +44,14 @@ fn measuring_samples_the_function_instead_of_the_clock() {
 #[test]
 fn a_plot_shows_a_curve_per_processor_and_the_line() {
     let here = Bench::new();
-    std::fs::write(here.join("platform.toml"), PAGING).unwrap();
+    here.write("platform.toml", PAGING);
     let told = here.json("plot --platform platform.toml --units 100000 --svg speeds.svg");
     assert_eq!(told["curves"], 2);
-    let svg = std::fs::read_to_string(here.join("speeds.svg")).unwrap();
+    let svg = here.text("speeds.svg");
     assert!(svg.starts_with("<svg") && svg.contains("paging") && svg.contains("all finish after"));
     let again = here.json("plot --platform platform.toml --units 100000 --svg again.svg");
     assert_eq!(again["shares"], told["shares"]);
-    assert_eq!(std::fs::read_to_string(here.join("again.svg")).unwrap(), svg, "the same bytes");
+    assert_eq!(here.text("again.svg"), svg, "the same bytes");
 }
 
 /// Section 4: X1 over X5 is 13.5, 3.75 and 57 at three sizes; single numbers measured there lose to the
@@ -92,7 +92,7 @@ fn a_run_takes_the_time_that_the_functions_say() {
             "[[processor]]\nname = \"a\"\nemulated = \"peak 2e6\"\n[[processor]]\nname = \"b\"\n{second}\n"
         )
     };
-    std::fs::write(here.join("two.toml"), given("emulated = \"peak 1e6\"")).unwrap();
+    here.write("two.toml", given("emulated = \"peak 1e6\""));
     let run = here.json("matmul a.npy a.npy --platform two.toml --method rows");
     let shares = |run: &Value| [0, 1].map(|i| run["processors"][i]["share"].as_u64().unwrap());
     assert_eq!((&run["verified"], shares(&run)), (&Value::Bool(true), [2400, 1200]));
@@ -107,11 +107,11 @@ fn a_run_takes_the_time_that_the_functions_say() {
             "processor \"b\": slowdown: cannot be combined with emulated",
         ),
     ] {
-        std::fs::write(here.join("bad.toml"), given(second)).unwrap();
+        here.write("bad.toml", given(second));
         let told = here.fails(2, "matmul a.npy a.npy --platform bad.toml");
         assert!(told.contains(wanted), "{told}");
     }
-    std::fs::write(here.join("mixed.toml"), given("speed = \"2 Mflop/s\"")).unwrap();
+    here.write("mixed.toml", given("speed = \"2 Mflop/s\""));
     let mixed = here.json("matmul a.npy a.npy --platform mixed.toml --method rows");
     assert_eq!(shares(&mixed), [2400, 1200]);
 }

@@ -65,7 +65,7 @@ fn a_file_leaves_stdout_to_the_plan_and_json_stays_one_object() {
     let here = Bench::new();
     let text = here.done("partition --units 8 --speeds 3,1 --export mpich --export-to hosts");
     assert!(text.contains("method"), "{text}");
-    assert_eq!(std::fs::read_to_string(here.join("hosts")).unwrap(), "p0:6\np1:2\n");
+    assert_eq!(here.text("hosts"), "p0:6\np1:2\n");
     let json = here.done("--json partition --units 8 --speeds 3,1 --export mpich");
     let value: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["export"]["format"], "mpich");
@@ -147,7 +147,7 @@ fn metis_divides_a_graph_by_our_file() {
         let line: Vec<String> = list.iter().map(|v| (v + 1).to_string()).collect();
         text += &format!("{}\n", line.join(" "));
     }
-    std::fs::write(here.join("grid.graph"), text).unwrap();
+    here.write("grid.graph", text);
     here.done("partition --units 1000 --speeds 6,3,1 --export metis --export-to tpwgts");
     let run = Command::new(gpmetis)
         .args(["-tpwgts=tpwgts", "grid.graph", "3"])
@@ -155,7 +155,7 @@ fn metis_divides_a_graph_by_our_file() {
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
-    let parts = std::fs::read_to_string(here.join("grid.graph.part.3")).unwrap();
+    let parts = here.text("grid.graph.part.3");
     assert_weighted(&parts.lines().map(|l| l.trim().parse().unwrap()).collect::<Vec<_>>());
 }
 
@@ -171,7 +171,7 @@ fn scotch_maps_a_graph_onto_our_architecture() {
         let line: Vec<String> = list.iter().map(usize::to_string).collect();
         text += &format!("{} {}\n", list.len(), line.join(" "));
     }
-    std::fs::write(here.join("grid.grf"), text).unwrap();
+    here.write("grid.grf", text);
     here.done("partition --units 1000 --speeds 6,3,1 --export scotch --export-to target.tgt");
     let run = Command::new(gmap)
         .args(["grid.grf", "target.tgt", "grid.map"])
@@ -179,7 +179,7 @@ fn scotch_maps_a_graph_onto_our_architecture() {
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    let map = std::fs::read_to_string(here.join("grid.map")).unwrap();
+    let map = here.text("grid.map");
     let part = |line: &str| line.split_whitespace().nth(1).unwrap().parse().unwrap();
     assert_weighted(&map.lines().skip(1).map(part).collect::<Vec<usize>>());
 }
@@ -204,7 +204,7 @@ fn open_mpi_places_ranks_by_our_rankfile() {
         return;
     }
     let here = Bench::new();
-    std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
+    here.write("hosts.toml", TWO_HOSTS);
     here.done("partition --units 3 --platform hosts.toml --export openmpi --export-to ranks");
     let run = |rankfile: &str| {
         Command::new(mpirun)
@@ -219,9 +219,8 @@ fn open_mpi_places_ranks_by_our_rankfile() {
     };
     assert_eq!(ranks(&run("ranks")), ["0 of 3", "1 of 3", "2 of 3"]);
     // It does read the file: one without a line for the last rank is rejected.
-    let text = std::fs::read_to_string(here.join("ranks")).unwrap();
-    std::fs::write(here.join("short"), text.lines().take(2).fold(String::new(), |t, l| t + l + "\n"))
-        .unwrap();
+    let text = here.text("ranks");
+    here.write("short", text.lines().take(2).fold(String::new(), |t, l| t + l + "\n"));
     assert!(!run("short").status.success());
 }
 
@@ -229,7 +228,7 @@ fn open_mpi_places_ranks_by_our_rankfile() {
 fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
     let Some(mpirun) = installed(Need::Mpich, &["mpirun.mpich"], "mpich") else { return };
     let here = Bench::new();
-    std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
+    here.write("hosts.toml", TWO_HOSTS);
     here.done("partition --units 3 --platform hosts.toml --export mpich --export-to machines");
     // Without -n it starts a rank for each slot of the file.
     let out = Command::new(mpirun)

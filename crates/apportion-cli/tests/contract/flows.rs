@@ -4,6 +4,7 @@ use super::Bench;
 use super::bench::{TWO, product, whole};
 use apportion::kernels::Kernel;
 use apportion::matrix::{AnyMatrix, Element, Matrix};
+use apportion_testing::holds;
 
 const FLOWS: [&str; 4] = ["one-to-all", "ring", "bulk", "broadcast"];
 
@@ -15,8 +16,8 @@ const BUS: &str = "name = \"bus\"\n\
     [[processor]]\nname = \"d\"\nspeed = \"1 Mflop/s\"\n\
     [network]\nlatency = \"1 ms\"\nbandwidth = \"1 MB/s\"\ntopology = \"bus\"\n";
 
-fn flag(overlap: usize) -> &'static [&'static str] {
-    [&[][..], &["--overlap"], &["--look-ahead", "3"]][overlap]
+fn flag(overlap: usize) -> &'static str {
+    ["", "--overlap", "--look-ahead 3"][overlap]
 }
 
 #[test]
@@ -34,9 +35,8 @@ fn every_flow_on_every_layout_gives_the_product() {
                 if (flow, overlap) == ("bulk", 2) {
                     continue;
                 }
-                let call = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "some.toml"];
-                let order = ["--method", method, "--flow", flow, "--block", "4"];
-                let run = bench.json(&[&call[..], &order, flag(overlap)].concat());
+                let call = "matmul a.npy b.npy -o c.npy --platform some.toml --block 4";
+                let run = bench.json(&format!("{call} --method {method} --flow {flow} {}", flag(overlap)));
                 assert_eq!(bench.read("c.npy"), expected, "{m} {k} {n} {method} {flow} {overlap}");
                 assert_eq!(run["volume"], run["plan"]["metrics"]["volume"], "{method} {flow} {overlap}");
                 assert_eq!(run["verified"], true);
@@ -67,12 +67,13 @@ fn every_semiring_takes_every_flow_and_layout() {
                 "max-plus" => AnyMatrix::F64(by_definition(Kernel::max_plus(), &a, &b)),
                 _ => AnyMatrix::F64(by_definition(Kernel::min_plus(), &a, &b)),
             };
-            let files = if semiring == "or-and" { ["ta.npy", "tb.npy"] } else { ["a.npy", "b.npy"] };
+            let files = if semiring == "or-and" { "ta.npy tb.npy" } else { "a.npy b.npy" };
+            let call =
+                format!("matmul {files} -o c.npy --platform some.toml --block 4 --semiring {semiring}");
             for method in ["rows", "columns", "grid", "recursive"] {
                 for (flow, overlap) in FLOWS.into_iter().flat_map(|f| (0..2).map(move |o| (f, o))) {
-                    let call = ["matmul", files[0], files[1], "-o", "c.npy", "--platform", "some.toml"];
-                    let order = ["--method", method, "--flow", flow, "--block", "4", "--semiring", semiring];
-                    let run = bench.json(&[&call[..], &order, flag(overlap)].concat());
+                    let run =
+                        bench.json(&format!("{call} --method {method} --flow {flow} {}", flag(overlap)));
                     assert_eq!(bench.read("c.npy"), expected, "{semiring} {m} {method} {flow} {overlap}");
                     assert_eq!(run["volume"], run["plan"]["metrics"]["volume"], "{semiring} {method} {flow}");
                     assert_eq!((&run["verified"], &run["semiring"]), (&true.into(), &semiring.into()));
@@ -101,10 +102,8 @@ fn blocks_divide_the_memory_for_messages() {
     let rows = [16, 12, 8, 4];
     for blocks in [1, 2, 10, 240] {
         for overlap in 0..3 {
-            let count = blocks.to_string();
-            let call = ["matmul", "a.npy", "b.npy", "--platform", "bus.toml", "--method", "rows"];
-            let order = ["--flow", "broadcast", "--blocks", &count];
-            let run = bench.json(&[&call[..], &order, flag(overlap)].concat());
+            let call = "matmul a.npy b.npy --platform bus.toml --method rows --flow broadcast";
+            let run = bench.json(&format!("{call} --blocks {blocks} {}", flag(overlap)));
             assert_eq!(run["volume"], (3 * k * n) as u64);
             assert_eq!(run["carried"], (k * n) as u64, "a bus carries every element of B once");
             assert_eq!(run["pairs"].as_array().unwrap().len(), 12);
@@ -126,22 +125,21 @@ fn blocks_divide_the_memory_for_messages() {
 fn a_broadcast_on_a_bus_takes_what_the_equations_say() {
     let bench = Bench::new();
     bench.write("bus.toml", BUS);
-    let plan = ["partition", "--shape", "100x100x100", "--platform", "bus.toml", "--method", "rows"];
-    bench.done(&[&plan[..], &["-o", "plan.json"]].concat());
-    let seconds = |more: &[&str]| {
-        let call = ["simulate", "--plan", "plan.json", "--platform", "bus.toml", "--flow", "broadcast"];
-        bench.json(&[&call[..], more].concat())["seconds"].as_f64().unwrap()
+    bench.done("partition --shape 100x100x100 --platform bus.toml --method rows -o plan.json");
+    let seconds = |more: &str| {
+        let call = "simulate --plan plan.json --platform bus.toml --flow broadcast";
+        bench.json(&format!("{call} {more}"))["seconds"].as_f64().unwrap()
     };
     // t_bcast = 1 ms + 100 x 25 x 8 bytes / 1 MB/s; t_comp = 2 x 10^6 / (4 x 10 Mflop/s).
     let (cast, compute) = (0.001 + 0.02, 0.05);
     let close =
         |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
-    close(seconds(&["--blocks", "1"]), 4.0 * (cast + compute));
-    close(seconds(&["--blocks", "1", "--overlap"]), cast + 3.0 * f64::max(cast, compute) + compute);
+    close(seconds("--blocks 1"), 4.0 * (cast + compute));
+    close(seconds("--blocks 1 --overlap"), cast + 3.0 * f64::max(cast, compute) + compute);
     // Ten blocks: ten times as many turns, of a tenth.
     let cast = 0.001 + 0.002;
-    close(seconds(&["--blocks", "10"]), 40.0 * (cast + 0.005));
-    close(seconds(&["--blocks", "10", "--overlap"]), cast + 39.0 * 0.005 + 0.005);
+    close(seconds("--blocks 10"), 40.0 * (cast + 0.005));
+    close(seconds("--blocks 10 --overlap"), cast + 39.0 * 0.005 + 0.005);
 }
 
 #[test]
@@ -149,15 +147,15 @@ fn flags_that_a_flow_does_not_know_are_refused() {
     let bench = Bench::new();
     bench.write("two.toml", TWO);
     bench.matrix("a.npy", &whole::<f64>(4, 4, 1));
-    let call = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "two.toml"];
-    let fails = |more: &[&str]| bench.fails(2, &[&call[..], more].concat());
-    assert!(fails(&["--flow", "bulk", "--look-ahead", "2"]).contains("--look-ahead"));
-    assert!(fails(&["--flow", "ring", "--blocks", "2"]).contains("--blocks"));
-    assert!(fails(&["--blocks", "2"]).contains("--flow broadcast"));
-    fails(&["--flow", "broadcast", "--blocks", "0"]);
-    fails(&["--flow", "broadcast", "--blocks", "2", "--block", "2"]);
-    fails(&["--flow", "ring", "--look-ahead", "0"]);
-    assert!(fails(&["--flow", "multicast"]).contains("broadcast"));
+    let call = "matmul a.npy a.npy -o c.npy --platform two.toml";
+    let fails = |more: &str| bench.fails(2, &format!("{call} {more}"));
+    assert!(fails("--flow bulk --look-ahead 2").contains("--look-ahead"));
+    assert!(fails("--flow ring --blocks 2").contains("--blocks"));
+    assert!(fails("--blocks 2").contains("--flow broadcast"));
+    fails("--flow broadcast --blocks 0");
+    fails("--flow broadcast --blocks 2 --block 2");
+    fails("--flow ring --look-ahead 0");
+    assert!(fails("--flow multicast").contains("broadcast"));
 }
 
 /// The file's name makes a trace a picture: a lane for each processor, with their names in the legend.
@@ -165,25 +163,25 @@ fn flags_that_a_flow_does_not_know_are_refused() {
 fn a_trace_can_be_a_picture() {
     let bench = Bench::new();
     bench.write("bus.toml", BUS);
-    let plan = ["partition", "--shape", "100x100x100", "--platform", "bus.toml", "--method", "rows"];
-    bench.done(&[&plan[..], &["-o", "plan.json"]].concat());
-    let call = ["simulate", "--plan", "plan.json", "--platform", "bus.toml", "--flow", "broadcast"];
-    bench.done(&[&call[..], &["--trace", "trace.svg"]].concat());
+    bench.done("partition --shape 100x100x100 --platform bus.toml --method rows -o plan.json");
+    let call = "simulate --plan plan.json --platform bus.toml --flow broadcast";
+    bench.done(&format!("{call} --trace trace.svg"));
     let svg = bench.text("trace.svg");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-    for word in [
-        ">a<",
-        ">b<",
-        ">c<",
-        ">d<",
-        "\"compute\"",
-        "\"send\"",
-        "\"receive\"",
-        ">computes<",
-        "broadcast flow, 4 processors",
-    ] {
-        assert!(svg.contains(word), "{word}");
-    }
-    bench.done(&[&call[..], &["--trace", "trace.json"]].concat());
+    holds(
+        &svg,
+        &[
+            ">a<",
+            ">b<",
+            ">c<",
+            ">d<",
+            "\"compute\"",
+            "\"send\"",
+            "\"receive\"",
+            ">computes<",
+            "broadcast flow, 4 processors",
+        ],
+    );
+    bench.done(&format!("{call} --trace trace.json"));
     assert!(bench.value("trace.json")["traceEvents"].is_array());
 }

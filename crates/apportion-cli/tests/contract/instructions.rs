@@ -1,9 +1,10 @@
 //! `APPORTION_INSTRUCTIONS`: narrower registers give the same bytes.
 
 use super::bench::{Bench, irrational, whole};
+use apportion_testing::Words;
 use std::process::Output;
 
-fn with(bench: &Bench, set: &str, arguments: &[&str]) -> Output {
+fn with(bench: &Bench, set: &str, arguments: &(impl Words + ?Sized)) -> Output {
     bench.command(arguments).env("APPORTION_INSTRUCTIONS", set).output().unwrap()
 }
 
@@ -13,10 +14,10 @@ fn every_set_of_instructions_gives_the_same_product() {
     bench.matrix("a.npy", &irrational::<f64>(70, 70, 0.3));
     bench.done("measure --processors 2 --sizes 64,400 --max-seconds 0.05 --reproducible -o models.json");
     let product = |set: &str| {
-        let run = "matmul a.npy a.npy -o c.npy --models models.json --reproducible".split(' ');
-        let output = with(&bench, set, &run.collect::<Vec<_>>());
+        let run = "matmul a.npy a.npy -o c.npy --models models.json --reproducible";
+        let output = with(&bench, set, run);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        std::fs::read(bench.path("c.npy")).unwrap()
+        bench.bytes("c.npy")
     };
     assert_eq!(product("avx512"), product(""));
     #[cfg(target_arch = "x86_64")]
@@ -30,10 +31,10 @@ fn every_set_of_instructions_gives_the_same_product() {
 #[test]
 fn the_limit_is_shown_and_a_wrong_one_refused() {
     let bench = Bench::new();
-    let detected = with(&bench, "portable", &["detect", "--json"]);
+    let detected = with(&bench, "portable", "detect --json");
     let detected: serde_json::Value = serde_json::from_slice(&detected.stdout).unwrap();
     assert_eq!(detected["instructions"], "portable");
-    let refused = with(&bench, "avx3", &["detect"]);
+    let refused = with(&bench, "avx3", "detect");
     let told = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{told}");
     assert!(
@@ -47,9 +48,9 @@ fn the_limit_is_shown_and_a_wrong_one_refused() {
 fn each_set_of_instructions_has_speeds_of_its_own() {
     let bench = Bench::new();
     bench.matrix("a.npy", &whole::<f64>(40, 40, 1));
-    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--block", "32"];
+    let run = "matmul a.npy a.npy -o c.npy --block 32";
     for (set, files) in [("portable", 1), ("", 2), ("avx512", 2), ("portable", 2)] {
-        assert!(with(&bench, set, &run).status.success());
+        assert!(with(&bench, set, run).status.success());
         assert_eq!(std::fs::read_dir(bench.cache().join("apportion")).unwrap().count(), files, "{set}");
     }
 }

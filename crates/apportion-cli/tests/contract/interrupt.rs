@@ -3,6 +3,7 @@
 
 use super::Bench;
 use super::bench::whole;
+use apportion_testing::Words;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Read as _;
 use std::process::Stdio;
@@ -15,22 +16,28 @@ const CRAWL: &str = "name = \"crawl\"\n\
     [network]\nbandwidth = \"1 kB/s\"\nemulate = true\n";
 
 /// Starts a long run, waits until `begun`, sends the signal, and checks the output.
-fn interrupted(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) {
+fn interrupted(bench: &Bench, arguments: &(impl Words + ?Sized), begun: impl Fn() -> bool, signal: Signal) {
     let said = stopped(bench, arguments, begun, signal);
     assert_eq!(said, "apportion: interrupted (nothing was written)\n");
 }
 
 /// The output on stderr of a run that is stopped in this way.
-pub fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) -> String {
+pub fn stopped(
+    bench: &Bench,
+    arguments: &(impl Words + ?Sized),
+    begun: impl Fn() -> bool,
+    signal: Signal,
+) -> String {
+    let line = arguments.words();
     let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let patience = Instant::now();
     while !begun() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended by itself: {arguments:?}");
-        assert!(patience.elapsed() < Duration::from_secs(60), "it never began: {arguments:?}");
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself: {line:?}");
+        assert!(patience.elapsed() < Duration::from_secs(60), "it never began: {line:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
     std::thread::sleep(Duration::from_millis(400));
-    assert!(child.try_wait().unwrap().is_none(), "it ended by itself: {arguments:?}");
+    assert!(child.try_wait().unwrap().is_none(), "it ended by itself: {line:?}");
     kill_process(Pid::from_child(&child), signal).unwrap();
     let asked = Instant::now();
     let status = loop {
@@ -39,7 +46,7 @@ pub fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, sign
         }
         if asked.elapsed() > Duration::from_secs(3) {
             child.kill().unwrap();
-            panic!("it does not end within 3 seconds: {arguments:?}");
+            panic!("it does not end within 3 seconds: {line:?}");
         }
         std::thread::sleep(Duration::from_millis(10));
     };
@@ -75,10 +82,9 @@ fn a_division_that_takes_long() {
         ),
     );
     bench.write("plan.json", "an earlier plan");
-    let line =
-        ["partition", "--units", "4000", "--models", "m.json", "--objective", "both", "-o", "plan.json"];
+    let line = "partition --units 4000 --models m.json --objective both -o plan.json";
     for signal in [Signal::INT, Signal::TERM] {
-        interrupted(&bench, &line, || true, signal);
+        interrupted(&bench, line, || true, signal);
         assert_eq!(bench.text("plan.json"), "an earlier plan");
         assert!(bench.names().iter().all(|name| !name.starts_with(".apportion")), "{:?}", bench.names());
     }
@@ -91,9 +97,9 @@ fn a_pipe_without_a_reader() {
     pipe(&bench, "pipe");
     bench.matrix("a.npy", &whole::<f64>(20, 20, 1));
     for line in [
-        &["partition", "--units", "10", "--speeds", "9,1", "-o", "pipe"][..],
-        &["plot", "--speeds", "9,1", "--units", "10", "--svg", "pipe"],
-        &["matmul", "a.npy", "a.npy", "-o", "c.npy", "--report", "pipe"],
+        "partition --units 10 --speeds 9,1 -o pipe",
+        "plot --speeds 9,1 --units 10 --svg pipe",
+        "matmul a.npy a.npy -o c.npy --report pipe",
     ] {
         interrupted(&bench, line, || true, Signal::INT);
     }
@@ -129,9 +135,8 @@ fn a_pipe_without_a_writer() {
         "balance --units 9 --platform pipe -- true {share}",
         "measure --platform pipe --sizes 100",
     ] {
-        let words: Vec<&str> = line.split(' ').collect();
-        interrupted(&bench, &words, || true, Signal::INT);
-        interrupted(&bench, &words, || true, Signal::TERM);
+        interrupted(&bench, line, || true, Signal::INT);
+        interrupted(&bench, line, || true, Signal::TERM);
     }
 }
 
@@ -142,9 +147,9 @@ fn a_product_and_other_signals() {
     bench.write("crawl.toml", CRAWL);
     bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
     let before = bench.files();
-    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--keep-all"];
+    let run = "matmul a.npy a.npy -o c.npy --platform crawl.toml --keep-all";
     for signal in [Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU] {
-        interrupted(&bench, &run, || bench.files().len() > before.len(), signal);
+        interrupted(&bench, run, || bench.files().len() > before.len(), signal);
         assert_eq!(bench.files(), before, "{signal:?}");
     }
 }
@@ -190,7 +195,7 @@ fn programs_of_a_process_that_is_killed() {
                 std::thread::sleep(Duration::from_millis(10));
             }
             for rank in 0..2 {
-                std::fs::remove_file(bench.path(&format!("id-{rank}"))).unwrap();
+                bench.remove(&format!("id-{rank}"));
             }
         }
     }
@@ -203,7 +208,7 @@ fn a_product_that_ignores_ctrl_c() {
     bench.write("crawl.toml", CRAWL);
     bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
     let before = bench.files();
-    let plain = bench.command(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml"]);
+    let plain = bench.command("matmul a.npy a.npy -o c.npy --platform crawl.toml");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "trap '' INT QUIT; exec \"$0\" \"$@\""]).arg(plain.get_program());
     command.args(plain.get_args()).arg("--keep-all").current_dir(bench.path("."));
@@ -236,17 +241,17 @@ fn a_product_with_a_checkpoint() {
     };
     bench.matrix("a.npy", &whole::<f64>(240, 300, 1));
     bench.matrix("b.npy", &whole::<f64>(300, 250, 2));
-    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "p.toml", "--panels", "60"];
+    let run = "matmul a.npy b.npy -o c.npy --platform p.toml --panels 60";
     bench.write("p.toml", platform(1));
-    bench.done(&run);
-    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
+    bench.done(run);
+    let wanted = bench.bytes("c.npy");
     bench.write("c.npy", "an earlier result");
     bench.write("p.toml", platform(4000));
     let kept = || {
         let entries = std::fs::read_dir(bench.path("kept")).into_iter().flatten().flatten();
         entries.filter(|e| e.file_name().to_string_lossy().starts_with("panel-")).count()
     };
-    let said = stopped(&bench, &[&run[..], &["--checkpoint", "kept"]].concat(), || kept() > 1, Signal::INT);
+    let said = stopped(&bench, &format!("{run} --checkpoint kept"), || kept() > 1, Signal::INT);
     let count = kept();
     assert!((2..60).contains(&count), "{count}");
     let wanted_words = format!(
@@ -256,9 +261,9 @@ fn a_product_with_a_checkpoint() {
     assert_eq!(said, wanted_words);
     assert_eq!(bench.text("c.npy"), "an earlier result");
     bench.write("p.toml", platform(1));
-    let report = bench.json(&[&run[..], &["--resume", "kept"]].concat());
+    let report = bench.json(&format!("{run} --resume kept"));
     assert_eq!(report["panels"]["resumed"], count);
-    assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted);
+    assert!(bench.bytes("c.npy") == wanted);
 }
 
 #[test]
@@ -273,10 +278,9 @@ fn a_running_product() {
             bench.write("c.npy", "an earlier result");
         }
         let before = bench.files();
-        let run = "matmul a.npy a.npy -o c.npy --platform crawl.toml --keep-all --report run.json".split(' ');
-        let run: Vec<&str> = run.collect();
+        let run = "matmul a.npy a.npy -o c.npy --platform crawl.toml --keep-all --report run.json";
         // The output's temporary file shows that work has begun.
-        interrupted(&bench, &run, || bench.files().len() > before.len(), signal);
+        interrupted(&bench, run, || bench.files().len() > before.len(), signal);
         assert_eq!(bench.files(), before, "{signal:?}");
     }
 }
@@ -288,8 +292,7 @@ fn a_product_under_nohup() {
     bench.write("crawl.toml", CRAWL);
     bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
     let before = bench.files();
-    let plain =
-        bench.command(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--keep-all"]);
+    let plain = bench.command("matmul a.npy a.npy -o c.npy --platform crawl.toml --keep-all");
     let mut command = std::process::Command::new("nohup");
     command.arg(plain.get_program()).args(plain.get_args()).current_dir(bench.path("."));
     let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -316,24 +319,10 @@ fn long_measuring() {
         bench.write("crawl.toml", CRAWL);
         bench.write("models.json", "an earlier result");
         let before = bench.files();
-        let run = [
-            "measure",
-            "--platform",
-            "crawl.toml",
-            "--sizes",
-            "40000",
-            "--max-seconds",
-            "500",
-            "--max-repetitions",
-            "1000000",
-            "--tolerance",
-            "0.0000001",
-            "-o",
-            "models.json",
-        ];
+        let run = "measure --platform crawl.toml --sizes 40000 --max-seconds 500 --max-repetitions 1000000 --tolerance 0.0000001 -o models.json";
         // Nothing outside shows when the work has begun: the one size never ends, so that any moment will do.
         let begin = Instant::now();
-        interrupted(&bench, &run, || begin.elapsed() > Duration::from_secs(2), signal);
+        interrupted(&bench, run, || begin.elapsed() > Duration::from_secs(2), signal);
         assert_eq!(bench.files(), before, "{signal:?}");
     }
 }
@@ -344,8 +333,8 @@ fn measuring_before_a_product() {
     bench.matrix("a.npy", &whole::<f64>(20, 20, 1));
     bench.write("slow.toml", "[[processor]]\nname = \"a\"\nslowdown = 100000\n");
     let before = bench.files();
-    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "slow.toml"];
-    interrupted(&bench, &run, || bench.files().len() > before.len(), Signal::INT);
+    let run = "matmul a.npy a.npy -o c.npy --platform slow.toml";
+    interrupted(&bench, run, || bench.files().len() > before.len(), Signal::INT);
     assert_eq!(bench.files(), before);
     assert!(!bench.cache().join("apportion").exists(), "an interrupted measurement is not kept");
 }
@@ -363,11 +352,9 @@ fn a_search_for_an_arrangement() {
     let text: String = (0..3000).map(one).collect();
     let links: String = (1..40).map(link).collect();
     bench.write("p.toml", text + "[network]\nbandwidth = \"9 MB/s\"\n" + &links);
-    let shape = ["--shape", "30000x30000", "--method", "columns"];
-    bench.done(&[&["partition", "--platform", "p.toml", "-o", "plan.json"][..], &shape].concat());
-    let run =
-        ["arrange", "--plan", "plan.json", "--platform", "p.toml", "--search", "local", "-o", "new.json"];
-    interrupted(&bench, &run, || true, Signal::INT);
+    bench.done("partition --platform p.toml -o plan.json --shape 30000x30000 --method columns");
+    let run = "arrange --plan plan.json --platform p.toml --search local -o new.json";
+    interrupted(&bench, run, || true, Signal::INT);
     assert!(!bench.has("new.json"));
 }
 
@@ -379,7 +366,7 @@ fn a_simulated_workcell() {
     bench.write("ticks.toml", format!("[[job]]\nname=\"t\"\nduration=0\ndone=1\n{rules}"));
     bench.write("events.csv", "an earlier result");
     let before = bench.files();
-    let run = ["mdem", "ticks.toml", "--firings", "5e6", "-o", "events.csv"];
-    interrupted(&bench, &run, || bench.files().len() > before.len(), Signal::INT);
+    let run = "mdem ticks.toml --firings 5e6 -o events.csv";
+    interrupted(&bench, run, || bench.files().len() > before.len(), Signal::INT);
     assert_eq!(bench.files(), before);
 }

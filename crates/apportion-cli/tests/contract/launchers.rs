@@ -21,7 +21,7 @@ fn exported(format: &str) -> Bench {
         format!("[[processor]]\nname = \"{}:{i}\"\ncluster = \"c{i}\"\ncores = [{i}]\nspeed = 1\n", host())
     };
     let platform = format!("{}{}[network]\nbandwidth = \"1 Gbit/s\"\n", processor(0), processor(1));
-    std::fs::write(directory.path("two.toml"), platform).unwrap();
+    directory.write("two.toml", platform);
     let groups = format!("{0}:1;{0}:0", host());
     let from = ["partition", "--shape", "60x60", "--platform", "two.toml", "--method", "column-groups"];
     directory.done(&[&from[..], &["--groups", &groups, "-o", "plan.json"]].concat());
@@ -61,7 +61,7 @@ fn launched(directory: &Path, (need, program): (Need, &str), arguments: &[&str])
 #[test]
 fn open_mpi_follows_the_rankfile() {
     let directory = exported("rankfile");
-    let text = std::fs::read_to_string(directory.path("order")).unwrap();
+    let text = directory.text("order");
     assert_eq!(text, format!("rank 0={0} slot=1\nrank 1={0} slot=0\n", host()));
     let say = "echo $OMPI_COMM_WORLD_RANK $(grep Cpus_allowed_list /proc/self/status)";
     let flags = ["--allow-run-as-root", "--rankfile", "order", "-np", "2", "sh", "-c", say];
@@ -73,7 +73,7 @@ fn open_mpi_follows_the_rankfile() {
 #[test]
 fn mpich_takes_the_machinefile() {
     let directory = exported("machinefile");
-    assert_eq!(std::fs::read_to_string(directory.path("order")).unwrap(), format!("{}:2\n", host()));
+    assert_eq!(directory.text("order"), format!("{}:2\n", host()));
     let flags = ["-f", "order", "-np", "2", "sh", "-c", "echo $PMI_RANK $(cat /proc/sys/kernel/hostname)"];
     if let Some(lines) = launched(&directory, (Need::Mpich, "mpirun.mpich"), &flags) {
         assert_eq!(lines, [format!("0 {}", host()), format!("1 {}", host())]);
@@ -85,7 +85,7 @@ fn mpich_takes_the_machinefile() {
 #[test]
 fn slurm_has_a_host_a_line() {
     let directory = exported("slurm");
-    assert_eq!(std::fs::read_to_string(directory.path("order")).unwrap(), format!("{0}\n{0}\n", host()));
+    assert_eq!(directory.text("order"), format!("{0}\n{0}\n", host()));
 }
 
 /// Each of the tasks of a launcher would do the whole work, and write the same file: refused with the remedy.
@@ -93,7 +93,7 @@ fn slurm_has_a_host_a_line() {
 #[test]
 fn tasks_that_would_all_do_the_same_are_refused() {
     let bench = Bench::new();
-    bench.done(&["random", "20", "20", "-o", "a.npy"]);
+    bench.done("random 20 20 -o a.npy");
     let run = |line: &str, variables: &[(&str, &str)]| {
         let output = Command::new(binary())
             .args(line.split(' '))
@@ -106,7 +106,7 @@ fn tasks_that_would_all_do_the_same_are_refused() {
     };
     // Speeds that need no measuring.
     let platform = "[[processor]]\nname = \"one\"\nspeed = \"1 Gflop/s\"\n";
-    std::fs::write(bench.path("one.toml"), platform).unwrap();
+    bench.write("one.toml", platform);
     let product = "matmul a.npy a.npy --platform one.toml -q";
     let launchers: [(&str, &[(&str, &str)]); 10] = [
         ("srun", &[("SLURM_JOB_ID", "9"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "3")]),

@@ -45,8 +45,8 @@ fn with_library() -> Bench {
 
 /// The exit code and the messages of a product by a library with a lie or without.
 fn run(bench: &Bench, lie: Option<&str>) -> (Option<i32>, String) {
-    let words = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--blas", "./liar.so"];
-    let mut command = bench.command(&words);
+    let words = "matmul a.npy b.npy -o c.npy --platform two.toml --blas ./liar.so";
+    let mut command = bench.command(words);
     lie.map(|lie| command.env("LIAR", lie));
     let output = command.stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -63,7 +63,7 @@ fn caught<T: Real>(largest: f64, least: f64, smallest: &str) -> usize {
         operands::<T>(&bench, Scales { rows, columns, all });
         let (code, said) = run(&bench, None);
         assert_eq!(code, Some(0), "the truth, rows to {rows:e}, columns to {columns:e}, {all:e}: {said}");
-        std::fs::remove_file(bench.path("c.npy")).unwrap();
+        bench.remove("c.npy");
         for lie in LIES {
             let lie = if lie.ends_with(' ') { format!("{lie}{smallest}") } else { lie.to_owned() };
             let (code, said) = run(&bench, Some(&lie));
@@ -94,7 +94,7 @@ fn infinities_caught<T: Real>(largest: f64) {
             bench.matrix("b.npy", &Matrix::new(K, n, (0..K * n).map(b).collect::<Vec<T>>()));
             let (code, said) = run(&bench, None);
             assert_eq!(code, Some(0), "the truth, {m} x {n}: {said}");
-            std::fs::remove_file(bench.path("c.npy")).unwrap();
+            bench.remove("c.npy");
             for lie in ["other infinity", "nan for infinity", "infinity for nan"] {
                 if lie == "infinity for nan" && !infinite {
                     continue;

@@ -2,7 +2,6 @@
 
 use super::bench::Bench;
 use serde_json::Value;
-use std::fs;
 
 const LABORATORY: &str = r#"name = "laboratory"
 [[processor]]
@@ -70,22 +69,21 @@ fn agrees(found: &Value) -> Result<(), String> {
 #[test]
 fn an_emulated_network_is_found_again() {
     let place = &Bench::new();
-    fs::write(place.join("lab.toml"), LABORATORY).unwrap();
-    let call = ["measure", "--network", "--platform", "lab.toml", "-o", "out.toml"];
-    let call = [&call[..], &["--sizes", "1,20000,200000", "--max-repetitions", "8"]].concat();
+    place.write("lab.toml", LABORATORY);
+    let call = "measure --network --platform lab.toml -o out.toml --sizes 1,20000,200000 --max-repetitions 8";
     // A machine that is busy for a moment measures something else: it may try again.
-    let attempts = (0..3).map(|_| agrees(&place.json(&call)).err());
+    let attempts = (0..3).map(|_| agrees(&place.json(call)).err());
     let failures: Vec<String> = attempts.map_while(|failure| failure).collect();
     assert!(failures.len() < 3, "{failures:#?}");
 
     // The file is a platform: it keeps all previous fields and is usable at once.
-    let text = fs::read_to_string(place.join("out.toml")).unwrap();
+    let text = place.text("out.toml");
     for kept in ["memory = \"1073741824 B\"", "duplex = false", "emulate = true", "# a - b: latency"] {
         assert!(text.contains(kept), "{kept} in {text}");
     }
     let plan = ["partition", "--shape", "60x60", "--platform", "out.toml", "-o", "plan.json"];
     assert_eq!(place.json(&plan)["processors"].as_array().unwrap().len(), 3);
-    let times = place.json(&["simulate", "--plan", "plan.json", "--platform", "out.toml", "--flow", "bulk"]);
+    let times = place.json("simulate --plan plan.json --platform out.toml --flow bulk");
     // No message takes less than the smallest latency, 3 ms, and at least one is waited for.
     assert!(times["seconds"].as_f64().unwrap() > 0.0029, "{times}");
     let columns = [
@@ -100,46 +98,35 @@ fn an_emulated_network_is_found_again() {
         "columns.json",
     ];
     place.json(&columns);
-    place.json(&["arrange", "--plan", "columns.json", "--platform", "out.toml", "--objective", "bandwidth"]);
+    place.json("arrange --plan columns.json --platform out.toml --objective bandwidth");
 }
 
 #[test]
 fn this_machines_memory_is_a_network_too() {
     let place = &Bench::new();
-    let call = [
-        "measure",
-        "--network",
-        "--processors",
-        "2",
-        "--max-repetitions",
-        "5",
-        "-o",
-        "two.toml",
-        "--sizes",
-        "1,4e6,3.2e7",
-    ];
-    let out = place.run(&call);
+    let call = "measure --network --processors 2 --max-repetitions 5 -o two.toml --sizes 1,4e6,3.2e7";
+    let out = place.run(call);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.contains("latency") && text.contains("p0 ") && text.contains("/s"), "{text}");
-    assert!(fs::read_to_string(place.join("two.toml")).unwrap().contains("[[network.link]]"));
+    assert!(place.text("two.toml").contains("[[network.link]]"));
 }
 
 #[test]
 fn wrong_calls_say_what_is_wrong() {
     let place = &Bench::new();
-    fs::write(place.join("one.toml"), "[[processor]]\nname = \"a\"\n").unwrap();
-    let cases: [(&[&str], &str); 7] = [
-        (&["--platform", "one.toml"], "at least two"),
-        (&["--processors", "2", "--sizes", "1,2"], "ascending"),
-        (&["--processors", "2", "--sizes", "3,2,1"], "ascending"),
-        (&["--processors", "2", "--sizes", "1,2.5,9"], "2.5"),
-        (&["--processors", "2", "--sizes", "1,2,1e12"], "2^30"),
-        (&["--processors", "2", "--kernel", "gemm-f64"], "--kernel"),
-        (&["--processors", "2", "--tolerance", "0"], "--tolerance"),
+    place.write("one.toml", "[[processor]]\nname = \"a\"\n");
+    let cases: [(&str, &str); 7] = [
+        ("--platform one.toml", "at least two"),
+        ("--processors 2 --sizes 1,2", "ascending"),
+        ("--processors 2 --sizes 3,2,1", "ascending"),
+        ("--processors 2 --sizes 1,2.5,9", "2.5"),
+        ("--processors 2 --sizes 1,2,1e12", "2^30"),
+        ("--processors 2 --kernel gemm-f64", "--kernel"),
+        ("--processors 2 --tolerance 0", "--tolerance"),
     ];
     for (flags, expected) in cases {
-        let out = place.run(&[&["measure", "--network", "-o", "o.toml"], flags].concat());
+        let out = place.run(&format!("measure --network -o o.toml {flags}"));
         let error = apportion_testing::without_progress(&String::from_utf8(out.stderr).unwrap());
         assert_eq!(out.status.code(), Some(2), "{error}");
         assert!(error.contains(expected) && error.lines().count() == 1, "{error}");

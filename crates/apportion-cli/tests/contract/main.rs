@@ -15,6 +15,7 @@ mod commands;
 mod crossovers;
 mod distributed;
 mod divided;
+mod docs;
 mod emulated;
 mod exports;
 mod files;
@@ -38,6 +39,8 @@ mod measured;
 mod memory;
 #[cfg(unix)]
 mod models;
+#[cfg(target_os = "linux")]
+mod mpi;
 mod outputs;
 mod owners;
 mod panels;

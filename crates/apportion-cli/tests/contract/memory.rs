@@ -27,8 +27,8 @@ fn predicted_bytes_stand_beside_those_held() {
     bench.matrix("b.npy", &whole::<f32>(50, 23, 2));
     for method in ["rows", "columns", "recursive"] {
         for flow in ["one-to-all", "ring", "bulk", "broadcast"] {
-            let call = ["matmul", "a.npy", "b.npy", "--platform", "four.toml", "--block", "8"];
-            let run = bench.json(&[&call[..], &["--method", method, "--flow", flow]].concat());
+            let call = "matmul a.npy b.npy --platform four.toml --block 8";
+            let run = bench.json(&format!("{call} --method {method} --flow {flow}"));
             let (predicted, peak) = (held(&run, "predicted_memory_bytes"), held(&run, "peak_memory_bytes"));
             assert_eq!(predicted, peak, "{method} {flow}");
             let shares = held(&run["plan"], "shares");
@@ -36,7 +36,7 @@ fn predicted_bytes_stand_beside_those_held() {
             assert!(own, "each holds at least its own part of C: {peak:?} bytes for {shares:?} elements");
         }
     }
-    let text = bench.done(&["matmul", "a.npy", "b.npy", "--platform", "four.toml"]);
+    let text = bench.done("matmul a.npy b.npy --platform four.toml");
     let header = text.lines().next().unwrap();
     assert!(header.ends_with("memory  predicted"), "{header}");
 }
@@ -50,11 +50,10 @@ fn the_smallest_block_count_that_fits_is_taken() {
     let (a, b) = (whole(40, 240, 1), whole(240, 80, 2));
     bench.matrix("a.npy", &a);
     bench.matrix("b.npy", &b);
-    let call = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "four.toml", "--method", "rows"];
-    let call = [&call[..], &["--flow", "broadcast"]].concat();
+    let call = "matmul a.npy b.npy -o c.npy --platform four.toml --method rows --flow broadcast";
     for (rows, blocks) in [(240, 1), (239, 2), (120, 2), (119, 3), (60, 4), (59, 5), (33, 8)] {
         bench.write("four.toml", four(&format!("memory = {}\n", own + 8 * rows * 20)));
-        let run = bench.json(&call);
+        let run = bench.json(call);
         assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &b)));
         let fit = &run["memory_fit"];
         assert_eq!(run["pairs"][0]["messages"], blocks, "{rows}: {fit}");
@@ -68,7 +67,7 @@ fn the_smallest_block_count_that_fits_is_taken() {
         assert_eq!(fit["memory_bytes"], own + 8 * rows * 20);
     }
     bench.write("four.toml", four(&format!("memory = {}\n", own + 8 * 60 * 20)));
-    let text = bench.done(&call);
+    let text = bench.done(call);
     assert!(text.contains("4 blocks of 60: with larger ones \"d\" would hold"), "{text}");
 }
 
@@ -80,22 +79,20 @@ fn what_exceeds_a_cap_is_refused() {
     bench.write("four.toml", four(&format!("memory = {}\n", own + 8 * 60 * 20)));
     bench.matrix("a.npy", &whole::<f64>(40, 240, 1));
     bench.matrix("b.npy", &whole::<f64>(240, 80, 2));
-    let plan = ["partition", "--shape", "40x240x80", "--platform", "four.toml", "--method", "rows"];
-    bench.done(&[&plan[..], &["-o", "plan.json"]].concat());
-    let call = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "four.toml", "--plan", "plan.json"];
-    let call = [&call[..], &["--flow", "broadcast"]].concat();
-    bench.json(&[&call[..], &["--blocks", "4"]].concat());
-    std::fs::remove_file(bench.path("c.npy")).unwrap();
-    let refused = bench.fails(1, &[&call[..], &["--blocks", "3"]].concat());
+    bench.done("partition --shape 40x240x80 --platform four.toml --method rows -o plan.json");
+    let call = "matmul a.npy b.npy -o c.npy --platform four.toml --plan plan.json --flow broadcast";
+    bench.json(&format!("{call} --blocks 4"));
+    bench.remove("c.npy");
+    let refused = bench.fails(1, &format!("{call} --blocks 3"));
     for words in ["processor \"d\"", "61.4 kB", "58.2 kB", "--blocks N", "--panels N"] {
         assert!(refused.contains(words), "{words}: {refused}");
     }
     // Left open, the block count of a given plan is chosen too.
-    assert_eq!(bench.json(&call)["memory_fit"]["blocks"], 4);
+    assert_eq!(bench.json(call)["memory_fit"]["blocks"], 4);
     // A simulation takes the same blocks, and says so.
-    let simulated = ["simulate", "--plan", "plan.json", "--platform", "four.toml", "--flow", "broadcast"];
-    assert_eq!(bench.json(&simulated)["memory_fit"]["blocks"], 4);
-    let text = bench.done(&simulated);
+    let simulated = "simulate --plan plan.json --platform four.toml --flow broadcast";
+    assert_eq!(bench.json(simulated)["memory_fit"]["blocks"], 4);
+    let text = bench.done(simulated);
     assert!(text.contains("4 blocks of 60: with larger ones \"d\" would hold"), "{text}");
     bench.write("four.toml", four("memory = 1000\n"));
     assert!(bench.fails(1, &call).contains("1.0 kB"));
@@ -110,7 +107,7 @@ fn panels_are_cut_where_nothing_else_fits() {
     let (a, b) = (whole(m, k, 1), whole(k, n, 2));
     bench.matrix("a.npy", &a);
     bench.matrix("b.npy", &b);
-    let call = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml"];
+    let call = "matmul a.npy b.npy -o c.npy --platform two.toml";
     let capped = |bytes: u64| {
         let with = |name: &str| format!("name = \"{name}\"\nmemory = {bytes}");
         TWO.replace("name = \"fast\"", &with("fast")).replace("name = \"slow\"", &with("slow"))
@@ -118,7 +115,7 @@ fn panels_are_cut_where_nothing_else_fits() {
     let mut counts = Vec::new();
     for bytes in [40_000, 20_000, 14_000, 11_000, 4_000, 2_000] {
         bench.write("two.toml", capped(bytes));
-        let run = bench.json(&call);
+        let run = bench.json(call);
         assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &b)), "{bytes}");
         assert!(held(&run, "peak_memory_bytes").into_iter().all(|peak| peak <= bytes), "{bytes}: {run}");
         assert!(held(&run, "predicted_memory_bytes").into_iter().all(|most| most <= bytes));
@@ -129,15 +126,15 @@ fn panels_are_cut_where_nothing_else_fits() {
             // One less would not fit.
             let asked = (counts.last().unwrap() - 1).to_string();
             if panels["segment"] == k && asked != "1" {
-                let refused = bench.fails(1, &[&call[..], &["--panels", &asked]].concat());
+                let refused = bench.fails(1, &format!("{call} --panels {asked}"));
                 assert!(refused.contains("memory"), "{refused}");
             }
         }
     }
     assert!(counts[0] == 1 && counts.is_sorted() && *counts.last().unwrap() > 4, "{counts:?}");
     bench.write("two.toml", capped(20));
-    assert!(bench.fails(1, &call).contains("memory"));
+    assert!(bench.fails(1, call).contains("memory"));
     bench.write("two.toml", capped(11_000));
-    let text = bench.done(&call);
+    let text = bench.done(call);
     assert!(text.contains("by the processors' memory"), "{text}");
 }

@@ -3,7 +3,6 @@
 
 use super::bench::Bench;
 use serde_json::{Value, json};
-use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,13 +24,13 @@ const GOOD: &str = r#"{"format": "apportion-models", "version": 1, "kernel": "ge
 fn every_defect_of_a_models_file_is_refused_by_field() {
     let place = &Bench::new();
     let refused = |text: &str, words: &[&str]| {
-        fs::write(place.join("m.json"), text).unwrap();
+        place.write("m.json", text);
         let line = place.fails(2, "partition --units 50 --models m.json");
         for word in words.iter().chain(&["m.json"]) {
             assert!(line.contains(word), "{word} in {line} for {text}");
         }
     };
-    fs::write(place.join("m.json"), GOOD).unwrap();
+    place.write("m.json", GOOD);
     assert_eq!(place.json("partition --units 50 --models m.json")["shares"], json!([17, 33]));
     let size = |to: &str| GOOD.replacen("\"size\": 100", to, 1);
     let seconds = |to: &str| GOOD.replacen("\"seconds\": 2.0", to, 1);
@@ -79,7 +78,7 @@ fn caps_that_are_too_small_name_the_missing_capacity() {
     let text = GOOD
         .replace("null", "40")
         .replace("{\"processor\": \"p1\",", "{\"processor\": \"p1\", \"max_size\": 50,");
-    fs::write(place.join("m.json"), text).unwrap();
+    place.write("m.json", text);
     assert_eq!(place.json("partition --units 90 --models m.json")["shares"], json!([40, 50]));
     for (flags, missing) in [
         ("", "10"),
@@ -111,7 +110,7 @@ fn few_points_give_the_shares_of_many() {
         .enumerate()
         .map(|(i, f)| format!("[[processor]]\nname = \"p{i}\"\nemulated = \"{f}\"\n"))
         .collect();
-    fs::write(place.join("p.toml"), text).unwrap();
+    place.write("p.toml", text);
     let range = "--smallest 1e5 --largest 1e7";
     let few = place.json(&format!(
         "measure --platform p.toml {range} --adaptive --points 20 --accuracy 0.03 -o few.json"
@@ -135,7 +134,7 @@ fn few_points_give_the_shares_of_many() {
 #[test]
 fn an_interrupted_sweep_is_continued() {
     let place = &Bench::new();
-    fs::write(place.join("hold"), "").unwrap();
+    place.write("hold", "");
     // Sizes above 200 wait as long as the file is there.
     let text = "#!/bin/sh\necho $APPORTION_SIZE >>calls\nif [ $APPORTION_SIZE -gt 200 ]; then echo >waiting; while [ -e hold ]; do sleep 0.1; done; fi\n\
         echo $APPORTION_SIZE\n";
@@ -155,8 +154,8 @@ fn an_interrupted_sweep_is_continued() {
     let message = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(130), "{message}");
     assert!(message.contains("2 points were saved to m.json"), "{message}");
-    fs::remove_file(place.join("hold")).unwrap();
-    fs::remove_file(place.join("calls")).unwrap();
+    place.remove("hold");
+    place.remove("calls");
     let models = place.json(&format!("{line} --resume"));
     let sizes: Vec<f64> = models["models"][0]["points"]
         .as_array()
@@ -165,7 +164,7 @@ fn an_interrupted_sweep_is_continued() {
         .map(|p| p["size"].as_f64().unwrap())
         .collect();
     assert_eq!(sizes, [100.0, 200.0, 300.0, 400.0]);
-    let calls = fs::read_to_string(place.join("calls")).unwrap();
+    let calls = place.text("calls");
     assert!(calls.lines().all(|size| size == "300" || size == "400"), "only what was missing: {calls}");
 }
 
@@ -194,7 +193,7 @@ fn a_stencil_is_measured() {
 fn memory_caps_an_adaptive_model() {
     let place = &Bench::new();
     let text = "[[processor]]\nname = \"a\"\nmemory = \"1 MiB\"\n[[processor]]\nname = \"b\"\n";
-    fs::write(place.join("p.toml"), text).unwrap();
+    place.write("p.toml", text);
     let line = "measure --platform p.toml --adaptive --block 8 --smallest 1024 --largest 250000 --points 12 --max-seconds 0.02";
     let models = place.json(line);
     let cap = models["models"][0]["max_size"].as_f64().unwrap();
@@ -220,15 +219,11 @@ fn balance_starts_from_what_is_known() {
         (2, &json!([1000, 200]))
     );
     // Caps hold, names count.
-    let models = fs::read_to_string(place.join("m.json")).unwrap().replacen(
-        "\"max_size\": null",
-        "\"max_size\": 500",
-        1,
-    );
-    fs::write(place.join("capped.json"), models).unwrap();
+    let models = place.text("m.json").replacen("\"max_size\": null", "\"max_size\": 500", 1);
+    place.write("capped.json", models);
     let found = place.json(&format!("balance {work} --units 1200 --models capped.json"));
     assert_eq!(found["plan"]["shares"], json!([500, 700]));
-    fs::write(place.join("p.toml"), "[[processor]]\nname = \"x\"\n").unwrap();
+    place.write("p.toml", "[[processor]]\nname = \"x\"\n");
     let line = place.fails(2, &format!("balance {work} --units 9 --models m.json --platform p.toml"));
     assert!(line.contains("\"x\""), "{line}");
 }
@@ -240,7 +235,7 @@ fn models_of_another_kernel_are_used_with_a_warning() {
     let mut file = apportion::output::OutputFile::create(place.join("a.npy")).unwrap();
     apportion::matrix::write_npy(&mut file, &matrix).unwrap();
     file.commit().unwrap();
-    fs::write(place.join("m.json"), GOOD).unwrap();
+    place.write("m.json", GOOD);
     let plain = place.run("matmul a.npy a.npy --models m.json");
     assert!(plain.status.success());
     assert!(!String::from_utf8(plain.stderr).unwrap().contains("warning"));

@@ -7,7 +7,7 @@ use apportion_testing::binary;
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-const RUN: [&str; 5] = ["matmul", "a.npy", "b.npy", "--platform", "two.toml"];
+const RUN: &str = "matmul a.npy b.npy --platform two.toml";
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -23,13 +23,13 @@ fn bench() -> Bench {
 fn a_result_that_cannot_be_printed_is_an_error() {
     let bench = bench();
     for words in [
-        &["partition", "--units", "9", "--speeds", "9,1"][..],
-        &["partition", "--units", "9", "--speeds", "9,1", "--json"],
-        &["partition", "--units", "9", "--speeds", "9,1", "--export", "csv"],
-        &["detect"],
-        &["--help"],
-        &["matmul", "--help"],
-        &["--version"],
+        "partition --units 9 --speeds 9,1",
+        "partition --units 9 --speeds 9,1 --json",
+        "partition --units 9 --speeds 9,1 --export csv",
+        "detect",
+        "--help",
+        "matmul --help",
+        "--version",
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = bench.command(words).stdout(full).stderr(Stdio::piped()).output().unwrap();
@@ -49,10 +49,10 @@ fn a_result_that_cannot_be_printed_is_an_error() {
 #[test]
 fn notes_that_cannot_be_printed_stop_nothing() {
     let bench = bench();
-    let product = ["matmul", "a.npy", "b.npy", "-v", "--speeds", "1,1", "-o", "c.npy"];
-    let program = ["balance", "--units", "9", "--processors", "2", "--command", "test {share}"];
-    let balance = [&program[..], &["-o", "plan.json", "--json"]].concat();
-    for (words, file) in [(&product[..], "c.npy"), (&balance[..], "plan.json")] {
+    let product = "matmul a.npy b.npy -v --speeds 1,1 -o c.npy";
+    let program = "balance --units 9 --processors 2 --command 'test {share}'";
+    let balance = format!("{program} -o plan.json --json");
+    for (words, file) in [(product, "c.npy"), (&balance[..], "plan.json")] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = bench.command(words).stdout(Stdio::piped()).stderr(full).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{words:?}");
@@ -90,7 +90,7 @@ const WRITERS: [&str; 17] = [
 fn writers() -> Bench {
     let bench = bench();
     // A graph without improving cycles.
-    bench.done(&["random", "6", "6", "-o", "s.npy"]);
+    bench.done("random 6 6 -o s.npy");
     bench.write(
         "models.json",
         "{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"u\", \
@@ -115,7 +115,7 @@ fn outputs_to_descriptors_stand_where_these_stand() {
     };
     for line in WRITERS {
         bench.done(&line.replace("OUT", "file"));
-        let wanted = fs::read(bench.path("file")).unwrap();
+        let wanted = bench.bytes("file");
         let whole = [b"first\n", &wanted[..], b"last\n"].concat();
         for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link", "log"] {
             if name.starts_with("/proc") && !cfg!(target_os = "linux") {
@@ -124,10 +124,10 @@ fn outputs_to_descriptors_stand_where_these_stand() {
             let line = line.replace("OUT", name);
             bench.write("log", "before\n");
             script(&line, "> log");
-            assert!(fs::read(bench.path("log")).unwrap() == whole, "{line} > log");
+            assert!(bench.bytes("log") == whole, "{line} > log");
             script(&format!("-q {line}"), ">> log");
             let both = [&whole[..], &whole].concat();
-            assert!(fs::read(bench.path("log")).unwrap() == both, "{line} >> log");
+            assert!(bench.bytes("log") == both, "{line} >> log");
             if name != "log" {
                 assert!(script(&line, "| cat").stdout == whole, "{line} | cat");
             }
@@ -135,7 +135,7 @@ fn outputs_to_descriptors_stand_where_these_stand() {
         let line = line.replace("OUT", "/dev/fd/3");
         bench.write("log", "");
         script(&line, "3>> log > /dev/null");
-        assert!(fs::read(bench.path("log")).unwrap() == wanted, "{line}");
+        assert!(bench.bytes("log") == wanted, "{line}");
     }
     assert!(!bench.has("-"), "no file is called -");
 }
@@ -153,7 +153,7 @@ fn outputs_on_stdout_are_not_mixed() {
         ("advect --field a.npy --courant 0.1,0.1 --speeds 1,1 --steps 2 --every 1 -o -", "--every"),
         ("partition --units 9 --speeds 9,1 -o /dev/stdin", "is open for reading only"),
     ] {
-        let mut command = bench.command(&line.split(' ').collect::<Vec<_>>());
+        let mut command = bench.command(line);
         let output = command.stdin(File::open(bench.path("two.toml")).unwrap()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{line}: {said}");
@@ -176,7 +176,7 @@ fn inputs_may_be_streams() {
     };
     let run = "--platform two.toml -o";
     bench.done(&format!("matmul a.npy b.npy {run} c.npy"));
-    let wanted = fs::read(bench.path("c.npy")).unwrap();
+    let wanted = bench.bytes("c.npy");
     for script in [
         "cat a.npy | A matmul - b.npy RUN -",
         "A matmul /dev/stdin b.npy RUN - < a.npy",
@@ -204,7 +204,7 @@ fn a_checkpoint_holds_regular_files() {
     let bench = bench();
     let advect = "advect --field a.npy --courant 0.1,0.1 --speeds 1,1 --steps 2";
     // `Bench::fails` reads all files beside the command, and would wait for the pipe's writer.
-    let refused = |words: &[&str]| {
+    let refused = |words: &str| {
         let output = bench.run(words);
         let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
@@ -218,12 +218,11 @@ fn a_checkpoint_holds_regular_files() {
             let made = Command::new("sh").args(["-c", &script]).current_dir(bench.path(".")).status();
             assert!(made.unwrap().success());
             for flag in ["--checkpoint", "--resume"] {
-                let run = ["--panels", "3", "-o", "c.npy", flag, "k"];
-                let said = refused(&[&RUN[..], &run].concat());
+                let said = refused(&format!("{RUN} --panels 3 -o c.npy {flag} k"));
                 assert!(said.contains(name) && said.contains("its own files only"), "{script}: {said}");
             }
             if name == "checkpoint.json" {
-                let said = refused(&advect.split(' ').chain(["--resume", "k"]).collect::<Vec<_>>());
+                let said = refused(&format!("{advect} --resume k"));
                 assert!(said.contains("k/checkpoint.json: is"), "{script}: {said}");
             }
             fs::remove_dir_all(bench.path("k")).unwrap();
@@ -240,11 +239,11 @@ fn an_input_that_changes_ends_the_run() {
     let slow = TWO.replace("speed", "slowdown = 3000\nspeed");
     bench.write("slow.toml", &slow);
     bench.done("matmul a.npy b.npy --platform two.toml --panels 20 -o wanted.npy");
-    let wanted = fs::read(bench.path("wanted.npy")).unwrap();
+    let wanted = bench.bytes("wanted.npy");
     for (number, changed) in ["a.npy", "b.npy"].into_iter().enumerate() {
         let directory = format!("k{number}");
-        let run = ["matmul", "a.npy", "b.npy", "--panels", "20", "-o", "c.npy"];
-        let first = [&run[..], &["--platform", "slow.toml", "--checkpoint", &directory]].concat();
+        let run = "matmul a.npy b.npy --panels 20 -o c.npy";
+        let first = format!("{run} --platform slow.toml --checkpoint {directory}");
         let mut child = bench.command(&first).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let panels = || {
             let entries = fs::read_dir(bench.path(&directory)).into_iter().flatten().flatten();
@@ -265,9 +264,9 @@ fn an_input_that_changes_ends_the_run() {
         assert!(said.contains(&format!("{changed}: has changed while it was read")), "{said}");
         assert!(said.lines().count() == 1 && !bench.has("c.npy"), "{said}");
         fs::write(bench.path(changed), before).unwrap();
-        bench.done(&[&run[..], &["--platform", "two.toml", "--resume", &directory]].concat());
-        assert!(fs::read(bench.path("c.npy")).unwrap() == wanted, "{changed}");
-        fs::remove_file(bench.path("c.npy")).unwrap();
+        bench.done(&format!("{run} --platform two.toml --resume {directory}"));
+        assert!(bench.bytes("c.npy") == wanted, "{changed}");
+        bench.remove("c.npy");
     }
 }
 
@@ -277,8 +276,8 @@ fn an_input_that_changes_ends_the_run() {
 fn cores_that_are_not_there_are_told() {
     let bench = bench();
     bench.write("cores.toml", "[[processor]]\nname = \"p0\"\nspeed = \"1 Gflop/s\"\ncores = [99999]\n");
-    let words = ["matmul", "a.npy", "b.npy", "--platform", "cores.toml"];
-    let output = bench.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let words = "matmul a.npy b.npy --platform cores.toml";
+    let output = bench.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("p0: cores = [99999]") && said.contains("it runs unpinned"), "{said}");
@@ -330,23 +329,23 @@ fn a_file_beyond_the_limit_of_its_size_is_an_error() {
 #[test]
 fn no_output_replaces_another_or_an_input() {
     let bench = bench();
-    let inputs = ["a.npy", "b.npy", "two.toml"].map(|name| fs::read(bench.path(name)).unwrap());
+    let inputs = ["a.npy", "b.npy", "two.toml"].map(|name| bench.bytes(name));
     for (flags, words) in [
-        (&["-o", "same", "--report", "same"][..], ["same", "output of -o"]),
-        (&["-o", "same", "--svg", "./same"], ["same", "output of -o"]),
-        (&["--trace", "x", "--report", "x"], ["x", "which it would replace"]),
-        (&["-o", "c.npy", "--report", "a.npy"], ["a.npy", "is an input"]),
-        (&["-o", "two.toml"], ["two.toml", ".npy"]),
-        (&["-o", "c.mtx"], ["c.mtx", ".npy"]),
+        ("-o same --report same", ["same", "output of -o"]),
+        ("-o same --svg ./same", ["same", "output of -o"]),
+        ("--trace x --report x", ["x", "which it would replace"]),
+        ("-o c.npy --report a.npy", ["a.npy", "is an input"]),
+        ("-o two.toml", ["two.toml", ".npy"]),
+        ("-o c.mtx", ["c.mtx", ".npy"]),
     ] {
-        let said = bench.fails(2, &[&RUN[..], flags].concat());
+        let said = bench.fails(2, &format!("{RUN} {flags}"));
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
     }
-    bench.fails(2, &["partition", "--shape", "9x9", "--speeds", "2,1", "-o", "p", "--svg", "p"]);
-    assert_eq!(inputs, ["a.npy", "b.npy", "two.toml"].map(|name| fs::read(bench.path(name)).unwrap()));
+    bench.fails(2, "partition --shape 9x9 --speeds 2,1 -o p --svg p");
+    assert_eq!(inputs, ["a.npy", "b.npy", "two.toml"].map(|name| bench.bytes(name)));
     // C may replace an operand.
-    bench.done(&[&RUN[..], &["-o", "b.npy"]].concat());
-    assert_ne!(fs::read(bench.path("b.npy")).unwrap(), inputs[1]);
+    bench.done(&format!("{RUN} -o b.npy"));
+    assert_ne!(bench.bytes("b.npy"), inputs[1]);
 }
 
 /// The other commands' outputs replace nothing either, and an advection begins no checkpoint where there is
@@ -354,31 +353,31 @@ fn no_output_replaces_another_or_an_input() {
 #[test]
 fn other_commands_keep_their_inputs() {
     let bench = bench();
-    let run = ["advect", "--field", "a.npy", "--courant", "0.1,0.1", "--speeds", "1,1", "--steps", "4"];
-    let before = fs::read(bench.path("a.npy")).unwrap();
-    for flags in [&["--report", "a.npy"][..], &["-o", "f.npy", "--trace", "f.npy"], &["--svg", "a.npy"]] {
-        assert!(bench.fails(2, &[&run[..], flags].concat()).contains("would replace"));
+    let run = "advect --field a.npy --courant 0.1,0.1 --speeds 1,1 --steps 4";
+    let before = bench.bytes("a.npy");
+    for flags in ["--report a.npy", "-o f.npy --trace f.npy", "--svg a.npy"] {
+        assert!(bench.fails(2, &format!("{run} {flags}")).contains("would replace"));
     }
-    assert_eq!(fs::read(bench.path("a.npy")).unwrap(), before);
-    bench.done(&[&run[..], &["--every", "2", "--checkpoint", "kept"]].concat());
-    let said = bench.fails(2, &[&run[..], &["--every", "2", "--checkpoint", "kept"]].concat());
+    assert_eq!(bench.bytes("a.npy"), before);
+    bench.done(&format!("{run} --every 2 --checkpoint kept"));
+    let said = bench.fails(2, &format!("{run} --every 2 --checkpoint kept"));
     assert!(said.contains("holds a checkpoint already (continue it with --resume)"), "{said}");
-    bench.done(&[&run[..], &["--resume", "kept"]].concat());
+    bench.done(&format!("{run} --resume kept"));
     // A power's exponent is written as other counts are.
-    bench.done(&["random", "5", "5", "-o", "s.npy"]);
-    bench.done(&["power", "s.npy", "-k", "1e1", "--speeds", "1"]);
-    bench.fails(2, &["power", "s.npy", "-k", "-1", "--speeds", "1"]);
-    bench.fails(2, &["matmul", "a.npy", "b.npy", "--speeds", "2,1", "--method", "rows", "--keep-all"]);
-    bench.fails(2, &["study", "--processors", "3", "--draws", "1", "--searched", "1", "--log", "x"]);
+    bench.done("random 5 5 -o s.npy");
+    bench.done("power s.npy -k 1e1 --speeds 1");
+    bench.fails(2, "power s.npy -k -1 --speeds 1");
+    bench.fails(2, "matmul a.npy b.npy --speeds 2,1 --method rows --keep-all");
+    bench.fails(2, "study --processors 3 --draws 1 --searched 1 --log x");
 }
 
 #[test]
 fn a_checkpoint_keeps_to_its_product() {
     let bench = bench();
     bench.matrix("other.npy", &irrational::<f64>(60, 40, 3.0));
-    let run = |more: &[&str]| bench.run(&[&RUN[..], &["--panels", "4"], more].concat());
-    assert!(run(&["-o", "c.npy", "--checkpoint", "k"]).status.success());
-    let wanted = fs::read(bench.path("c.npy")).unwrap();
+    let run = |more: &str| bench.run(&format!("{RUN} --panels 4 {more}"));
+    assert!(run("-o c.npy --checkpoint k").status.success());
+    let wanted = bench.bytes("c.npy");
 
     // Another implementation adds in another order.
     let names = || -> Vec<String> {
@@ -396,13 +395,13 @@ fn a_checkpoint_keeps_to_its_product() {
     };
     renamed(zero, one);
     renamed(one, zero);
-    assert!(run(&["-o", "again.npy", "--resume", "k"]).status.success());
-    assert_eq!(fs::read(bench.path("again.npy")).unwrap(), wanted);
+    assert!(run("-o again.npy --resume k").status.success());
+    assert_eq!(bench.bytes("again.npy"), wanted);
 
     // Without its manifest, and for another product.
-    fs::remove_file(bench.path("k/checkpoint.json")).unwrap();
+    bench.remove("k/checkpoint.json");
     for flag in ["--checkpoint", "--resume"] {
-        let words = ["matmul", "other.npy", "b.npy", "--platform", "two.toml", "-o", "o.npy", flag, "k"];
+        let words = format!("matmul other.npy b.npy --platform two.toml -o o.npy {flag} k");
         let said = bench.fails(2, &words);
         assert!(said.contains("has 4 panels of a product but no checkpoint.json"), "{said}");
     }
@@ -413,11 +412,11 @@ fn a_checkpoint_keeps_to_its_product() {
 fn a_result_in_the_checkpoint_directory_appears() {
     let bench = bench();
     fs::create_dir(bench.path("out")).unwrap();
-    let run = [&RUN[..], &["--panels", "4", "-o", "out/c.npy"]].concat();
-    bench.done(&[&run[..], &["--checkpoint", "out"]].concat());
-    let first = fs::read(bench.path("out/c.npy")).unwrap();
-    bench.done(&[&run[..], &["--resume", "out"]].concat());
-    assert_eq!(fs::read(bench.path("out/c.npy")).unwrap(), first);
+    let run = format!("{RUN} --panels 4 -o out/c.npy");
+    bench.done(&format!("{run} --checkpoint out"));
+    let first = bench.bytes("out/c.npy");
+    bench.done(&format!("{run} --resume out"));
+    assert_eq!(bench.bytes("out/c.npy"), first);
 }
 
 /// The limit counts all threads of a user: the command runs as a user without other processes.

@@ -28,26 +28,7 @@ fn panels_make_the_same_product() {
         let p = product(&a, &b);
         let data = p.as_slice().iter().zip(c0.as_slice()).map(|(x, y)| 2.0 * x - 3.0 * y).collect();
         for panels in ["1", "2", "7", "1000"] {
-            let report = bench.json(&[
-                "matmul",
-                "a.npy",
-                "bt.npy",
-                "-o",
-                "c.npy",
-                "--platform",
-                "two.toml",
-                "--transpose-b",
-                "--alpha",
-                "2",
-                "--beta",
-                "-3",
-                "--c-in",
-                "c0.npy",
-                "--panels",
-                panels,
-                "--report",
-                "run.json",
-            ]);
+            let report = bench.json(&format!("matmul a.npy bt.npy -o c.npy --platform two.toml --transpose-b --alpha 2 --beta -3 --c-in c0.npy --panels {panels} --report run.json"));
             assert_eq!(
                 bench.read("c.npy"),
                 AnyMatrix::F64(Matrix::new(m, n, Clone::clone(&data))),
@@ -71,11 +52,11 @@ fn other_semirings_and_types_come_in_panels_too() {
     for (file, other, semiring) in
         [("a.npy", "b.npy", "max-plus"), ("a.npy", "b.npy", "min-plus"), ("u.npy", "u.npy", "or-and")]
     {
-        let run = ["matmul", file, other, "-o", "c.npy", "--platform", "two.toml", "--semiring", semiring];
+        let run = format!("matmul {file} {other} -o c.npy --platform two.toml --semiring {semiring}");
         bench.done(&run);
-        let plain = std::fs::read(bench.path("c.npy")).unwrap();
-        bench.done(&[&run[..], &["--panels", "4", "--block", "8"]].concat());
-        assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), plain, "{semiring}");
+        let plain = bench.bytes("c.npy");
+        bench.done(&format!("{run} --panels 4 --block 8"));
+        assert_eq!(bench.bytes("c.npy"), plain, "{semiring}");
     }
 }
 
@@ -88,13 +69,13 @@ fn matrices_larger_than_memory_are_streamed() {
     let (m, k, n) = (2600, 900, 1500);
     bench.matrix("a.npy", &whole::<f64>(m, k, 1));
     bench.matrix("b.npy", &whole::<f64>(k, n, 2));
-    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--block", "128"];
-    bench.done(&run);
-    let plain = std::fs::read(bench.path("c.npy")).unwrap();
+    let run = "matmul a.npy b.npy -o c.npy --platform two.toml --block 128";
+    bench.done(run);
+    let plain = bench.bytes("c.npy");
     let cap = 40 << 20;
     assert!((m * k + k * n + m * n) * 8 > cap);
-    let report = bench.json(&[&run[..], &["--memory", "40MiB"]].concat());
-    assert!(std::fs::read(bench.path("c.npy")).unwrap() == plain);
+    let report = bench.json(&format!("{run} --memory 40MiB"));
+    assert!(bench.bytes("c.npy") == plain);
     let panels = &report["panels"];
     let held = |field: &str| panels[field].as_u64().unwrap();
     assert!(
@@ -110,32 +91,19 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
     bench.write("slow.toml", SLOW);
     bench.matrix("a.npy", &irrational::<f64>(240, 300, 1.0));
     bench.matrix("b.npy", &irrational::<f64>(300, 250, 2.0));
-    let run = [
-        "matmul",
-        "a.npy",
-        "b.npy",
-        "-o",
-        "c.npy",
-        "--platform",
-        "slow.toml",
-        "--block",
-        "64",
-        "--panels",
-        "12",
-    ];
+    let run = "matmul a.npy b.npy -o c.npy --platform slow.toml --block 64 --panels 12";
     let mut random = Random::new(12345);
-    let ways =
-        [&[][..], &["--semiring", "max-plus"], &["--flow", "ring", "--overlap"], &["--memory", "15MiB"]];
+    let ways = ["", "--semiring max-plus", "--flow ring --overlap", "--memory 15MiB"];
     for (round, way) in ways.into_iter().enumerate() {
-        let run = [&run[..], way].concat();
+        let run = format!("{run} {way}");
         bench.done(&run);
-        let wanted = std::fs::read(bench.path("c.npy")).unwrap();
-        std::fs::remove_file(bench.path("c.npy")).unwrap();
+        let wanted = bench.bytes("c.npy");
+        bench.remove("c.npy");
         let directory = format!("kept{round}");
         let mut kills = 0;
         let report = loop {
             let flag = if kills == 0 { "--checkpoint" } else { "--resume" };
-            let arguments = [&run[..], &[flag, &directory, "--report", "run.json"]].concat();
+            let arguments = format!("{run} {flag} {directory} --report run.json");
             let mut child =
                 bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             // Early or late in its work, or before it has begun; after some kills it may end.
@@ -150,10 +118,10 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
             }
             kills += 1;
             // Killed after its last operation, it leaves a complete result.
-            let whole = !bench.has("c.npy") || std::fs::read(bench.path("c.npy")).unwrap() == wanted;
+            let whole = !bench.has("c.npy") || bench.bytes("c.npy") == wanted;
             assert!(whole, "a result appears whole or not at all");
         };
-        assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted, "round {round}, {kills} kills");
+        assert!(bench.bytes("c.npy") == wanted, "round {round}, {kills} kills");
         assert_eq!(report["panels"]["count"], 12);
     }
 }
@@ -164,10 +132,10 @@ fn a_damaged_panel_is_computed_again_and_another_product_refused() {
     bench.write("two.toml", TWO);
     bench.matrix("a.npy", &irrational::<f64>(40, 30, 1.0));
     bench.matrix("b.npy", &irrational::<f64>(30, 20, 2.0));
-    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml"];
-    bench.done(&[&run[..], &["--panels", "5", "--checkpoint", "kept"]].concat());
-    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
-    let resume = [&run[..], &["--resume", "kept"]].concat();
+    let run = "matmul a.npy b.npy -o c.npy --platform two.toml";
+    bench.done(&format!("{run} --panels 5 --checkpoint kept"));
+    let wanted = bench.bytes("c.npy");
+    let resume = format!("{run} --resume kept");
     assert_eq!(bench.json(&resume)["panels"]["resumed"], 5);
 
     // The lowest bit of one element: far below what any check by sums could see.
@@ -181,34 +149,33 @@ fn a_damaged_panel_is_computed_again_and_another_product_refused() {
     let output = bench.run(&resume);
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("is damaged"), "it is said");
-    assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), wanted);
+    assert_eq!(bench.bytes("c.npy"), wanted);
     assert_eq!(bench.json(&resume)["panels"]["resumed"], 5);
 
-    assert!(bench.fails(2, &[&run[..], &["--checkpoint", "kept"]].concat()).contains("--resume"));
-    let scaled = bench.fails(2, &[&resume[..], &["--alpha", "2"]].concat());
+    assert!(bench.fails(2, &format!("{run} --checkpoint kept")).contains("--resume"));
+    let scaled = bench.fails(2, &format!("{resume} --alpha 2"));
     assert!(scaled.contains("another product"), "{scaled}");
     bench.matrix("b.npy", &irrational::<f64>(30, 20, 2.5));
     assert!(bench.fails(2, &resume).contains("another product"));
     bench.matrix("b.npy", &irrational::<f64>(30, 20, 2.0));
-    for other in [&["--semiring", "max-plus"][..], &["--transpose-a"], &["--speeds", "1,1"]] {
-        let call = [&["matmul", "a.npy", "b.npy", "-o", "c.npy", "--resume", "kept"][..], other].concat();
-        bench.fails(2, &call);
+    for other in ["--semiring max-plus", "--transpose-a", "--speeds 1,1"] {
+        bench.fails(2, &format!("matmul a.npy b.npy -o c.npy --resume kept {other}"));
     }
     // Decisions of the first run cannot be changed later.
     let order = bench.value("kept/checkpoint.json")["order"]["flow"].as_str().unwrap().to_owned();
     let flow = if order == "ring" { "bulk" } else { "ring" };
-    for other in [
-        ["--flow", flow],
-        ["--block", "7"],
-        ["--look-ahead", "5"],
-        ["--method", "cartesian"],
-        ["--panels", "6"],
-        ["--memory", "1MiB"],
+    for (flag, value) in [
+        ("--flow", flow),
+        ("--block", "7"),
+        ("--look-ahead", "5"),
+        ("--method", "cartesian"),
+        ("--panels", "6"),
+        ("--memory", "1MiB"),
     ] {
-        let refused = bench.fails(2, &[&resume[..], &other].concat());
-        assert!(refused.contains(other[0]) && refused.contains("kept"), "{refused}");
+        let refused = bench.fails(2, &format!("{resume} {flag} {value}"));
+        assert!(refused.contains(flag) && refused.contains("kept"), "{refused}");
     }
-    assert_eq!(bench.json(&[&resume[..], &["--panels", "5"]].concat())["panels"]["resumed"], 5);
+    assert_eq!(bench.json(&format!("{resume} --panels 5"))["panels"]["resumed"], 5);
 }
 
 /// The disk is full: that of the result, or that of the finished panels. Existing files stay, and the run
@@ -220,16 +187,16 @@ fn a_full_disk_loses_nothing() {
     bench.write("two.toml", TWO);
     bench.matrix("a.npy", &irrational::<f64>(400, 50, 1.0));
     bench.matrix("b.npy", &irrational::<f64>(50, 400, 2.0));
-    let run = ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "--panels", "8"];
-    bench.done(&[&run[..], &["-o", "c.npy"]].concat());
-    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
+    let run = "matmul a.npy b.npy --platform two.toml --panels 8";
+    bench.done(&format!("{run} -o c.npy"));
+    let wanted = bench.bytes("c.npy");
 
-    let output = bench.run(&[&run[..], &["-o", "/dev/full", "--checkpoint", "kept"]].concat());
+    let output = bench.run(&format!("{run} -o /dev/full --checkpoint kept"));
     let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("/dev/full") && said.contains("panels kept in kept"), "{said}");
-    bench.done(&[&run[..], &["-o", "c.npy", "--resume", "kept"]].concat());
-    assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted);
+    bench.done(&format!("{run} -o c.npy --resume kept"));
+    assert!(bench.bytes("c.npy") == wanted);
 
     // Room for two panels of 50 x 400 and the manifest.
     std::fs::create_dir_all(bench.path("small")).unwrap();
@@ -242,11 +209,11 @@ fn a_full_disk_loses_nothing() {
         return;
     }
     bench.write("c.npy", "an earlier result");
-    let output = bench.run(&[&run[..], &["-o", "c.npy", "--checkpoint", "small"]].concat());
+    let output = bench.run(&format!("{run} -o c.npy --checkpoint small"));
     let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
     let earlier = bench.text("c.npy");
     let grown = mount(&["-o", "remount,size=4m"]);
-    let again = bench.run(&[&run[..], &["-o", "c.npy", "--resume", "small", "--json"]].concat());
+    let again = bench.run(&format!("{run} -o c.npy --resume small --json"));
     let report: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap_or_default();
     let _ = std::process::Command::new("umount").arg(bench.path("small")).status();
     assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
@@ -254,7 +221,7 @@ fn a_full_disk_loses_nothing() {
     assert_eq!(earlier, "an earlier result");
     assert!(grown && again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
     assert!((1..8).contains(&report["panels"]["resumed"].as_u64().unwrap()), "{report}");
-    assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted);
+    assert!(bench.bytes("c.npy") == wanted);
 }
 
 #[test]
@@ -265,20 +232,17 @@ fn what_cannot_be_is_refused() {
     bench.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 2\n");
     bench.matrix("single.npy", &whole::<f32>(30, 30, 1));
     bench.matrix("wide.npy", &whole::<f64>(31, 30, 1));
-    let run = |more: &[&str], code: i32| {
-        bench.fails(code, &[&["matmul", "-o", "c.npy", "--platform", "two.toml"], more].concat())
-    };
-    assert!(run(&["a.npy", "a.npy", "--memory", "1MiB"], 1).contains("bytes"));
-    run(&["a.npy", "a.npy", "--memory", "lots"], 2);
-    run(&["a.npy", "a.npy", "--memory", "0"], 2);
-    run(&["a.npy", "a.npy", "--panels", "0"], 2);
-    run(&["a.npy", "a.npy", "--panels", "2", "--adaptive"], 2);
-    run(&["a.npy", "a.npy", "--checkpoint", "x", "--resume", "x"], 2);
-    run(&["a.mtx", "a.mtx", "--panels", "2"], 2);
-    assert!(run(&["a.npy", "single.npy", "--panels", "2"], 2).contains("holds f32"));
-    assert!(run(&["a.npy", "wide.npy", "--panels", "2"], 2).contains("is 31 x 30"));
-    assert!(
-        run(&["a.npy", "a.npy", "--panels", "2", "--c-in", "wide.npy"], 2).contains("the product is 30 x 30")
-    );
-    assert!(run(&["a.npy", "a.npy", "--resume", "a.npy"], 2).contains("a.npy"));
+    let run =
+        |more: &str, code: i32| bench.fails(code, &format!("matmul -o c.npy --platform two.toml {more}"));
+    assert!(run("a.npy a.npy --memory 1MiB", 1).contains("bytes"));
+    run("a.npy a.npy --memory lots", 2);
+    run("a.npy a.npy --memory 0", 2);
+    run("a.npy a.npy --panels 0", 2);
+    run("a.npy a.npy --panels 2 --adaptive", 2);
+    run("a.npy a.npy --checkpoint x --resume x", 2);
+    run("a.mtx a.mtx --panels 2", 2);
+    assert!(run("a.npy single.npy --panels 2", 2).contains("holds f32"));
+    assert!(run("a.npy wide.npy --panels 2", 2).contains("is 31 x 30"));
+    assert!(run("a.npy a.npy --panels 2 --c-in wide.npy", 2).contains("the product is 30 x 30"));
+    assert!(run("a.npy a.npy --resume a.npy", 2).contains("a.npy"));
 }

@@ -10,10 +10,9 @@ const PLAN: &str = r#"{"format": "apportion-plan", "version": 1, "method": "rows
 
 fn bench() -> Bench {
     let here = Bench::new();
-    std::fs::write(here.join("two.toml"), TWO).unwrap();
-    std::fs::write(here.join("other.toml"), TWO.replace("\"fast\"", "\"a\"").replace("\"slow\"", "\"b\""))
-        .unwrap();
-    std::fs::write(here.join("plan.json"), PLAN).unwrap();
+    here.write("two.toml", TWO);
+    here.write("other.toml", TWO.replace("\"fast\"", "\"a\"").replace("\"slow\"", "\"b\""));
+    here.write("plan.json", PLAN);
     here
 }
 
@@ -38,7 +37,7 @@ fn a_plan_for_other_processors_is_refused() {
 fn a_processor_listed_twice_is_refused() {
     let here = bench();
     let twice = PLAN.replace("\"fast\", \"slow\"", "\"fast\", \"fast\"");
-    std::fs::write(here.join("plan.json"), twice).unwrap();
+    here.write("plan.json", twice);
     for command in ["simulate", "arrange"] {
         let error = here.fails(2, &format!("{command} --plan plan.json --platform two.toml"));
         assert!(error.contains("plan.json: processors: \"fast\" is listed twice"), "{error}");
@@ -70,7 +69,7 @@ fn a_picture_of_another_format_is_refused() {
 fn plans_too_large_to_simulate() {
     let here = bench();
     let long = PLAN.replace("\"k\": 20", "\"k\": 1000000000000");
-    std::fs::write(here.join("plan.json"), long).unwrap();
+    here.write("plan.json", long);
     let error = here.fails(1, "simulate --plan plan.json --platform two.toml");
     assert!(error.contains("too many to simulate") && error.contains("--block"), "{error}");
     here.done("simulate --plan plan.json --platform two.toml --block 1048576");
@@ -81,7 +80,7 @@ fn plans_too_large_to_simulate() {
     let plan = json!({"format": "apportion-plan", "version": 1, "method": "cells",
         "problem": {"kind": "matmul", "m": side, "k": side, "n": side}, "processors": ["fast", "slow"],
         "shares": [side * side / 2, side * side / 2], "layout": cells});
-    std::fs::write(here.join("cells.json"), plan.to_string()).unwrap();
+    here.write("cells.json", plan.to_string());
     here.done("simulate --plan cells.json --platform two.toml");
     let error = here.fails(1, "simulate --plan cells.json --platform two.toml --flow broadcast");
     assert!(error.contains("too many to sort"), "{error}");
@@ -95,7 +94,7 @@ fn plans_too_large_to_simulate() {
             "[0, 1], \"cols\": [1, 2]}, {\"owner\": 1, \"rows\": [1, 2], \
                   \"cols\": [0, 1]}, {\"owner\": 0, \"rows\": [1, 2], \"cols\": [1, 2]}",
         );
-    std::fs::write(here.join("repeated.json"), repeated).unwrap();
+    here.write("repeated.json", repeated);
     let error = here.fails(1, "simulate --plan repeated.json --platform two.toml");
     assert!(error.contains("rectangles") && error.contains("repeat a larger block"), "{error}");
 }
@@ -135,7 +134,7 @@ fn the_exported_command_follows_the_model() {
 fn endless_times_are_refused() {
     let here = bench();
     here.done("simulate --plan plan.json --platform two.toml --export-simgrid to");
-    std::fs::write(here.join("slow.toml"), TWO.replace("9 Gflop/s", "1e-308 flop/s")).unwrap();
+    here.write("slow.toml", TWO.replace("9 Gflop/s", "1e-308 flop/s"));
     let error = here.fails(2, "simulate --traces to --platform slow.toml");
     assert!(error.contains("1e-308 is not between"), "{error}");
 }

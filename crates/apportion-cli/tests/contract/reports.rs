@@ -2,6 +2,7 @@
 
 use super::Bench;
 use super::bench::{TWO, whole};
+use apportion_testing::holds;
 use serde_json::Value;
 
 fn ran() -> (Bench, Value, String) {
@@ -9,11 +10,9 @@ fn ran() -> (Bench, Value, String) {
     bench.write("two.toml", TWO);
     bench.matrix("a.npy", &whole::<f64>(120, 80, 1));
     bench.matrix("b.npy", &whole::<f64>(80, 100, 2));
-    let files = ["-o", "c.npy", "--report", "run.json", "--trace", "trace.json", "--svg", "plan.svg"];
-    let run =
-        ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "--method", "square-corner", "--flow", "bulk"];
-    let text = bench.done(&[&run[..], &files].concat());
-    let printed = bench.json(&[&run[..], &files].concat());
+    let run = "matmul a.npy b.npy --platform two.toml --method square-corner --flow bulk -o c.npy \
+               --report run.json --trace trace.json --svg plan.svg";
+    let (text, printed) = (bench.done(run), bench.json(run));
     (bench, printed, text)
 }
 
@@ -85,8 +84,8 @@ fn a_trace_has_one_lane_per_processor() {
 fn a_report_names_the_kernel() {
     let (bench, printed, _) = ran();
     assert_eq!(printed["kernel"], serde_json::json!({"name": "gemm-f64", "library": null}));
-    let run = ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "--blas", "auto"];
-    let kernel = &bench.json(&run)["kernel"];
+    let run = "matmul a.npy b.npy --platform two.toml --blas auto";
+    let kernel = &bench.json(run)["kernel"];
     match kernel["library"]["name"].as_str() {
         None => assert_eq!(kernel["name"], "gemm-f64"),
         Some(name) => {
@@ -117,22 +116,23 @@ fn a_picture_is_one_well_formed_element() {
 #[test]
 fn without_json_a_table_is_printed() {
     let (_, _, text) = ran();
-    for word in [
-        "processor",
-        "share",
-        "compute",
-        "communicate",
-        "idle",
-        "fast",
-        "slow",
-        "forecast",
-        "ideal",
-        "volume",
-        "lower bound",
-        "verified",
-    ] {
-        assert!(text.contains(word), "{word} in\n{text}");
-    }
+    holds(
+        &text,
+        &[
+            "processor",
+            "share",
+            "compute",
+            "communicate",
+            "idle",
+            "fast",
+            "slow",
+            "forecast",
+            "ideal",
+            "volume",
+            "lower bound",
+            "verified",
+        ],
+    );
     assert!(serde_json::from_str::<Value>(&text).is_err());
 }
 
@@ -140,19 +140,18 @@ fn without_json_a_table_is_printed() {
 fn every_command_prints_one_object_with_json() {
     let bench = Bench::new();
     bench.write("two.toml", TWO);
-    assert!(bench.json(&["detect"])["processors"].as_array().is_some_and(|p| !p.is_empty()));
-    let plan = bench.json(&["partition", "--shape", "50x40x30", "--speeds", "5,1", "-o", "plan.json"]);
+    assert!(bench.json("detect")["processors"].as_array().is_some_and(|p| !p.is_empty()));
+    let plan = bench.json("partition --shape 50x40x30 --speeds 5,1 -o plan.json");
     assert_eq!(plan, bench.value("plan.json"));
-    assert_eq!(bench.json(&["partition", "--units", "7", "--speeds", "5,1"])["problem"]["kind"], "units");
-    bench.done(&["partition", "--shape", "50x50", "--platform", "two.toml", "-o", "plan.json"]);
-    let forecast = bench.json(&["simulate", "--plan", "plan.json", "--platform", "two.toml"]);
+    assert_eq!(bench.json("partition --units 7 --speeds 5,1")["problem"]["kind"], "units");
+    bench.done("partition --shape 50x50 --platform two.toml -o plan.json");
+    let forecast = bench.json("simulate --plan plan.json --platform two.toml");
     // 2 x 50^3 operations at 10 Gflop/s; shares are rounded to whole rows and columns.
     let seconds = forecast["seconds"].as_f64().unwrap();
     assert!((25e-6 * 0.999..25e-6 * 1.2).contains(&seconds), "{seconds}");
-    let models =
-        bench.json(&["measure", "--platform", "two.toml", "--sizes", "100", "--max-seconds", "0.05"]);
+    let models = bench.json("measure --platform two.toml --sizes 100 --max-seconds 0.05");
     assert_eq!(models["format"], "apportion-models");
-    let demo = bench.json(&["demo", "--size", "64"]);
+    let demo = bench.json("demo --size 64");
     assert_eq!(demo["runs"].as_array().map(Vec::len), Some(3));
     assert!(bench.has("apportion-demo/plan.svg") && bench.has("apportion-demo/trace.json"));
 }
@@ -163,7 +162,7 @@ fn every_command_prints_one_object_with_json() {
 #[test]
 fn the_demos_explanation_runs_when_pasted() {
     let bench = Bench::new();
-    let text = bench.done(&["demo", "--size", "96", "--dir", "my demo"]);
+    let text = bench.done("demo --size 96 --dir 'my demo'");
     for name in
         ["layouts.svg", "times.svg", "trace.svg", "trace.json", "plan.svg", "platform.toml", "models.json"]
     {
@@ -185,14 +184,12 @@ fn the_demos_explanation_runs_when_pasted() {
         .unwrap();
     let explained = String::from_utf8_lossy(&shell.stdout);
     assert!(shell.status.success(), "{command}: {}", String::from_utf8_lossy(&shell.stderr));
-    for word in ["slow finishes at", "Critical path", "by hand", "elements x 8 B"] {
-        assert!(explained.contains(word), "{word} in {explained}");
-    }
+    holds(&explained, &["slow finishes at", "Critical path", "by hand", "elements x 8 B"]);
     let forecast = bench.value("my demo/demo.json")["runs"][2]["forecast_seconds"].as_f64().unwrap();
     let shown = apportion::units::show_seconds(forecast);
     assert!(explained.contains(&format!("forecast  {shown}")), "{shown} in {explained}");
     // Its own directory may be written again.
-    bench.done(&["demo", "--size", "64", "--dir", "my demo"]);
+    bench.done("demo --size 64 --dir 'my demo'");
 }
 
 /// What the run did and what was forecast stand together, and messages under way are shown.
@@ -202,33 +199,32 @@ fn a_trace_has_the_forecast_beside_the_run() {
     let two = format!("{TWO}[network]\nlatency = \"1 ms\"\nbandwidth = \"100 Mbit/s\"\nemulate = true\n");
     bench.write("two.toml", two);
     bench.matrix("a.npy", &whole::<f64>(90, 90, 1));
-    let run =
-        ["matmul", "a.npy", "a.npy", "--platform", "two.toml", "--method", "straight-line", "--flow", "bulk"];
-    bench.done(&[&run[..], &["--trace", "t.svg"]].concat());
+    let run = "matmul a.npy a.npy --platform two.toml --method straight-line --flow bulk";
+    bench.done(&format!("{run} --trace t.svg"));
     let picture = bench.text("t.svg");
-    for word in ["straight-line, bulk flow, 2 processors", ">forecast<", "class=\"incoming\"", ", measured "]
-    {
-        assert!(picture.contains(word), "{word} in {picture}");
-    }
-    bench.done(&[&run[..], &["--trace", "t.json"]].concat());
+    holds(
+        &picture,
+        &["straight-line, bulk flow, 2 processors", ">forecast<", "class=\"incoming\"", ", measured "],
+    );
+    bench.done(&format!("{run} --trace t.json"));
     let events = bench.value("t.json");
     let events = events["traceEvents"].as_array().unwrap();
     for pid in [0, 1] {
         assert!(events.iter().any(|e| e["pid"] == pid && e["name"] == "compute"), "process {pid}");
         assert!(events.iter().any(|e| e["pid"] == pid && e["cat"] == "message"), "process {pid}");
     }
-    let explained = bench.done(&[&run[..], &["--explain", "slow"]].concat());
+    let explained = bench.done(&format!("{run} --explain slow"));
     assert!(
         explained.contains("The forecast explained:") && explained.contains("slow finishes at"),
         "{explained}"
     );
-    let value = bench.json(&[&run[..], &["--explain", "1"]].concat());
+    let value = bench.json(&format!("{run} --explain 1"));
     assert_eq!(value["explain"]["processor"], "slow");
-    let wrong = bench.fails(2, &[&run[..], &["--explain", "none", "-o", "c.npy"]].concat());
+    let wrong = bench.fails(2, &format!("{run} --explain none -o c.npy"));
     assert!(wrong.contains("choose one of fast, slow, or a number from 0 to 1"), "{wrong}");
     assert!(!bench.has("c.npy"));
-    bench.fails(2, &["power", "a.npy", "-k", "3", "--platform", "two.toml", "--explain", "slow"]);
-    bench.fails(2, &[&run[..], &["--explain", "slow", "--panels", "2"]].concat());
+    bench.fails(2, "power a.npy -k 3 --platform two.toml --explain slow");
+    bench.fails(2, &format!("{run} --explain slow --panels 2"));
 }
 
 /// Curves: measured points, a shaded band, a cap, both kinds of axes; and the sweep's picture says what it is
@@ -250,21 +246,22 @@ fn curves_show_what_they_rest_on() {
         point(80_000, ", \"low\": 0.07, \"high\": 0.1")
     );
     bench.write("models.json", models);
-    bench.done(&["plot", "--models", "models.json", "--svg", "auto.svg"]);
+    bench.done("plot --models models.json --svg auto.svg");
     let auto = bench.text("auto.svg");
-    for word in [
-        "size, units (log scale)",
-        "rows of a table",
-        "class=\"band\"",
-        "class=\"marks\"",
-        "speed 0: sizes beyond",
-    ] {
-        assert!(auto.contains(word), "{word} in {auto}");
-    }
-    bench.done(&["plot", "--models", "models.json", "--svg", "plain.svg", "--log", "none"]);
+    holds(
+        &auto,
+        &[
+            "size, units (log scale)",
+            "rows of a table",
+            "class=\"band\"",
+            "class=\"marks\"",
+            "speed 0: sizes beyond",
+        ],
+    );
+    bench.done("plot --models models.json --svg plain.svg --log none");
     assert!(!bench.text("plain.svg").contains("log scale"));
     // Rings are shares and nothing else.
-    bench.done(&["plot", "--speeds", "3,1", "--units", "100", "--svg", "line.svg"]);
+    bench.done("plot --speeds 3,1 --units 100 --svg line.svg");
     let line = bench.text("line.svg");
     let marks: Vec<&str> = line.lines().filter(|l| l.contains("class=\"marks\"")).collect();
     assert_eq!(marks.iter().map(|l| l.matches('z').count()).sum::<usize>(), 2, "{marks:?}");
@@ -277,18 +274,17 @@ fn curves_show_what_they_rest_on() {
     let words: Vec<&str> = sweep.split(' ').chain(["--svg", "sweep.svg"]).collect();
     bench.done(&words);
     let curves = bench.text("sweep.svg");
-    for word in
-        ["forecast communication time, s", "square-corner is faster than", "bulk flow", "C of 300 x 300"]
-    {
-        assert!(curves.contains(word), "{word} in {curves}");
-    }
+    holds(
+        &curves,
+        &["forecast communication time, s", "square-corner is faster than", "bulk flow", "C of 300 x 300"],
+    );
 }
 
 #[test]
 fn quiet_says_nothing_on_stderr() {
     let bench = Bench::new();
     bench.matrix("a.npy", &whole::<f64>(9, 9, 1));
-    let output = bench.run(&["matmul", "a.npy", "a.npy", "--quiet", "--block", "16", "--speeds", "2,1"]);
+    let output = bench.run("matmul a.npy a.npy --quiet --block 16 --speeds 2,1");
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

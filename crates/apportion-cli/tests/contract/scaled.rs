@@ -10,10 +10,10 @@ fn bench() -> Bench {
     bench
 }
 
-const RUN: [&str; 7] = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml"];
+const RUN: &str = "matmul a.npy b.npy -o c.npy --platform two.toml";
 
-fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&RUN[..], more].concat()
+fn run(more: &str) -> String {
+    format!("{RUN} {more}")
 }
 
 fn turned<T: Element>(matrix: &Matrix<T>) -> Matrix<T> {
@@ -40,13 +40,13 @@ fn every_part_of_the_expression_at_awkward_sizes() {
         let p = product(&a, &b);
         for flow in ["one-to-all", "ring", "bulk"] {
             for (left, right, turns) in [
-                ("at.npy", "b.npy", &["--transpose-a"][..]),
-                ("a.npy", "bt.npy", &["--transpose-b"]),
-                ("at.npy", "bt.npy", &["--transpose-a", "--transpose-b"]),
+                ("at.npy", "b.npy", "--transpose-a"),
+                ("a.npy", "bt.npy", "--transpose-b"),
+                ("at.npy", "bt.npy", "--transpose-a --transpose-b"),
             ] {
-                let files = ["matmul", left, right, "-o", "c.npy", "--platform", "two.toml", "--flow", flow];
-                let scalars = ["--alpha", "-2", "--beta", "0.5", "--c-in", "c0.npy"];
-                let report = bench.json(&[&files[..], turns, &scalars].concat());
+                let call =
+                    format!("matmul {left} {right} {turns} -o c.npy --platform two.toml --flow {flow}");
+                let report = bench.json(&format!("{call} --alpha -2 --beta 0.5 --c-in c0.npy"));
                 assert_eq!(report["verified"], true);
                 assert_eq!(
                     bench.read("c.npy"),
@@ -55,9 +55,9 @@ fn every_part_of_the_expression_at_awkward_sizes() {
                 );
             }
         }
-        bench.done(&run(&["--c-in", "c0.npy"]));
+        bench.done(&run("--c-in c0.npy"));
         assert_eq!(bench.read("c.npy"), AnyMatrix::F64(scaled(&p, 1.0, 1.0, &c0)), "beta is 1 by default");
-        bench.done(&run(&["--alpha", "3"]));
+        bench.done(&run("--alpha 3"));
         assert_eq!(bench.read("c.npy"), AnyMatrix::F64(scaled(&p, 3.0, 0.0, &c0)));
     }
 }
@@ -67,7 +67,7 @@ fn matrix_market_and_fortran_order_are_transposed_too() {
     let bench = bench();
     bench.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 2\n1 1 2\n2 3 -3\n");
     bench.matrix("b.npy", &whole::<f64>(2, 4, 4));
-    bench.done(&["matmul", "a.mtx", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--transpose-a"]);
+    bench.done("matmul a.mtx b.npy -o c.npy --platform two.toml --transpose-a");
     let a = Matrix::new(3, 2, vec![2.0, 0.0, 0.0, 0.0, 0.0, -3.0]);
     assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &whole(2, 4, 4))));
 }
@@ -80,11 +80,11 @@ fn what_zero_multiplies_is_not_read() {
     bench.matrix("a.npy", &Matrix::new(5, 3, vec![f64::NAN; 15]));
     bench.matrix("b.npy", &whole::<f64>(3, 4, 2));
     bench.matrix("c0.npy", &c0);
-    bench.done(&run(&["--alpha", "0", "--c-in", "c0.npy"]));
+    bench.done(&run("--alpha 0 --c-in c0.npy"));
     assert_eq!(bench.read("c.npy"), AnyMatrix::F64(c0));
     bench.matrix("a.npy", &whole::<f64>(5, 3, 1));
     bench.matrix("c0.npy", &Matrix::new(5, 4, vec![f64::NAN; 20]));
-    bench.done(&run(&["--beta", "0", "--c-in", "c0.npy"]));
+    bench.done(&run("--beta 0 --c-in c0.npy"));
     assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&whole(5, 3, 1), &whole(3, 4, 2))));
 }
 
@@ -98,7 +98,7 @@ fn scalars_are_those_of_the_semiring() {
     for (semiring, better, sign) in
         [("max-plus", f64::max as fn(f64, f64) -> f64, 1.0), ("min-plus", f64::min, -1.0)]
     {
-        bench.done(&run(&["--semiring", semiring, "--alpha", "-1.5", "--beta", "8", "--c-in", "c0.npy"]));
+        bench.done(&run(&format!("--semiring {semiring} --alpha -1.5 --beta 8 --c-in c0.npy")));
         let expected = (0..72).map(|at| {
             let (i, j) = (at / 8, at % 8);
             let best = (0..7).map(|p| a.row(i)[p] + b.row(p)[j]).fold(-sign * f64::INFINITY, better);
@@ -106,7 +106,7 @@ fn scalars_are_those_of_the_semiring() {
         });
         assert_eq!(bench.read("c.npy"), AnyMatrix::F64(Matrix::new(9, 8, expected.collect())), "{semiring}");
     }
-    let refused = bench.fails(2, &run(&["--semiring", "max-plus", "--alpha", "inf"]));
+    let refused = bench.fails(2, &run("--semiring max-plus --alpha inf"));
     assert!(refused.contains("--alpha"), "{refused}");
 }
 
@@ -117,14 +117,14 @@ fn what_does_not_fit_is_refused() {
     bench.matrix("b.npy", &whole::<f64>(3, 4, 2));
     bench.matrix("c0.npy", &whole::<f64>(4, 5, 2));
     bench.matrix("single.npy", &whole::<f32>(5, 4, 2));
-    assert!(bench.fails(2, &run(&["--beta", "2"])).contains("--c-in"));
-    assert!(bench.fails(2, &run(&["--c-in", "c0.npy"])).contains("is 4 x 5, but the product is 5 x 4"));
-    assert!(bench.fails(2, &run(&["--c-in", "single.npy"])).contains("holds f32"));
-    assert!(bench.fails(2, &run(&["--c-in", "none.npy"])).contains("none.npy"));
-    assert!(bench.fails(2, &run(&["--transpose-a"])).contains("transposed"));
-    assert!(bench.fails(2, &run(&["--alpha", "nan"])).contains("--alpha"));
-    assert!(bench.fails(2, &run(&["--alpha", "two"])).contains("--alpha"));
+    assert!(bench.fails(2, &run("--beta 2")).contains("--c-in"));
+    assert!(bench.fails(2, &run("--c-in c0.npy")).contains("is 4 x 5, but the product is 5 x 4"));
+    assert!(bench.fails(2, &run("--c-in single.npy")).contains("holds f32"));
+    assert!(bench.fails(2, &run("--c-in none.npy")).contains("none.npy"));
+    assert!(bench.fails(2, &run("--transpose-a")).contains("transposed"));
+    assert!(bench.fails(2, &run("--alpha nan")).contains("--alpha"));
+    assert!(bench.fails(2, &run("--alpha two")).contains("--alpha"));
     bench.matrix("a.npy", &whole::<f32>(5, 3, 1));
     bench.matrix("b.npy", &whole::<f32>(3, 4, 2));
-    assert!(bench.fails(2, &run(&["--alpha", "1e300"])).contains("range of f32"));
+    assert!(bench.fails(2, &run("--alpha 1e300")).contains("range of f32"));
 }

@@ -211,9 +211,8 @@ fn whole_numbers_over_max_plus_and_min_plus() {
 fn sparse_files_over_every_semiring() {
     let directory = Bench::new();
     let head = "%%MatrixMarket matrix coordinate";
-    std::fs::write(directory.join("p.mtx"), format!("{head} pattern general\n3 3 2\n1 2\n2 3\n")).unwrap();
-    std::fs::write(directory.join("w.mtx"), format!("{head} integer general\n3 3 3\n1 2 4\n2 3 5\n3 3 0\n"))
-        .unwrap();
+    directory.write("p.mtx", format!("{head} pattern general\n3 3 2\n1 2\n2 3\n"));
+    directory.write("w.mtx", format!("{head} integer general\n3 3 3\n1 2 4\n2 3 5\n3 3 0\n"));
     let with = "--block 2 --speeds 2,1";
     directory.json(&format!("closure p.mtx -o c.npy --semiring or-and {with}"));
     let (header, body) = load(&directory.join("c.npy"));

@@ -22,7 +22,7 @@ fn exact_takes_uneven_loads_where_they_end_sooner() {
     let plan = here.json("partition --units 12 --models models.json --method exact -o plan.json");
     assert_eq!((&plan["shares"], &plan["method"]), (&json!([8, 4]), &json!("exact")));
     assert_eq!(plan["forecast"]["seconds"], 8.0);
-    let written: Value = serde_json::from_slice(&std::fs::read(here.join("plan.json")).unwrap()).unwrap();
+    let written: Value = serde_json::from_slice(&here.bytes("plan.json")).unwrap();
     assert_eq!(written, plan);
     let missing = here.fails(1, "partition --units 13 --models models.json --method exact");
     assert!(missing.contains("12"), "{missing}");
@@ -58,7 +58,7 @@ fn a_cap_that_a_method_ignores_is_an_error_with_what_is_missing() {
     let file = r#"{"format": "apportion-models", "version": 1, "kernel": "k", "unit": "u", "models": [
         {"processor": "a", "max_size": 30, "points": [{"size": 10, "seconds": 1}]},
         {"processor": "b", "max_size": 50, "points": [{"size": 10, "seconds": 1}]}]}"#;
-    std::fs::write(here.join("models.json"), file).unwrap();
+    here.write("models.json", file);
     let even = here.fails(1, "partition --units 80 --models models.json --method even");
     assert!(even.contains("10 more than its max_size"), "{even}");
     assert_eq!(here.json("partition --units 80 --models models.json")["shares"], json!([30, 50]));
@@ -102,7 +102,7 @@ fn time_is_weighed_against_energy() {
     assert_eq!(front, [(2.0, 18.0), (3.0, 10.0), (6.0, 2.0)]);
     assert_eq!(both["shares"], json!([2, 0]), "the plan is the fastest");
     here.json("partition --units 2 --models models.json --objective energy -o plan.json");
-    let plan: Value = serde_json::from_slice(&std::fs::read(here.join("plan.json")).unwrap()).unwrap();
+    let plan: Value = serde_json::from_slice(&here.bytes("plan.json")).unwrap();
     assert_eq!(plan["shares"], json!([0, 2]), "the plan is the most frugal");
     assert!(plan.get("front").is_none(), "a plan file holds a plan");
     models(&here, &[("quick", json!([{"size": 1, "seconds": 1}]))]);
@@ -119,7 +119,7 @@ fn clusters_first_is_as_good_as_flat() {
     {
         platform += &format!("[[processor]]\nname = \"p{i}\"\nspeed = {speed}\ncluster = \"{cluster}\"\n");
     }
-    std::fs::write(here.join("platform.toml"), platform).unwrap();
+    here.write("platform.toml", platform);
     let flat = here.json("partition --units 1001 --platform platform.toml");
     let plan = here.json("partition --units 1001 --platform platform.toml --hierarchical");
     assert_eq!(plan["forecast"]["seconds"], flat["forecast"]["seconds"]);

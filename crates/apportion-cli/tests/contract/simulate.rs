@@ -15,14 +15,14 @@ const PROCESSORS: &str = "[[processor]]\nname = \"a\"\nspeed = \"1 Gflop/s\"\n[[
 /// Traces of up to three ranks and a platform of three processors.
 fn traces(network: &str, ranks: &[&str]) -> Bench {
     let here = Bench::new();
-    std::fs::write(here.join("platform.toml"), format!("{PROCESSORS}{network}")).unwrap();
+    here.write("platform.toml", format!("{PROCESSORS}{network}"));
     let mut list = String::new();
     for (rank, lines) in ranks.iter().enumerate() {
         let text: Vec<String> = lines.split(';').map(|line| format!("{rank} {}\n", line.trim())).collect();
-        std::fs::write(here.join(format!("t{rank}")), text.concat()).unwrap();
+        here.write(&format!("t{rank}"), text.concat());
         list += &format!("t{rank}\n");
     }
-    std::fs::write(here.join("traces.txt"), list).unwrap();
+    here.write("traces.txt", list);
     here
 }
 
@@ -86,7 +86,7 @@ fn links_are_shared_by_rule() {
     assert_eq!(here.json(REPLAY)["sharing"], "weighted");
     assert!(here.fails(2, &format!("{REPLAY} --sharing fifo")).contains("--sharing"));
     let unshared = format!("{PROCESSORS}[[network.link]]\nbetween = [\"a\", \"b\"]\nshared = true\n");
-    std::fs::write(here.join("bad.toml"), unshared).unwrap();
+    here.write("bad.toml", unshared);
     let text = here.fails(2, "simulate --traces traces.txt --platform bad.toml");
     assert!(text.contains("network.link 1: is shared but has no bandwidth"), "{text}");
 }
@@ -95,7 +95,7 @@ fn links_are_shared_by_rule() {
 fn bad_traces_are_refused_by_line() {
     let here = traces("", &["init;allgather 3"]);
     assert!(here.fails(2, REPLAY).contains("t0:2: unknown action \"allgather\""));
-    std::fs::write(here.join("traces.txt"), "nowhere\n").unwrap();
+    here.write("traces.txt", "nowhere\n");
     assert!(here.fails(2, REPLAY).contains("nowhere: cannot read"));
     assert!(here.fails(2, &format!("{REPLAY} --flow ring")).contains("cannot be used with"));
 }
@@ -105,7 +105,7 @@ fn bad_traces_are_refused_by_line() {
 fn an_export_reads_back_to_its_own_forecast() {
     let here = Bench::new();
     let platform = PROCESSORS.to_owned() + "bandwidth = \"100 MB/s\"\nlatency = \"50 us\"\nduplex = false\n";
-    std::fs::write(here.join("platform.toml"), platform).unwrap();
+    here.write("platform.toml", platform);
     let plan = "partition --shape 300x300 --platform platform.toml --method columns -o plan.json";
     assert!(here.run(plan).status.success());
     for flow in ["bulk", "ring --overlap", "one-to-all"] {
@@ -139,7 +139,7 @@ fn a_bus_carries_a_broadcast_once_by_any_rule() {
     let processors: String =
         (0..4).map(|i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"1000 Tflop/s\"\n")).collect();
     let network = "[network]\ntopology = \"bus\"\nbandwidth = \"1 MB/s\"\n";
-    std::fs::write(here.join("bus.toml"), processors + network).unwrap();
+    here.write("bus.toml", processors + network);
     let plan = "partition --shape 400x400 --platform bus.toml --method rows -o plan.json";
     assert!(here.run(plan).status.success());
     let simulate = "simulate --plan plan.json --platform bus.toml --flow broadcast --block 100";

@@ -72,14 +72,14 @@ fn checkpoints_are_those_of_the_run_in_memory() {
     let call = format!("{} --speeds 1 --boundary zero", deep(&bench));
     let limit = format!("--memory {LIMIT}");
     bench.done(&format!("{call} --steps 4 -o one.npy"));
-    let one = std::fs::read(bench.path("one.npy")).unwrap();
+    let one = bench.bytes("one.npy");
     for (begins, continues) in [("", &limit[..]), (&limit, ""), (&limit, &limit)] {
         let _ = std::fs::remove_dir_all(bench.path("kept"));
         bench.done(&format!("{call} --steps 2 --checkpoint kept --every 2 {begins}"));
         for steps_left in [2, 0] {
             let run = bench.json(&format!("{call} --steps 4 --every 2 --resume kept {continues} -o out.npy"));
             assert_eq!(run["steps"], steps_left);
-            assert!(std::fs::read(bench.path("out.npy")).unwrap() == one, "{begins}, {continues}");
+            assert!(bench.bytes("out.npy") == one, "{begins}, {continues}");
         }
     }
     let wrong = bench.fails(2, &format!("{call} --steps 3 --resume kept {limit} -o out.npy"));
@@ -96,7 +96,7 @@ fn a_field_that_fits_is_one_slab() {
     bench.done(&format!("{call} -o one.npy"));
     let text = bench.done(&format!("{call} --memory 1GiB --every 4 -o out.npy"));
     assert!(text.contains("1 slab of 5000 planes, 3 sweeps of 4 steps; 0.0 %"), "{text}");
-    assert!(std::fs::read(bench.path("out.npy")).unwrap() == std::fs::read(bench.path("one.npy")).unwrap());
+    assert!(bench.bytes("out.npy") == bench.bytes("one.npy"));
     assert!(bench.has("out-000008.npy"));
 }
 
@@ -135,7 +135,6 @@ fn ctrl_c_leaves_what_was_there() {
     bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = \"1 units/s\"\nslowdown = 1000\n");
     bench.write("out.npy", "an earlier result");
     let line = format!("{call} --steps 50 --platform slow.toml --memory {LIMIT} -o out.npy");
-    let line: Vec<&str> = line.split(' ').collect();
     let between = || bench.names().iter().any(|name| name.starts_with(".apportion"));
     let said = stopped(&bench, &line, between, Signal::INT);
     assert_eq!(said, "apportion: interrupted (nothing was written)\n");
@@ -150,7 +149,6 @@ fn ctrl_c_tells_of_the_fields_that_are_written() {
     let call = deep(&bench);
     bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = \"1 units/s\"\nslowdown = 2\n");
     let line = format!("{call} --steps 5000 --every 1 --platform slow.toml --memory {LIMIT} -o out.npy");
-    let line: Vec<&str> = line.split(' ').collect();
     let said =
         stopped(&bench, &line, || bench.names().iter().any(|name| name == "out-000001.npy"), Signal::INT);
     let last = bench.names().into_iter().filter(|name| name.starts_with("out-")).max().unwrap();

@@ -19,8 +19,8 @@ fn speeds_are_measured_once_and_kept() {
     let bench = Bench::new();
     bench.matrix("a.npy", &whole::<f64>(40, 30, 1));
     bench.matrix("b.npy", &whole::<f64>(30, 20, 2));
-    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--block", "32"];
-    let first = bench.json(&run);
+    let run = "matmul a.npy b.npy -o c.npy --block 32";
+    let first = bench.json(run);
     assert_eq!(first["verified"], true);
     let files = cached(&bench);
     assert_eq!(files.len(), 1, "{files:?}");
@@ -40,21 +40,21 @@ fn speeds_are_measured_once_and_kept() {
         std::fs::write(&files[0], marked.to_string()).unwrap();
     };
     marked("", Value::Null);
-    bench.json(&run);
+    bench.json(run);
     assert_eq!(remembered()["models"]["unit"], "marked by a test", "the cache is used");
-    bench.json(&[&run[..], &["--remeasure"]].concat());
+    bench.json(&format!("{run} --remeasure"));
     assert_eq!(cached(&bench), files);
     assert_eq!(remembered()["models"]["unit"], models.unit, "--remeasure rewrites it");
 
     // Speeds of other conditions, and a damaged cache, are replaced by a measurement; neither is an error.
     for (field, value) in [("release", json!("0.1")), ("capacities", json!([])), ("quota", json!(0.5))] {
         marked(field, value);
-        bench.json(&run);
+        bench.json(run);
         assert_eq!(remembered()["models"]["unit"], models.unit, "{field}");
     }
     for damaged in ["{", "{}", "null", "{\"models\": 3}"] {
         std::fs::write(&files[0], damaged).unwrap();
-        bench.json(&run);
+        bench.json(run);
         assert_eq!(remembered()["models"]["unit"], models.unit, "{damaged}");
     }
 }
@@ -92,9 +92,8 @@ fn a_run_corrects_the_speeds_that_it_was_planned_by() {
 fn measured_models_divide_work() {
     let bench = Bench::new();
     bench.write("two.toml", TWO);
-    let measure =
-        ["measure", "--platform", "two.toml", "--sizes", "64,400", "--block", "16", "--max-seconds", "0.05"];
-    bench.done(&[&measure[..], &["-o", "models.json"]].concat());
+    let measure = "measure --platform two.toml --sizes 64,400 --block 16 --max-seconds 0.05";
+    bench.done(&format!("{measure} -o models.json"));
     let models = bench.value("models.json");
     assert_eq!((&models["format"], &models["version"]), (&"apportion-models".into(), &1.into()));
     assert_eq!((&models["kernel"], &models["parameters"]["block"]), (&"gemm-f64".into(), &16.0.into()));
@@ -104,15 +103,15 @@ fn measured_models_divide_work() {
             model["points"].as_array().unwrap().iter().map(|p| p["size"].as_f64().unwrap()).collect();
         assert_eq!(sizes, [64.0, 400.0]);
     }
-    let plan = bench.json(&["partition", "--units", "1000", "--models", "models.json"]);
+    let plan = bench.json("partition --units 1000 --models models.json");
     assert_eq!(plan["processors"], serde_json::json!(["fast", "slow"]));
     assert_eq!(plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).sum::<u64>(), 1000);
-    let sources = ["--models", "models.json", "--platform", "two.toml"];
-    bench.done(&[&["partition", "--shape", "60x60", "-o", "plan.json"][..], &sources].concat());
-    let forecast = bench.json(&[&["simulate", "--plan", "plan.json"][..], &sources].concat());
+    let sources = "--models models.json --platform two.toml";
+    bench.done(&format!("partition --shape 60x60 -o plan.json {sources}"));
+    let forecast = bench.json(&format!("simulate --plan plan.json {sources}"));
     assert_eq!(forecast["processors"][0]["name"], "fast");
     bench.matrix("a.npy", &whole::<f64>(60, 60, 1));
-    let report = bench.json(&["matmul", "a.npy", "a.npy", "--models", "models.json"]);
+    let report = bench.json("matmul a.npy a.npy --models models.json");
     assert_eq!(report["verified"], true);
     assert!(cached(&bench).is_empty(), "given models need no measuring");
 }
@@ -120,13 +119,12 @@ fn measured_models_divide_work() {
 #[test]
 fn a_detected_platform_is_read_back() {
     let bench = Bench::new();
-    bench.done(&["detect", "-o", "platform.toml"]);
+    bench.done("detect -o platform.toml");
     let platform = apportion::platform::read_platform(&bench.path("platform.toml")).unwrap();
     let speeds = vec!["2"; platform.len()].join(",");
-    let plan =
-        bench.json(&["partition", "--units", "100", "--platform", "platform.toml", "--speeds", &speeds]);
+    let plan = bench.json(&format!("partition --units 100 --platform platform.toml --speeds {speeds}"));
     assert_eq!(plan["processors"], serde_json::json!(platform.names()));
-    bench.fails(2, &["partition", "--units", "100", "--platform", "platform.toml"]);
+    bench.fails(2, "partition --units 100 --platform platform.toml");
 }
 
 #[test]
@@ -154,17 +152,7 @@ fn the_same_call_writes_the_same_bytes() {
     bench.write("two.toml", TWO);
     for name in ["one", "two"] {
         let (plan, svg) = (format!("{name}.json"), format!("{name}.svg"));
-        bench.done(&[
-            "partition",
-            "--shape",
-            "70x50x60",
-            "--platform",
-            "two.toml",
-            "-o",
-            &plan,
-            "--svg",
-            &svg,
-        ]);
+        bench.done(&format!("partition --shape 70x50x60 --platform two.toml -o {plan} --svg {svg}"));
     }
     assert_eq!(bench.text("one.json"), bench.text("two.json"));
     assert_eq!(bench.text("one.svg"), bench.text("two.svg"));
@@ -177,8 +165,8 @@ fn processors_keep_kernels_of_their_own() {
     let size = 1720;
     bench.matrix("a.npy", &whole::<f64>(size, size, 1));
     bench.write("two.toml", TWO);
-    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "two.toml"];
-    bench.json(&run);
+    let run = "matmul a.npy a.npy -o c.npy --platform two.toml";
+    bench.json(run);
     let path = cached(&bench).into_iter().find(|path| path.to_string_lossy().contains("fastest")).unwrap();
     let mut race: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(race["by_processor"].as_array().unwrap().len(), 2, "{race}");
@@ -188,12 +176,12 @@ fn processors_keep_kernels_of_their_own() {
     };
     race["by_processor"] = json!(["gemm-f64", blas]);
     std::fs::write(&path, race.to_string()).unwrap();
-    let mixed = bench.json(&run);
+    let mixed = bench.json(run);
     assert_eq!((&mixed["kernel"]["name"], &mixed["verified"]), (&json!("gemm-f64-mixed"), &json!(true)));
     assert_eq!(mixed["kernel"]["by_processor"][1]["name"], json!(blas));
     race["by_processor"] = json!(["gemm-f64"]);
     std::fs::write(&path, race.to_string()).unwrap();
-    bench.json(&run);
+    bench.json(run);
     let again: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(again["by_processor"].as_array().unwrap().len(), 2, "it races again");
 }

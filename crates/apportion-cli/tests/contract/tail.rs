@@ -33,13 +33,11 @@ fn a_tail_changes_no_byte_and_no_volume() {
         ("a.npy b.npy --semiring min-plus --method columns --block 16", "10%"),
         ("a.npy b.npy --c-in c0.npy --alpha 0.5 --beta 2 --method rows --block 16", "10%"),
     ] {
-        let run = |more: &[&str], result: &str| {
-            let words: Vec<&str> = ["matmul"].into_iter().chain(line.split(' ')).collect();
-            let words = [&words[..], &["--platform", "p.toml", "-o", result], more].concat();
-            here.json(&words[..])
+        let run = |more: &str, result: &str| {
+            here.json(&format!("matmul {line} --platform p.toml -o {result} {more}"))
         };
-        let (without, with) = (run(&[], "without.npy"), run(&["--tail", tail], "with.npy"));
-        let read = |name: &str| std::fs::read(here.path(name)).unwrap();
+        let (without, with) = (run("", "without.npy"), run(&format!("--tail '{tail}'"), "with.npy"));
+        let read = |name: &str| here.bytes(name);
         assert!(read("with.npy") == read("without.npy"), "{line}");
         assert_eq!(with["verified"], true);
         assert_eq!(with["volume"], without["volume"], "{line}");

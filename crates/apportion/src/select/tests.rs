@@ -155,6 +155,7 @@ fn least_typed(shape: Shape, machine: &Machine) -> (f64, String) {
 /// Two processors of 5:2 on a slow link of one direction at a time, where a corner for the slow one is best
 /// at 6.6:1 only, and three at random.
 #[test]
+#[ignore = "slow"]
 fn auto_is_the_best_that_can_be_typed() {
     let mut random = crate::random::Random::new(11);
     let mut machines =

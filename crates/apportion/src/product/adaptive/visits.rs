@@ -160,6 +160,7 @@ const SPEEDS: [&[f64]; 3] = [&[1.0, 1.0], &[3.0, 1.0], &[1.0, 2.0, 3.0, 1.0]];
 /// worth a change; on average much less. Waiting for a second segment to confirm the first loses twice as
 /// much.
 #[test]
+#[ignore = "slow"]
 fn visits_cost_little_over_an_oracle() {
     for (length, shortest) in [(20.0, 5.0), (60.0, 5.0), (20.0, 1000.0)] {
         for (noise, speeds) in [0.0, 0.02, 0.05].into_iter().flat_map(|noise| SPEEDS.map(|s| (noise, s))) {
@@ -181,6 +182,7 @@ fn visits_cost_little_over_an_oracle() {
 /// Over a network that takes as long as one segment, or five, for a change of layout, runs of which each
 /// meets about one visit still gain by it. Where it takes longer than the run, nothing moves.
 #[test]
+#[ignore = "slow"]
 fn moving_that_costs_is_earned() {
     for (rate, speeds) in [2e7, 4e6, 1e4].into_iter().flat_map(|rate| SPEEDS.map(|s| (rate, s))) {
         let product = Product { length: 20.0, network: Network::uniform(0.0, rate), segments: SEGMENTS };

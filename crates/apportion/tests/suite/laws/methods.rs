@@ -3,6 +3,7 @@
 use super::{layouts, shape};
 use apportion::plan::shapes::{Method, Objective, choose, least_cost};
 use apportion::plan::{Layout, Metrics, Shape, message_steps, outlines, star_volume};
+use apportion_testing::cases;
 use proptest::prelude::*;
 
 /// Methods that serve any number of processors and any weights.
@@ -52,7 +53,7 @@ fn weights() -> impl Strategy<Value = Vec<f64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(cases(20, 60)))]
 
     #[test]
     fn weights_of_zero_and_small_matrices(w in weights(), m in 1u64..14, k in 1u64..9, n in 1u64..14) {

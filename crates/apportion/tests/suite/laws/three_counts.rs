@@ -18,6 +18,7 @@ use apportion::schedule::{
 };
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
+use apportion_testing::cases;
 use proptest::prelude::*;
 
 /// `[to][from]`, by adding up what the schedule's steps send.
@@ -214,10 +215,12 @@ fn check_all(m: u64, k: u64, n: u64, weights: &[f64], block: u64) {
 
 #[test]
 fn awkward_sizes() {
-    for (m, k, n) in [(1, 1, 1), (1, 40, 1), (2, 97, 3), (31, 1, 29), (17, 13, 11), (3, 5, 64)] {
-        for weights in [&[9.0, 1.0][..], &[1.0, 1.0], &[2.0], &[5.0, 1.0, 1.0], &[1.0; 7]] {
-            check_all(m, k, n, weights, 7);
-        }
+    let sizes = [(1, 1, 1), (1, 40, 1), (2, 97, 3), (31, 1, 29), (17, 13, 11), (3, 5, 64)];
+    let weights = [&[9.0, 1.0][..], &[1.0, 1.0], &[2.0], &[5.0, 1.0, 1.0], &[1.0; 7]];
+    let all = sizes.into_iter().flat_map(|size| weights.map(|weights| (size, weights)));
+    // Four sizes with different weights, or all with all.
+    for ((m, k, n), weights) in all.step_by(cases(7, 1)) {
+        check_all(m, k, n, weights, 7);
     }
 }
 
@@ -238,13 +241,13 @@ fn look_ahead_beyond_the_blocks_of_one_owner() {
 
 #[test]
 fn blocks_as_small_and_as_large_as_can_be() {
-    for block in [1, 6, 23, 24, u64::MAX] {
+    for block in [1, 23, u64::MAX, 6, 24].into_iter().take(cases(3, 5)) {
         check_all(21, 23, 19, &[3.0, 1.0], block);
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(25))]
+    #![proptest_config(ProptestConfig::with_cases(cases(4, 25)))]
     #[test]
     fn any_size_and_weights(
         m in 1u64..18, k in 1u64..18, n in 1u64..18, block in 1u64..20,

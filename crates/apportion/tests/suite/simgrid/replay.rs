@@ -63,6 +63,7 @@ fn replay(command: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "slow"]
 fn schedules_take_as_long_as_smpirun_says() {
     if Command::new("smpirun").arg("-version").output().is_err() {
         skip(Need::Simgrid, "smpirun is not installed (Debian package libsimgrid-dev)");

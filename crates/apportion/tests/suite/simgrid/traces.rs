@@ -114,6 +114,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// A program that does all that can be replayed, with waits of its own between the calls.
 #[test]
+#[ignore = "slow"]
 fn a_recorded_program_takes_as_long_as_smpirun_says() {
     if !installed(&["smpirun", "smpicc"]) {
         return;
@@ -202,6 +203,7 @@ fn random_program(ranks: usize, dice: &mut Random) -> Vec<Vec<String>> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn random_programs_take_as_long_as_smpirun_says() {
     if !installed(&["smpirun"]) {
         return;

@@ -31,6 +31,7 @@ fn order(courant: &[f64], scheme: Scheme, n: usize) -> f64 {
 }
 
 #[test]
+#[ignore = "slow"]
 fn both_cross_terms_make_second_order() {
     let basic = Scheme::new(2).unwrap();
     let diagonal = [0.25, 0.125, 0.1875];

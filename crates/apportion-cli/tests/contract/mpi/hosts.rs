@@ -1,0 +1,206 @@
+//! Two hosts on one machine: two network namespaces, each with its own host name, joined by a link of 100
+//! Mbit/s, with a burst or without.
+
+use super::launch::{Mpi, said};
+use crate::bench::Bench;
+use apportion_testing::{Need, binary, object as json, skip};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A bucket of 64 KiB, which passes at once.
+const SMALL_BURST: &[&str] = &["root tbf rate 100mbit burst 64kb latency 50ms"];
+/// A bucket of 256 KiB.
+const LARGE_BURST: &[&str] = &["root tbf rate 100mbit burst 256kb latency 50ms"];
+/// Hardly any burst.
+const NO_BURST: &[&str] =
+    &["root handle 1: htb default 1", "parent 1: classid 1:1 htb rate 100mbit quantum 20000"];
+
+/// The bytes per second of such links: 95.6 Mbit/s of payload and a tenth more at most; less where the
+/// machine is busy or the program not optimised, so that packing takes longer than sending.
+const SUSTAINED: std::ops::Range<f64> = 6e6..13.2e6;
+
+/// One pair of hosts at a time: they would slow each other down.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The two hosts; they are removed when the test ends.
+struct Hosts {
+    names: [String; 2],
+    mpirun: &'static str,
+    bench: Bench,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Runs a command line; its last words if it fails.
+fn run(line: &str) -> Result<(), String> {
+    let mut words = line.split(' ');
+    let output =
+        Command::new(words.next().unwrap()).args(words).output().map_err(|e| format!("{line}: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+impl Hosts {
+    /// Two hosts whose link is shaped by these arguments of tc, in both directions; `None` if that cannot be
+    /// done here, with a visible skip.
+    fn joined_by(shaping: &[&str]) -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let mpirun = Mpi::Open.mpirun()?;
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = std::process::id() % 100_000 * 10 + NUMBER.fetch_add(1, Ordering::Relaxed) % 10;
+        let names = [format!("aph{id}a"), format!("aph{id}b")];
+        let hosts = Self { names, mpirun, bench: Bench::new(), _alone: alone };
+        match hosts.set_up(shaping) {
+            Ok(()) => Some(hosts),
+            Err(why) => {
+                skip(Need::Netns, why);
+                None
+            }
+        }
+    }
+
+    fn set_up(&self, shaping: &[&str]) -> Result<(), String> {
+        let [a, b] = &self.names;
+        for name in [a, b] {
+            run(&format!("ip netns add {name}"))?;
+        }
+        run(&format!("ip link add {a}v netns {a} type veth peer name {b}v netns {b}"))?;
+        for (i, name) in [a, b].iter().enumerate() {
+            let within = |line: &str| run(&format!("ip netns exec {name} {line}"));
+            within(&format!("ip addr add 10.213.77.{}/24 dev {name}v", i + 1))?;
+            within(&format!("ip link set {name}v up"))?;
+            within("ip link set lo up")?;
+            for (kind, arguments) in ["qdisc", "class"].iter().zip(shaping) {
+                within(&format!("tc {kind} add dev {name}v {arguments}"))?;
+            }
+        }
+        run("unshare --uts true")?;
+        // What mpirun calls instead of ssh: a host's name, then a command for it.
+        let agent = self.bench.path("agent");
+        let script = format!(
+            "#!/bin/sh\ncase \"$1\" in 10.213.77.2) host={b} ;; *) host=$1 ;; esac\nshift\n\
+             exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\"; eval \"$*\"' \"$host\" \"$@\"\n"
+        );
+        std::fs::write(&agent, script).unwrap();
+        std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Ok(())
+    }
+
+    /// `apportion` with these arguments, `--engine mpi` and a rank on each host.
+    fn apportion(&self, arguments: &str) -> Output {
+        let ([a, _], mpirun) = (&self.names, self.mpirun);
+        let line = format!(
+            "ip netns exec {a} unshare --uts sh -c 'hostname {a}; exec {mpirun} --allow-run-as-root --bind-to none \
+             --mca plm_rsh_agent {} --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 10.213.77.0/24 \
+             --mca oob_tcp_if_include 10.213.77.0/24 --host {a}:1,10.213.77.2:1 -n 2 {} {arguments} --engine mpi'",
+            self.bench.path("agent").display(),
+            binary().display(),
+        );
+        Command::new("timeout")
+            .args(["100", "sh", "-c", &line])
+            .current_dir(self.bench.path("."))
+            .env("XDG_CACHE_HOME", self.bench.cache())
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+/// Half of A and of B cross the wire: 2 MB, which take a sixth of a second at 100 Mbit/s.
+#[test]
+fn a_run_across_two_hosts() {
+    let Some(hosts) = Hosts::joined_by(&["root tbf rate 100mbit burst 128kb latency 400ms"]) else { return };
+    let bench = &hosts.bench;
+    std::fs::write(
+        bench.path("two-hosts.toml"),
+        "name = \"two-hosts\"\n[[processor]]\nname = \"a\"\nspeed = \"10 Gflop/s\"\n\
+         [[processor]]\nname = \"b\"\nspeed = \"10 Gflop/s\"\n\
+         [network]\nlatency = \"100 us\"\nbandwidth = \"95.6 Mbit/s\"\n",
+    )
+    .unwrap();
+    bench.numbers("a.npy", "<f8", (500, 500), false);
+    let product = "matmul a.npy a.npy --platform two-hosts.toml --method rows --flow bulk --json";
+    let output = hosts.apportion(&format!("{product} -o mpi.npy"));
+    let report = json(&output);
+    assert_eq!(report["volume"], 250_000, "each row strip lacks half of B");
+    assert_eq!(report["network"], Value::Null, "the platform file says what the network costs");
+    let (seconds, forecast) =
+        (report["seconds"].as_f64().unwrap(), report["forecast_seconds"].as_f64().unwrap());
+    // 125,000 elements of 8 bytes each way, at most 12.5 MB/s and what the wire's bucket of 128 kB lets
+    // through at once.
+    assert!(seconds > 0.06, "{seconds} s is faster than the wire");
+    eprintln!("across two hosts: {seconds:.3} s, forecast {forecast:.3} s");
+    assert!(bench.run(&format!("{product} -o threads.npy")).status.success());
+    assert_eq!(bench.bytes("mpi.npy"), bench.bytes("threads.npy"));
+}
+
+/// Whatever burst a link passes, `measure --network` finds what it sustains, with an interval that says so.
+#[test]
+fn shaped_links_are_measured_at_what_they_sustain() {
+    for shaping in [SMALL_BURST, LARGE_BURST, NO_BURST] {
+        let Some(hosts) = Hosts::joined_by(shaping) else { return };
+        let platform = "[[processor]]\nname = \"alpha\"\n[[processor]]\nname = \"beta\"\n";
+        std::fs::write(hosts.bench.path("two.toml"), platform).unwrap();
+        let measured = json(&hosts.apportion("measure --network --platform two.toml --json -o net.toml"));
+        let links = measured["links"].as_array().unwrap();
+        for fit in links.iter().flat_map(|link| [&link["horizontal"], &link["vertical"]]) {
+            let number = |field: &str| fit[field].as_f64().unwrap();
+            assert!(SUSTAINED.contains(&number("bandwidth")), "{shaping:?}: {fit}");
+            assert!(number("low") < SUSTAINED.end && number("high") > SUSTAINED.start, "{shaping:?}: {fit}");
+        }
+        for link in links {
+            assert!(link["latency"].as_f64().unwrap() < 5e-3, "{shaping:?}: {link}");
+        }
+    }
+}
+
+/// Where nothing says what the network costs, it is measured, said, used and remembered, by every command
+/// that plans.
+#[test]
+fn an_unknown_network_between_hosts_is_measured() {
+    let Some(hosts) = Hosts::joined_by(LARGE_BURST) else { return };
+    let bench = &hosts.bench;
+    bench.numbers("a.npy", "<f8", (200, 200), false);
+    bench.numbers("g.npy", "|b1", (200, 200), false);
+    // So fast that hardly a message is worth its time.
+    let processor = |name: &str| format!("[[processor]]\nname = \"{name}\"\nspeed = \"40 Gflop/s\"\n");
+    bench.write("two.toml", processor("alpha") + &processor("beta"));
+    let check = |arguments: &str, source: &str| {
+        let output = hosts.apportion(&format!("{arguments} --platform two.toml --json"));
+        let report = json(&output);
+        assert_eq!(report["network"]["source"], source, "{arguments}: {report}");
+        let links = report["network"]["links"].as_array().unwrap();
+        assert_eq!(links.len(), 2, "{links:?}");
+        for link in links {
+            let bandwidth = link["bandwidth"].as_f64().unwrap();
+            assert!(SUSTAINED.contains(&bandwidth), "{arguments}: {links:?}");
+        }
+        let notes = said(&output);
+        let note = format!("apportion: network between hosts, {source}: ");
+        assert!(notes.iter().any(|line| line.starts_with(&note)), "{arguments}: {notes:?}");
+        report
+    };
+    let report = check("matmul a.npy a.npy", "measured");
+    // A hundredth of what equal shares move.
+    assert!(report["volume"].as_u64() <= Some(400), "one host is about as fast alone: {report}");
+    let rows = check("matmul a.npy a.npy --method rows", "remembered");
+    // Each direction carries half of the elements that travel.
+    let (volume, forecast) = (rows["volume"].as_f64().unwrap(), rows["forecast_seconds"].as_f64().unwrap());
+    assert!(volume > 0.0 && forecast >= 4.0 * volume / SUSTAINED.end, "forecast {forecast} for {volume}");
+    check("matmul a.npy a.npy", "remembered");
+    check("matmul a.npy a.npy --remeasure", "measured");
+    check("power a.npy --exponent 2", "remembered");
+    check("closure g.npy --semiring or-and", "remembered");
+    check("advect --field a.npy --courant 0.1,0.1 --steps 2", "remembered");
+}

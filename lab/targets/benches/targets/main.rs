@@ -1,0 +1,79 @@
+//! Targets of speed, each with its figure and verdict: `cargo bench -p targets --bench targets -- quick`.
+//!
+//! Kernels and rivals run in turn, in CPU time of one thread; ratios are medians over the turns. Whole
+//! commands and MPI run `target/release/apportion` (`cargo build --release` first), beside NumPy and
+//! ScaLAPACK where they are installed. A rival that is absent is named, and its rows are left out. Further
+//! words choose parts by their names: `-- quick MPI`. Not a test: figures of a busy machine say little, and
+//! the verdict is not an exit code.
+
+mod clock;
+mod command;
+mod compile;
+mod fresh;
+mod kernels;
+mod m4ri;
+mod mpi;
+mod pdgemm;
+mod planning;
+mod registers;
+mod scalapack;
+mod semirings;
+
+use apportion::report::table;
+
+/// A target, the figure, its limit, and whether it is met.
+type Row = (String, f64, f64, bool);
+/// The rows of a subject; few with `quick`.
+type Part = fn(bool) -> Vec<Row>;
+
+fn main() {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == pdgemm::ARGUMENT) {
+        return pdgemm::rank(&arguments[1]);
+    }
+    // Cargo adds flags of its own.
+    arguments.retain(|argument| !argument.starts_with('-'));
+    let quick = arguments.iter().any(|argument| argument == "quick");
+    let wanted: Vec<&String> = arguments.iter().filter(|argument| *argument != "quick").collect();
+    println!("{}; tropical kernels use {}\n", machine(), apportion::kernels::instruction_set());
+    // Wide enough for the longest target.
+    apportion::report::set_text_width(130);
+    let mut missed = 0;
+    let parts: [(&str, Part); 8] = [
+        ("fresh starts", fresh::rows),
+        ("kernels", kernels::rows),
+        ("semirings", semirings::rows),
+        ("the whole command", command::rows),
+        ("MPI beside threads", mpi::rows),
+        ("MPI beside ScaLAPACK", scalapack::rows),
+        ("planning, simulation", planning::rows),
+        ("builds", compile::rows),
+    ];
+    for (name, rows) in parts {
+        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+            continue;
+        }
+        let rows = rows(quick);
+        missed += rows.iter().filter(|row| !row.3).count();
+        if rows.is_empty() {
+            continue;
+        }
+        let lines = rows.into_iter().map(|(target, figure, limit, met)| {
+            vec![
+                target,
+                format!("{figure:.3}"),
+                format!("{limit:.3}"),
+                if met { "met" } else { "MISSED" }.into(),
+            ]
+        });
+        println!("{}", table(&[name, "figure", "limit", "verdict"], lines.collect::<Vec<_>>()));
+    }
+    println!("{missed} missed");
+}
+
+/// The processor's name, as the system gives it.
+fn machine() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or("an unknown processor".into(), |(_, name)| name.to_owned())
+}

@@ -6,7 +6,7 @@ use apportion::kernels::Instructions;
 use apportion::measure::{CpuShare, QuickSpeeds};
 use apportion::model::Models;
 use apportion::output::OutputFile;
-use apportion::platform::{Platform, conditions, discover};
+use apportion::platform::{Platform, discover, read_host_state};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -117,8 +117,9 @@ fn about(platform: &Platform) -> Value {
     if cores.is_empty() {
         cores = discover().cores.iter().map(|core| core.cpu).collect();
     }
-    let now = conditions(&cores);
-    json!({"release": now.release, "capacities": now.capacities, "quota": now.quota})
+    let now = read_host_state(&cores);
+    let capacities: Vec<_> = now.cores.iter().map(|core| [core.capacity, core.max_khz]).collect();
+    json!({"release": now.release, "capacities": capacities, "quota": now.quota})
 }
 
 /// Parses what [`store`] wrote.

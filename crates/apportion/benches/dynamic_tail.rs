@@ -11,6 +11,7 @@ use apportion::geometry::Rank;
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::model::Model;
+use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::Platform;
 use apportion::product::{MatmulJob, Operands, multiply, whole_block};
@@ -71,7 +72,7 @@ fn main() {
 fn once(size: u64, platform: &Platform, tail: f64, noisy: bool) -> f64 {
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let weights = vec![1.0; platform.len()];
-    let layout = shapes::rows(shape, &weights).expect("rows serve everything");
+    let layout = shapes::Rows::default().layout(shape, &weights).expect("rows serve everything");
     let plan = Plan::of_layout("rows", platform.names(), layout, 1.0);
     let order = ScheduleOptions::new(Flow::OneToAll, 256).with_look_ahead(1);
     let models: Vec<Model> = weights.iter().map(|_| Model::constant("any", 1e9).expect("a speed")).collect();

@@ -88,9 +88,8 @@ pub fn divide(
             }
         }
         "fpm" => {
-            let fall = models.iter().enumerate().find_map(|(rank, m)| Some((rank, m.falls(n as f64)?)));
-            if let Some((rank, (from, to))) = fall {
-                let reason = falling(models, Fall { rank, from, to });
+            if let Some(fall) = Fall::first_of(models, n) {
+                let reason = falling(models, fall);
                 console.note(format!(
                     "apportion: warning: {reason}, which fpm ignores (--method exact --any-size considers it)"
                 ));

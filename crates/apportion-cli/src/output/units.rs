@@ -1,7 +1,7 @@
 //! Output of `partition --units` in addition to the plan.
 
 use apportion::plan::Plan;
-use apportion::plan::shares::{Robust, Tradeoff};
+use apportion::plan::shares::{RobustShares, Tradeoff};
 use apportion::report::{pairs, table};
 use apportion::units;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub enum Extra {
     /// The reason why `exact` was taken in place of `fpm`.
     Exact(String),
     Robust {
-        found: Robust,
+        found: RobustShares,
         regret: f64,
         plain_regret: f64,
     },

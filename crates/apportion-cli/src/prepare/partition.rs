@@ -7,7 +7,8 @@ use crate::args::numbers::sides;
 use crate::args::partition::{CommunicationName, MinimiseName};
 use crate::args::sizes::LeftOverName;
 use apportion::error::{Error, Result};
-use apportion::plan::shapes::{Communication, Method, MethodOptions};
+use apportion::geometry::Extent;
+use apportion::plan::shapes::{Communication, Mesh, Method, MethodOptions};
 use apportion::plan::shares::LeftOver;
 use apportion::plan::{LayoutConstraints, Shape};
 use apportion::platform::Platform;
@@ -49,9 +50,9 @@ impl PartitionArgs {
 }
 
 /// Parses the size of a generalised block, `RxC`.
-fn block_size(text: &str) -> Result<[u64; 2]> {
+fn block_size(text: &str) -> Result<Extent> {
     match sides(text).as_deref() {
-        Ok(&[rows, cols]) if rows > 0 && cols > 0 => Ok([rows, cols]),
+        Ok(&[rows, cols]) if rows > 0 && cols > 0 => Ok(Extent { rows, cols }),
         _ => Err(Error::input(
             "--repeat",
             format!("\"{text}\" is not the size of a block"),
@@ -61,10 +62,10 @@ fn block_size(text: &str) -> Result<[u64; 2]> {
 }
 
 /// Parses the rows and columns of processors, `PxQ`.
-fn mesh(text: &str) -> Result<[usize; 2]> {
+fn mesh(text: &str) -> Result<Mesh> {
     match sides(text).as_deref() {
         Ok(&[rows, cols]) if (1..=1 << 20).contains(&rows) && (1..=1 << 20).contains(&cols) => {
-            Ok([rows as usize, cols as usize])
+            Ok(Mesh::new(rows as usize, cols as usize))
         }
         _ => Err(Error::input(
             "--mesh",

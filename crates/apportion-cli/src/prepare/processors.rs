@@ -3,7 +3,7 @@
 use crate::args::Sources;
 use crate::args::numbers::Speeds;
 use apportion::error::{Error, Result};
-use apportion::model::{Model, WorkUnit, mixed, only_ratios, platform_models, read_models};
+use apportion::model::{Model, WorkUnit, mix_models, only_ratios, platform_models, read_models};
 use apportion::plan::Plan;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Topology, discover, read_platform};
@@ -68,7 +68,7 @@ impl Sources {
         let (first, second) = (read_models(Path::new(first))?, read_models(Path::new(second))?);
         let platform = self.platform()?.unwrap_or_else(|| Platform::from_names(&first.names()));
         let [first, second] = [first.in_order(&platform.names())?, second.in_order(&platform.names())?];
-        Ok(Processors { models: mixed(&first, &second, weight)?, block: 1, sampled: true, platform })
+        Ok(Processors { models: mix_models(&first, &second, weight)?, block: 1, sampled: true, platform })
     }
 
     /// Processors whose speeds the flags and files give, for work of this unit.

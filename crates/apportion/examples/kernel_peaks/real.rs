@@ -7,7 +7,7 @@ use apportion::kernels::Kernel;
 use apportion::kernels::{Blas, View, ViewMut};
 use apportion::matrix::Matrix;
 use apportion::model::Model;
-use apportion::plan::shapes::straight_line;
+use apportion::plan::shapes::{LayoutMethod, StraightLine};
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::product::{MatmulJob, Operands, multiply, whole_block};
@@ -89,7 +89,7 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
     let Some(set_threads) = threads else { return };
     let shape = Shape::new(n as u64, n as u64, n as u64, "example").expect("a small shape");
     let platform = Platform::from_speeds(&[1.0, 1.0]).expect("two processors");
-    let layout = straight_line(shape, &[1.0, 1.0]).expect("two processors");
+    let layout = StraightLine.layout(shape, &[1.0, 1.0]).expect("two processors");
     let order = ScheduleOptions::new(Flow::OneToAll, BLOCK as u64);
     let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
     let models = vec![Model::constant("any", 1e9).expect("a positive speed"); 2];

@@ -7,7 +7,7 @@ use super::effort::FEW;
 use super::{Minimise, PlanOptions, imbalance, relative_times};
 use crate::error::{Error, Result};
 use crate::model::{Interpolation, Model, only_ratios};
-use crate::plan::shapes::{Method, all_boxes, inner};
+use crate::plan::shapes::{Boxes, Inner, LayoutMethod, Method};
 use crate::plan::{Layout, LayoutConstraints, Shape};
 use crate::platform::Platform;
 
@@ -67,8 +67,8 @@ pub(super) fn layouts(
 ) -> Result<Vec<Layout>> {
     let lay = |weights: &[f64]| -> Result<Vec<Layout>> {
         let mut all = match method {
-            Method::Inner => vec![inner(shape, weights)?],
-            _ => all_boxes(shape, weights)?,
+            Method::Inner => vec![Inner.layout(shape, weights)?],
+            _ => Boxes::all(shape, weights)?,
         };
         all.sort_by_key(Layout::volume);
         Ok(all)
@@ -194,7 +194,7 @@ mod tests {
         let ratio = layout.work()[0] as f64 / layout.work()[1] as f64;
         assert!((ratio / 4.0 - 1.0).abs() < 0.1, "{ratio}");
         assert!(imbalance_of(&models, layout).unwrap() < 1.05);
-        let flat = inner(s, &[1.0, 1.0]).unwrap();
+        let flat = Inner.layout(s, &[1.0, 1.0]).unwrap();
         assert!((imbalance_of(&models, &flat).unwrap() - 2.5).abs() < 1e-9);
     }
 
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn balance_of_ratios() {
         let models = [3.0, 1.0].map(|s| Model::ratio("p", s).unwrap());
-        let layout = inner(shape(2, 8, 2), &[1.0, 1.0]).unwrap();
+        let layout = Inner.layout(shape(2, 8, 2), &[1.0, 1.0]).unwrap();
         // 16 multiply-adds each: 16 / 3 and 16 seconds, ideally 32 / 4.
         assert_eq!(imbalance_of(&models, &layout).unwrap(), 2.0);
         let times = relative_times_of(&models, &layout).unwrap().unwrap();

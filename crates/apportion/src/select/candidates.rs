@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::{Model, only_ratios};
-use crate::plan::shapes::{Method, MethodOptions};
+use crate::plan::shapes::{Method, MethodOptions, NamedLayout};
 use crate::plan::{Hierarchy, Layout, LayoutConstraints, Shape};
 use crate::platform::{Platform, Processor};
 use crate::schedule::{Flow, ScheduleOptions};
@@ -219,7 +219,7 @@ pub(super) fn laid_out(
         [Some(method)] => wishes.form.layout(shape, |s| method.layout(s, weights, &terms)),
         _ => {
             let hierarchy = hierarchy_of(platform);
-            wishes.form.by_levels(shape, weights, &hierarchy, &methods, &terms).map(|(_, layout)| layout)
+            wishes.form.by_levels(shape, weights, &hierarchy, &methods, &terms).map(|found| found.layout)
         }
     }
 }
@@ -259,8 +259,8 @@ fn by_levels(
     let mut layouts: Vec<(String, Layout)> = Vec::new();
     for (i, methods) in wanted.iter().enumerate() {
         match wishes.form.by_levels(shape, weights, &hierarchy, methods, &wishes.terms) {
-            Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => {
-                layouts.push((name, layout))
+            Ok(NamedLayout { method, layout }) if layouts.iter().all(|(_, other)| *other != layout) => {
+                layouts.push((method, layout))
             }
             Err(error) if i == 0 => return Err(error),
             _ => {}

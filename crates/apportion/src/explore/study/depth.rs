@@ -1,6 +1,6 @@
 //! Layouts that cut the inner dimension, on products whose inner dimension is long.
 
-use crate::plan::shapes::{boxes, least_cost};
+use crate::plan::shapes::{Boxes, LayoutMethod, LeastCost};
 use crate::plan::{Shape, volume_bound};
 use crate::random::Random;
 
@@ -24,8 +24,8 @@ pub(super) struct Depth {
 pub(super) fn priced(speeds: &[f64], random: &mut Random) -> Depth {
     let depth = (SIDE as f64 * DEEPEST.powf(random.unit())).round() as u64;
     let shape = Shape { m: SIDE, k: depth, n: SIDE };
-    let deep = boxes(shape, speeds).expect("boxes serve every shape");
-    let (_, flat) = least_cost(shape, speeds).expect("columns serve every shape");
+    let deep = Boxes.layout(shape, speeds).expect("boxes serve every shape");
+    let flat = LeastCost::default().choose(shape, speeds).layout;
     let whole = shape.elements() as f64 * shape.k as f64;
     let bound = volume_bound(shape, deep.work().into_iter().map(|work| work as f64 / whole));
     // One processor alone moves nothing, and need not.

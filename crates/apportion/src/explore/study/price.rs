@@ -1,6 +1,6 @@
 //! The costs of layouts of the unit square in real arithmetic, without laying anything out.
 
-use crate::plan::shapes::least_cost;
+use crate::plan::shapes::LeastCost;
 use crate::plan::{Metrics, Shape};
 
 /// Side of the matrix that the portfolio lays out: rounding to elements changes costs by less than 1e-6.
@@ -57,7 +57,7 @@ impl Prices {
     /// The sum of half-perimeters of the best layout that the portfolio finds.
     pub(super) fn searched(&self, areas: &[f64]) -> f64 {
         let shape = Shape { m: SIDE, k: 1, n: SIDE };
-        let (_, layout) = least_cost(shape, areas).expect("the portfolio serves every input");
+        let layout = LeastCost::default().choose(shape, areas).layout;
         Metrics::of_layout(&layout, 1.0).sum_half_perimeters.unwrap_or(f64::INFINITY)
     }
 }
@@ -65,7 +65,7 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::shapes::columns;
+    use crate::plan::shapes::{Columns, LayoutMethod};
     use proptest::prelude::*;
 
     fn ascending(mut speeds: Vec<f64>) -> Vec<f64> {
@@ -108,9 +108,9 @@ mod tests {
             let mut prices = Prices::new(areas.len());
             let shape = Shape { m: SIDE, k: 1, n: SIDE };
             let cost = |layout| Metrics::of_layout(&layout, 1.0).sum_half_perimeters.unwrap();
-            let laid_out = cost(columns(shape, &areas).unwrap());
+            let laid_out = cost(Columns::default().layout(shape, &areas).unwrap());
             prop_assert!((prices.columns(&areas) - laid_out).abs() < 1e-6);
-            match crate::plan::shapes::square_corner(shape, &areas) {
+            match crate::plan::shapes::SquareCorner.layout(shape, &areas) {
                 Ok(layout) => prop_assert!((prices.corner(&areas) - cost(layout)).abs() < 1e-6),
                 Err(_) => prop_assert!(prices.corner(&areas).is_infinite()),
             }

@@ -58,8 +58,8 @@ impl Settled {
         Point {
             ci: ci.is_finite().then_some(ci),
             repetitions: count,
-            low: band.map(|(low, _)| low),
-            high: band.map(|(_, high)| high),
+            low: band.map(|band| band.low),
+            high: band.map(|band| band.high),
             precision_met: Some(self.precise),
             cpu_seconds: self.cpu.map(|(seconds, _)| seconds),
             cpu_share: self.cpu.map(|(_, share)| share),

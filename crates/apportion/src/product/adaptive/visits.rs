@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::model::Model;
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Shape, shapes};
 use crate::platform::{Network, Platform};
 use crate::random::Random;
@@ -137,7 +138,7 @@ impl Product {
         let model = |speed: &f64| Model::constant("p", speed / 64.0).unwrap();
         let models: Vec<Model> = beside.speeds.iter().map(model).collect();
         let platform = Platform { network: self.network.clone(), ..Platform::from_speeds(&speeds).unwrap() };
-        let layout = shapes::columns(shape, &speeds).unwrap();
+        let layout = shapes::Columns::default().layout(shape, &speeds).unwrap();
         let order = ScheduleOptions::new(Flow::OneToAll, 64);
         let path = DataPath::InPlace;
         let rebalance =

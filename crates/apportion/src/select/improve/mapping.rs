@@ -2,7 +2,7 @@
 
 use super::trials::Trials;
 use crate::error::Result;
-use crate::plan::arrange::{Objective, Pivots, Search, arrange};
+use crate::plan::arrange::{CostFunction, Pivots, SearchMethod, SearchOptions, arrange};
 use crate::plan::shapes::MethodOptions;
 use crate::plan::{Hierarchy, Layout, interrupts_by_owner};
 use crate::platform::Topology;
@@ -74,8 +74,12 @@ pub(super) fn arranged(trials: &mut Trials<'_>, best: &Choice) -> Result<Option<
         if !trials.spend(LAYOUT_WORK * platform.len() as f64) {
             break;
         }
-        let Ok(found) = arrange(&best.plan, platform, Objective::Bandwidth(pivots), Search::Heuristic, 1)
-        else {
+        let Ok(found) = arrange(
+            &best.plan,
+            platform,
+            CostFunction::Bandwidth(pivots),
+            SearchOptions::new(SearchMethod::Heuristic, 1),
+        ) else {
             continue;
         };
         let layout = found.plan.layout()?;

@@ -14,7 +14,7 @@ use crate::prepare::shape;
 use crate::prepare::units::with_memory;
 use apportion::error::Result;
 use apportion::model::WorkUnit;
-use apportion::plan::shapes::{Communication, Hybrid, LayoutMethod};
+use apportion::plan::shapes::{Communication, Hybrid};
 use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::Platform;
 use apportion::select::{Choice, areas, plan_fpm_br, plan_matmul};

@@ -13,17 +13,17 @@ const SIZE: u64 = 100_000;
 type Count = fn(&Layout) -> f64;
 
 /// All elements over N^2.
-fn volume(method: &Layout) -> f64 {
+fn volume(layout: &Layout) -> f64 {
     Metrics::of_layout(layout, 1.0).volume.map_or(f64::NAN, |v| v as f64) / (SIZE as f64).powi(2)
 }
 
 /// Elements of the busiest direction over N^2.
-fn dominant(method: &Layout) -> f64 {
+fn dominant(layout: &Layout) -> f64 {
     Metrics::of_layout(layout, 1.0).largest_direction().map_or(f64::NAN, |v| v as f64) / (SIZE as f64).powi(2)
 }
 
 /// Elements from one processor to another over N^2.
-fn direction(method: &Layout, from: usize, to: usize) -> f64 {
+fn direction(layout: &Layout, from: usize, to: usize) -> f64 {
     let table = Metrics::of_layout(layout, 1.0).volume_matrix;
     table.map_or(f64::NAN, |t| t[to][from] as f64) / (SIZE as f64).powi(2)
 }

@@ -3,7 +3,7 @@
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, short};
 use apportion::error::Result;
-use apportion::plan::shapes::{Cartesian, Grid, LayoutMethod, Mesh};
+use apportion::plan::shapes::{self, Grid, LayoutMethod, Mesh};
 use apportion::plan::{Metrics, Shape};
 use apportion::random::Random;
 
@@ -111,7 +111,7 @@ fn algorithm_5(speeds: &[f64], rows: usize, cols: usize) -> f64 {
 
 /// Largest time over ideal time of the library's layout.
 fn library(speeds: &[f64]) -> Result<f64> {
-    let layout = Cartesian::default().layout(shape()?, speeds)?;
+    let layout = shapes::Cartesian::default().layout(shape()?, speeds)?;
     let total: f64 = speeds.iter().sum();
     let whole = layout.shape().elements() as f64;
     let loads = layout.shares().into_iter().zip(speeds).map(|(share, s)| share as f64 / whole / (s / total));

@@ -159,9 +159,7 @@ mod tests {
             for (communication, switch) in [(Communication::Serial, 3.0), (Communication::Parallel, 2.0)] {
                 for ratio in [1.0, 1.9, 2.0, 2.1, 2.9, 3.0, 3.1, 25.0] {
                     let weights = [ratio, 1.0];
-                    let ours = Hybrid { communication: communication, centre: None }
-                        .layout(cube(n), &weights)
-                        .unwrap();
+                    let ours = Hybrid { communication, centre: None }.layout(cube(n), &weights).unwrap();
                     let expected: &dyn LayoutMethod =
                         if ratio >= switch { &SquareCorner } else { &StraightLine };
                     assert_eq!(
@@ -278,7 +276,7 @@ mod tests {
     fn the_choice_is_the_cheapest() {
         for weights in [[90.0, 6.0, 4.0], [1.0, 1.0, 1.0], [3.0, 60.0, 37.0], [10.0, 11.0, 50.0]] {
             for centre in [None, Some(0), Some(1), Some(2)] {
-                let serial = Hybrid { communication: Communication::Serial, centre: centre }
+                let serial = Hybrid { communication: Communication::Serial, centre }
                     .layout(cube(1000), &weights)
                     .unwrap();
                 let cost = |layout: &Layout| match centre {
@@ -338,7 +336,7 @@ mod tests {
                 let loads = relayed(&table, centre).into_iter().flatten();
                 if serial { loads.sum::<u64>() } else { loads.max().unwrap() }
             };
-            let ours = Hybrid { communication: communication, centre: centre }.layout(shape, &weights).unwrap();
+            let ours = Hybrid { communication, centre }.layout(shape, &weights).unwrap();
             let balance = imbalance(&ours, &weights);
             let (rows, columns) = (Rows::default(), Columns::default());
             let all: [&dyn LayoutMethod; 6] =

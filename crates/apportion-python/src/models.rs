@@ -144,5 +144,5 @@ pub fn processors(py: Python<'_>) -> Vec<(String, Vec<usize>)> {
 #[pyo3(name = "_summarise")]
 pub fn summarise(times: Vec<f64>) -> (f64, f64, Option<(f64, f64)>) {
     let summary = library::summarise(&times);
-    (summary.mean, summary.ci, summary.band)
+    (summary.mean, summary.ci, summary.band.map(|band| (band.low, band.high)))
 }

@@ -3,7 +3,7 @@
 //! `cargo run --release --example simulate`
 
 use apportion::plan::Shape;
-use apportion::plan::shapes::columns;
+use apportion::plan::shapes::{Columns, LayoutMethod};
 use apportion::platform::parse_platform;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, simulate};
@@ -36,7 +36,7 @@ fn main() -> apportion::Result<()> {
     let (size, block) = (4000, 250);
     let shape = Shape::new(size, size, size, "simulate")?;
     let flops: Vec<f64> = platform.speeds().unwrap_or_default().iter().map(|speed| speed.value()).collect();
-    let layout = columns(shape, &flops)?;
+    let layout = Columns::default().layout(shape, &flops)?;
     // A processor's rate: elements of C that it updates by one column of A and one row of B, per second.
     let rates: Vec<f64> = flops.iter().map(|flops| flops / 2.0).collect();
     println!(

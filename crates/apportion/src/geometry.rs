@@ -121,6 +121,15 @@ impl Rect {
     }
 }
 
+/// A number of rows and of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of columns.
+    pub cols: u64,
+}
+
 /// The numbers of two rectangles of a list that share an element; `None` if all are disjoint. No rectangle
 /// may be empty. A sweep over the rows that keeps the rectangles of the current row by column: O(R log R) for
 /// R of them.

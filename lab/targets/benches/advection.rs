@@ -13,7 +13,7 @@
 use apportion::advect::{AdvectJob, Courant, advect, needed_faces};
 use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};
 use apportion::matrix::LocalBlocks;
-use apportion::plan::shapes::rows;
+use apportion::plan::shapes::{LayoutMethod, Rows};
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::report::table;
@@ -96,7 +96,7 @@ fn speed<T: Advectable>(scheme: Scheme, faces: bool, side: usize, processors: us
     let problem =
         AdvectProblem { sizes: vec![side, side, LEVELS], boundary: vec![Boundary::Periodic; 3], scheme };
     let shape = Shape::new(side as u64, 1, side as u64, "grid").expect("a grid");
-    let layout = rows(shape, &vec![1.0; processors]).expect("rows");
+    let layout = Rows::default().layout(shape, &vec![1.0; processors]).expect("rows");
     let mut platform = Platform::from_speeds(&vec![1.0; processors]).expect("processors");
     platform.processors.iter_mut().enumerate().for_each(|(core, processor)| processor.cores = vec![core]);
     let plan = Plan::of_grid("rows", platform.names(), layout, 1.0);

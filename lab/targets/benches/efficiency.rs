@@ -13,6 +13,7 @@ use apportion::kernels::{Kernel, View, ViewMut};
 use apportion::matrix::Matrix;
 use apportion::measure::{KernelUpdate, MeasureOptions, measure_speeds};
 use apportion::model::{Machine, Model};
+use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::{Network, Platform};
 use apportion::report::table;
@@ -93,7 +94,7 @@ fn bare_seconds(a: &Matrix<f64>, b: &Matrix<f64>) -> f64 {
 fn engine_seconds(size: u64, block: u64, factors: (&Matrix<f64>, &Matrix<f64>)) -> f64 {
     let platform = Platform::from_speeds(&[1.0, 1.0]).expect("equal speeds");
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
-    let layout = shapes::rows(shape, &[1.0, 1.0]).expect("two strips");
+    let layout = shapes::Rows::default().layout(shape, &[1.0, 1.0]).expect("two strips");
     let plan = Plan::of_layout("rows", platform.names(), layout, 1.0);
     let models = ["p0", "p1"].map(|name| Model::constant(name, 1e9).expect("a speed"));
     seconds(&plan, ScheduleOptions::new(Flow::Bulk, block), (&platform, &models, block), factors).measured

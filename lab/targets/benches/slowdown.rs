@@ -7,6 +7,7 @@
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::model::Model;
+use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::{Platform, parse_platform};
 use apportion::product::{MatmulJob, Operands, multiply, whole_block};
@@ -48,7 +49,7 @@ fn main() {
 fn errors(platform: &Platform, size: u64) -> Vec<f64> {
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let weights: Vec<f64> = platform.processors.iter().map(|p| 1.0 / p.slowdown).collect();
-    let layout = shapes::columns(shape, &weights).expect("columns serve everything");
+    let layout = shapes::Columns::default().layout(shape, &weights).expect("columns serve everything");
     let plan = Plan::of_layout("columns", platform.names(), layout, 1.0);
     let order = ScheduleOptions::new(Flow::OneToAll, 256).with_look_ahead(1);
     let models: Vec<Model> =

@@ -5,8 +5,10 @@
 //! 3.9; and five thousand processors of sixty clusters.
 
 use apportion::error::Result;
-use apportion::plan::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange};
-use apportion::plan::shapes::columns;
+use apportion::plan::arrange::{
+    Arrangement, CostFunction, Edges, Pivots, SearchMethod, SearchOptions, arrange,
+};
+use apportion::plan::shapes::{Columns, LayoutMethod};
 use apportion::plan::{Plan, Shape};
 use apportion::platform::{Platform, parse_platform, read_platform};
 use apportion::random::Random;
@@ -14,11 +16,11 @@ use comfy_table::{Table, presets::NOTHING};
 use std::path::Path;
 use std::time::Instant;
 
-const OBJECTIVES: [(&str, Objective); 4] = [
-    ("hops", Objective::Hops(Pivots::Ring)),
-    ("bandwidth", Objective::Bandwidth(Pivots::Ring)),
-    ("bandwidth, one-to-all", Objective::Bandwidth(Pivots::OneToAll)),
-    ("asymmetric, open", Objective::Asymmetric(Edges::Open)),
+const OBJECTIVES: [(&str, CostFunction); 4] = [
+    ("hops", CostFunction::Hops(Pivots::Ring)),
+    ("bandwidth", CostFunction::Bandwidth(Pivots::Ring)),
+    ("bandwidth, one-to-all", CostFunction::Bandwidth(Pivots::OneToAll)),
+    ("asymmetric, open", CostFunction::Asymmetric(Edges::Open)),
 ];
 
 fn main() -> Result<()> {
@@ -76,7 +78,7 @@ fn many(p: usize) -> Result<Platform> {
 fn plan(platform: &Platform, shape: Shape, spread: f64, seed: u64) -> Result<Plan> {
     let mut unit = numbers(seed);
     let weights: Vec<f64> = platform.processors.iter().map(|_| spread.powf(unit())).collect();
-    let layout = columns(shape, &weights)?;
+    let layout = Columns::default().layout(shape, &weights)?;
     Ok(Plan::of_layout("columns", platform.names(), layout, 1.0))
 }
 
@@ -88,12 +90,14 @@ fn small(table: &mut Table) -> Result<()> {
         for seed in 0..200 {
             let platform = random(6 + seed as usize % 4, 2 + seed as usize % 3, seed)?;
             let plan = plan(&platform, Shape::new(900, 900, 1100, "shape")?, 9.0, seed + 1000)?;
-            let best = arrange(&plan, &platform, objective, Search::Exhaustive, 0)?.cost_after.total;
+            let best = arrange(&plan, &platform, objective, SearchOptions::new(SearchMethod::Exhaustive, 0))?
+                .cost_after
+                .total;
             let over = |cost: f64| if cost > best { cost / best - 1.0 } else { 0.0 };
-            let searches = [Search::Published, Search::Heuristic, Search::Local];
+            let searches = [SearchMethod::Published, SearchMethod::Heuristic, SearchMethod::Local];
             for (i, search) in searches.into_iter().enumerate() {
                 let clock = Instant::now();
-                let found = arrange(&plan, &platform, objective, search, seed)?;
+                let found = arrange(&plan, &platform, objective, SearchOptions::new(search, seed))?;
                 seconds[i] += clock.elapsed().as_secs_f64();
                 excess[i].push(over(found.cost_after.total));
                 if i == 0 {
@@ -116,13 +120,13 @@ fn large(
     case: &str,
     platform: &Platform,
     shape: Shape,
-    objectives: &[(&str, Objective)],
+    objectives: &[(&str, CostFunction)],
 ) -> Result<()> {
     let plan = plan(platform, shape, 9.0, 39)?;
     for (name, objective) in objectives {
-        for (word, search) in [("heuristic", Search::Heuristic), ("local", Search::Local)] {
+        for (word, search) in [("heuristic", SearchMethod::Heuristic), ("local", SearchMethod::Local)] {
             let clock = Instant::now();
-            let found = arrange(&plan, platform, *objective, search, 1)?;
+            let found = arrange(&plan, platform, *objective, SearchOptions::new(search, 1))?;
             let seconds = clock.elapsed().as_secs_f64();
             table.add_row([case, name, word, &gain(&found), &format!("{seconds:.3}")]);
         }
@@ -130,7 +134,7 @@ fn large(
     Ok(())
 }
 
-fn gain(found: &Arranged) -> String {
+fn gain(found: &Arrangement) -> String {
     let (before, after) = (found.cost_before.total, found.cost_after.total);
     format!(
         "{before:.4e} -> {after:.4e} ({:.1} % less), {} evaluations",

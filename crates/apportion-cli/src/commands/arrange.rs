@@ -9,8 +9,8 @@ use apportion::error::{Error, Result};
 use apportion::job::in_plan_order;
 use apportion::output::OutputFile;
 use apportion::plan::arrange::{
-    Arranged, Objective, arrange_grid, arrange_watched, check_hosts, machinefile, places_in_order,
-    rank_order, rankfile, slurm_hostfile,
+    Arrangement, CostFunction, SearchOptions, arrange, arrange_grid, check_hosts, machinefile,
+    places_in_order, rank_order, rankfile, slurm_hostfile,
 };
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Platform, read_platform};
@@ -40,7 +40,7 @@ pub fn run(args: &ArrangeArgs, console: &Console) -> Result<()> {
 }
 
 /// The rearranged plan, its platform, the objective, and the time in milliseconds.
-type Found = (Arranged, Platform, Objective, f64);
+type Found = (Arrangement, Platform, CostFunction, f64);
 
 /// The plan on its platform, rearranged.
 fn of_plan(args: &ArrangeArgs, path: &Path, console: &Console) -> Result<Found> {
@@ -54,20 +54,22 @@ fn of_plan(args: &ArrangeArgs, path: &Path, console: &Console) -> Result<Found> 
     }
     let objective = args.objective(matches!(plan.division, Division::Grid(_)))?;
     let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
-    let seed = args.seed.unwrap_or(1);
-    timed(platform, objective, console, |platform| {
-        arrange_watched(&plan, platform, objective, (args.search(), seed), &watch)
-    })
+    let options = search_options(args);
+    timed(platform, objective, console, |platform| arrange(&plan, platform, objective, options))
 }
 
 /// A grid of equal parts.
 fn of_grid(args: &ArrangeArgs, domain: &str, console: &Console) -> Result<Found> {
     let objective = args.objective(true)?;
     let domain = args.domain(domain, objective)?;
-    let seed = args.seed.unwrap_or(1);
+    let options = search_options(args);
     timed(read_platform(&args.platform)?, objective, console, |platform| {
-        arrange_grid(domain, platform, (args.search(), seed), &watch)
+        arrange_grid(domain, platform, options)
     })
+}
+
+fn search_options(args: &ArrangeArgs) -> SearchOptions<'static> {
+    SearchOptions { watch: &watch, ..SearchOptions::new(args.search(), args.seed.unwrap_or(1)) }
 }
 
 /// Tells the monitor of evaluations; false once the search is to stop.
@@ -78,9 +80,9 @@ fn watch(evaluations: u64) -> bool {
 
 fn timed(
     platform: Platform,
-    objective: Objective,
+    objective: CostFunction,
     console: &Console,
-    search: impl FnOnce(&Platform) -> Result<Arranged>,
+    search: impl FnOnce(&Platform) -> Result<Arrangement>,
 ) -> Result<Found> {
     monitor().begin(0);
     let begin = Instant::now();

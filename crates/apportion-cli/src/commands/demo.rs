@@ -11,6 +11,7 @@ use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::model::Model;
 use apportion::plan::shapes;
+use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
@@ -50,7 +51,7 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let [a, b] = [1, 2].map(|seed| whole_block(random(args.size as usize, seed)));
 
     let plans = [
-        ("even split", shapes::straight_line(shape, &[1.0, 1.0])?),
+        ("even split", shapes::StraightLine.layout(shape, &[1.0, 1.0])?),
         ("straight line", Method::StraightLine.layout(shape, &speeds, &MethodOptions::default())?),
         ("square corner", Method::SquareCorner.layout(shape, &speeds, &MethodOptions::default())?),
     ];

@@ -4,7 +4,7 @@ use crate::args::MergeArgs;
 use crate::console::Console;
 use crate::output::models::text;
 use apportion::error::{Error, Result};
-use apportion::model::{Models, merge, read_models};
+use apportion::model::{Models, ModelsFile, merge_models, read_models};
 use apportion::output::write_whole;
 
 pub fn run(args: &MergeArgs, console: &Console) -> Result<()> {
@@ -18,9 +18,9 @@ pub fn run(args: &MergeArgs, console: &Console) -> Result<()> {
             Some(host) => models.with_host(host)?,
             None => models,
         };
-        Ok((path.display().to_string(), models))
+        Ok(ModelsFile { name: path.display().to_string(), models })
     });
-    let models: Models = merge(parts.collect::<Result<_>>()?)?;
+    let models: Models = merge_models(parts.collect::<Result<_>>()?)?;
     if let Some(path) = &args.output {
         write_whole(path, format!("{}\n", models.to_json()).as_bytes())?;
     }

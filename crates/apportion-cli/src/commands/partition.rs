@@ -14,7 +14,7 @@ use crate::prepare::units::with_memory;
 use apportion::error::Result;
 use apportion::job::{Context, divide_units};
 use apportion::model::{Machine, WorkUnit};
-use apportion::plan::shapes::{Communication, hybrid_choice};
+use apportion::plan::shapes::{Communication, Hybrid};
 use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::Platform;
 use apportion::run::World;
@@ -90,7 +90,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             if let Some(division) = &division {
                 division.extend(&mut value);
             }
-            if let Some((layout, communication)) = taken {
+            if let Some((layout, communication)) = &taken {
                 value["hybrid"] = json!({"layout": layout, "communication": communication});
             }
             if let Some(export) = &export {
@@ -104,8 +104,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
                 let method = division.as_ref().map_or_else(|| plan.method.clone(), |d| d.method());
-                let more =
-                    taken.map(|(layout, how)| ("hybrid", format!("{layout}, for {how} communication")));
+                let more = taken
+                    .as_ref()
+                    .map(|(layout, how)| ("hybrid", format!("{layout}, for {how} communication")));
                 let more = more.into_iter().collect();
                 let network = &processors.platform.network;
                 text((&plan, method), (&others, candidates.as_ref()), more, network) + &beside
@@ -129,11 +130,7 @@ fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
 }
 
 /// Which layout `hybrid` took, and for which communication.
-fn taken(
-    args: &PartitionArgs,
-    plan: &Plan,
-    processors: &Machine,
-) -> Result<Option<(&'static str, &'static str)>> {
+fn taken(args: &PartitionArgs, plan: &Plan, processors: &Machine) -> Result<Option<(String, &'static str)>> {
     let (Ok(layout), "hybrid") = (plan.layout(), plan.method.as_str()) else { return Ok(None) };
     if processors.models.is_empty() {
         return Ok(None);
@@ -142,9 +139,10 @@ fn taken(
     let weights = areas(&processors.models, layout.shape())?;
     let mut taken = None;
     args.constraints()?.layout(layout.shape(), |shape| {
-        let (name, layout) = hybrid_choice(shape, &weights, terms.communication, terms.centre)?;
-        taken = Some(name);
-        Ok(layout)
+        let hybrid = Hybrid { communication: terms.communication, centre: terms.centre };
+        let found = hybrid.choose(shape, &weights)?;
+        taken = Some(found.method);
+        Ok(found.layout)
     })?;
     let communication = match terms.communication {
         Communication::Serial => "serial",

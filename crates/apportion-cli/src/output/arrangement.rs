@@ -1,13 +1,13 @@
 //! A rearranged plan.
 
-use apportion::plan::arrange::{Arranged, Cost, Objective};
+use apportion::plan::arrange::{Arrangement, Cost, CostFunction};
 use apportion::platform::Platform;
 use apportion::report::pairs;
 use apportion::units;
 use serde_json::{Value, json};
 
 /// The JSON for programs.
-pub fn to_value(arranged: &Arranged, name: &str, milliseconds: f64) -> Value {
+pub fn to_value(arranged: &Arrangement, name: &str, milliseconds: f64) -> Value {
     let value = |cost: Cost| json!({"a": cost.a, "b": cost.b, "total": cost.total});
     json!({"objective": name, "cost_before": value(arranged.cost_before),
            "cost_after": value(arranged.cost_after), "evaluations": arranged.evaluations,
@@ -15,7 +15,7 @@ pub fn to_value(arranged: &Arranged, name: &str, milliseconds: f64) -> Value {
 }
 
 /// The text for readers.
-pub fn to_text(arranged: &Arranged, objective: Objective, name: &str, milliseconds: f64) -> String {
+pub fn to_text(arranged: &Arrangement, objective: CostFunction, name: &str, milliseconds: f64) -> String {
     let (before, after) = (arranged.cost_before, arranged.cost_after);
     let unit = if hops(objective) { "elements x levels" } else { "time on the links" };
     let saved = if before.total > 0.0 { 100.0 * (1.0 - after.total / before.total) } else { 0.0 };
@@ -33,19 +33,19 @@ pub fn to_text(arranged: &Arranged, objective: Objective, name: &str, millisecon
 }
 
 /// The method of the plan with its costs, for the title of a picture.
-pub fn title(arranged: &Arranged, objective: Objective) -> String {
+pub fn title(arranged: &Arrangement, objective: CostFunction) -> String {
     let [before, after] =
         [arranged.cost_before, arranged.cost_after].map(|cost| shown(cost.total, objective));
     let cost = match objective {
-        Objective::Hops(_) => "arranged by hops,",
-        Objective::Bandwidth(_) => "arranged by bandwidth,",
-        Objective::Asymmetric(_) => "halo exchange",
+        CostFunction::Hops(_) => "arranged by hops,",
+        CostFunction::Bandwidth(_) => "arranged by bandwidth,",
+        CostFunction::Asymmetric(_) => "halo exchange",
     };
     format!("{}, {cost} {after} (before {before})", arranged.plan.method)
 }
 
 /// Why the cost is zero, if it is.
-pub fn hint(arranged: &Arranged, objective: Objective, platform: &Platform) -> Option<&'static str> {
+pub fn hint(arranged: &Arrangement, objective: CostFunction, platform: &Platform) -> Option<&'static str> {
     if arranged.cost_before.total > 0.0 || platform.len() < 2 {
         return None;
     }
@@ -57,17 +57,17 @@ pub fn hint(arranged: &Arranged, objective: Objective, platform: &Platform) -> O
     })
 }
 
-fn hops(objective: Objective) -> bool {
-    matches!(objective, Objective::Hops(_))
+fn hops(objective: CostFunction) -> bool {
+    matches!(objective, CostFunction::Hops(_))
 }
 
-fn detailed(cost: Cost, objective: Objective) -> String {
+fn detailed(cost: Cost, objective: CostFunction) -> String {
     let [total, a, b] = [cost.total, cost.a, cost.b].map(|x| shown(x, objective));
     format!("{total} (A {a}, B {b})")
 }
 
 /// A cost with its unit and four significant digits; hops in full.
-fn shown(cost: f64, objective: Objective) -> String {
+fn shown(cost: f64, objective: CostFunction) -> String {
     if hops(objective) {
         let whole = units::show_count(cost.round() as u128);
         return format!("{whole} hops");
@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn costs_have_units_and_four_digits() {
-        let seconds = |cost| shown(cost, Objective::Bandwidth(Pivots::Ring));
+        let seconds = |cost| shown(cost, CostFunction::Bandwidth(Pivots::Ring));
         assert_eq!(
             [0.030_271, 1.5, 12_345.6, 3.604e-6, 2.15e-10, 0.0].map(seconds),
             ["30.27 ms", "1.500 s", "12346 s", "3.604 us", "0.215 ns", "0 s"]
         );
-        assert_eq!(shown(2662.0, Objective::Hops(Pivots::Ring)), "2,662 hops");
+        assert_eq!(shown(2662.0, CostFunction::Hops(Pivots::Ring)), "2,662 hops");
     }
 }

@@ -62,7 +62,7 @@ fn row(platform: &Platform, link: &MeasuredLink) -> [String; 5] {
         format!("{} +- {}", microseconds(latency.seconds), microseconds(latency.ci)),
         bandwidth(&link.horizontal),
         bandwidth(&link.vertical),
-        (link.horizontal.kept + link.vertical.kept).to_string(),
+        (link.horizontal.messages + link.vertical.messages).to_string(),
     ]
 }
 
@@ -94,7 +94,7 @@ pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
         let (low, high) = (fit.bandwidth_low, fit.bandwidth_high);
         json!({"bandwidth": fit.bandwidth, "bandwidth_of_smaller_messages": fit.smaller,
                "low": low, "high": high.is_finite().then_some(high),
-               "latency": fit.latency, "latency_ci": fit.latency_ci, "messages": fit.kept})
+               "latency": fit.latency, "latency_ci": fit.latency_ci, "messages": fit.messages})
     };
     let links: Vec<Value> = links
         .iter()

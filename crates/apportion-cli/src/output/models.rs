@@ -2,7 +2,7 @@
 
 use apportion::measure::{UNDISTURBED, is_exhausted};
 use apportion::model::Models;
-use apportion::platform::Machine;
+use apportion::platform::Host;
 use apportion::report::table;
 
 /// A table of all points; for a product, with its pivot block, in Gflop/s.
@@ -59,7 +59,7 @@ pub fn imprecise(models: &Models, tolerance: f64) -> Option<String> {
 }
 
 /// One line on the points during which other programs or a CPU quota took a part of the processor's time.
-pub fn disturbed(models: &Models, machine: &Machine) -> Option<String> {
+pub fn disturbed(models: &Models, machine: &Host) -> Option<String> {
     let points = || models.models.iter().flat_map(|m| m.points().iter().map(move |p| (m.processor(), p)));
     let busy =
         || points().filter_map(|(name, p)| Some((name, p.size, p.cpu_share.filter(|s| *s < UNDISTURBED)?)));

@@ -4,17 +4,18 @@ use crate::args::ArrangeArgs;
 use crate::args::arrange::{EdgesName, ObjectiveName, SearchName, SpreadName};
 use crate::args::numbers::sides;
 use apportion::error::{Error, Result};
-use apportion::plan::arrange::{Edges, GridDomain, Objective, Pivots, Search};
+use apportion::plan::arrange::{CostFunction, Edges, GridDomain, Pivots, SearchMethod};
+use apportion::plan::shapes::Mesh;
 
 impl ArrangeArgs {
     /// The search.
-    pub fn search(&self) -> Search {
+    pub fn search(&self) -> SearchMethod {
         match self.search {
-            SearchName::Exhaustive => Search::Exhaustive,
-            SearchName::Published => Search::Published,
-            SearchName::Heuristic => Search::Heuristic,
-            SearchName::Local => Search::Local,
-            SearchName::Auto => Search::Auto,
+            SearchName::Exhaustive => SearchMethod::Exhaustive,
+            SearchName::Published => SearchMethod::Published,
+            SearchName::Heuristic => SearchMethod::Heuristic,
+            SearchName::Local => SearchMethod::Local,
+            SearchName::Auto => SearchMethod::Auto,
         }
     }
 
@@ -22,7 +23,7 @@ impl ArrangeArgs {
     ///
     /// # Errors
     /// A flag that the objective would ignore, or an objective that is not for domains.
-    pub fn objective(&self, domain: bool) -> Result<Objective> {
+    pub fn objective(&self, domain: bool) -> Result<CostFunction> {
         let pivots = match self.flow.unwrap_or(SpreadName::Ring) {
             SpreadName::Ring => Pivots::Ring,
             SpreadName::OneToAll => Pivots::OneToAll,
@@ -33,11 +34,11 @@ impl ArrangeArgs {
         };
         let default = if domain { ObjectiveName::Asymmetric } else { ObjectiveName::Bandwidth };
         let objective = match self.objective.unwrap_or(default) {
-            ObjectiveName::Hops => Objective::Hops(pivots),
-            ObjectiveName::Bandwidth => Objective::Bandwidth(pivots),
-            ObjectiveName::Asymmetric => Objective::Asymmetric(edges),
+            ObjectiveName::Hops => CostFunction::Hops(pivots),
+            ObjectiveName::Bandwidth => CostFunction::Bandwidth(pivots),
+            ObjectiveName::Asymmetric => CostFunction::Asymmetric(edges),
         };
-        let (halo, name) = (matches!(objective, Objective::Asymmetric(_)), name(objective));
+        let (halo, name) = (matches!(objective, CostFunction::Asymmetric(_)), name(objective));
         if domain && !halo {
             return Err(Error::input(
                 format!("--objective {name}"),
@@ -65,7 +66,7 @@ impl ArrangeArgs {
     ///
     /// # Errors
     /// Text that is not two whole numbers.
-    pub fn domain(&self, text: &str, objective: Objective) -> Result<GridDomain> {
+    pub fn domain(&self, text: &str, objective: CostFunction) -> Result<GridDomain> {
         let two = |text: &str, flag: &str, example: &str| match sides(text).as_deref() {
             Ok(&[m, n]) => Ok([m, n]),
             _ => {
@@ -73,19 +74,22 @@ impl ArrangeArgs {
                 Err(Error::input(flag, what, format!("use two numbers, such as {example}")))
             }
         };
-        let Objective::Asymmetric(edges) = objective else { unreachable!("a domain has this objective") };
+        let CostFunction::Asymmetric(edges) = objective else { unreachable!("a domain has this objective") };
         let [m, n] = two(text, "--grid", "512x512")?;
         let start = self.grid_shape.as_deref().map(|text| two(text, "--grid-shape", "2x6")).transpose()?;
         let whole = |side: u64| usize::try_from(side).unwrap_or(usize::MAX);
-        Ok(GridDomain { start: start.map(|[r, c]| [whole(r), whole(c)]), ..GridDomain::new(m, n, edges) })
+        Ok(GridDomain {
+            start: start.map(|[r, c]| Mesh::new(whole(r), whole(c))),
+            ..GridDomain::new(m, n, edges)
+        })
     }
 }
 
 /// The name of an objective.
-pub fn name(objective: Objective) -> &'static str {
+pub fn name(objective: CostFunction) -> &'static str {
     match objective {
-        Objective::Hops(_) => "hops",
-        Objective::Bandwidth(_) => "bandwidth",
-        Objective::Asymmetric(_) => "asymmetric",
+        CostFunction::Hops(_) => "hops",
+        CostFunction::Bandwidth(_) => "bandwidth",
+        CostFunction::Asymmetric(_) => "asymmetric",
     }
 }

@@ -41,7 +41,7 @@ impl Carried {
         // The curves of the new elements, but for a factor that is much the same for all.
         let alike = |model: &Model| {
             let middle = middle(model);
-            model.carried(
+            model.for_element_type(
                 Point::new(middle * self.ratio, middle * self.ratio / model.speed(middle)),
                 self.ratio,
             )
@@ -57,12 +57,12 @@ impl Carried {
     /// The carried models of the processors that have been measured.
     ///
     /// # Errors
-    /// As [`Model::carried`].
+    /// As [`Model::for_element_type`].
     pub fn models(&self, measured: &Models) -> Result<Models> {
         let one = |model: &Model| {
             let known = self.models.iter().find(|known| known.processor() == model.processor());
             let point = *model.points().last().expect("a model has a point");
-            known.expect("every processor has a curve").carried(point, self.ratio)
+            known.expect("every processor has a curve").for_element_type(point, self.ratio)
         };
         let models = measured.models.iter().map(one).collect::<Result<_>>()?;
         Ok(Models { models, ..measured.clone() })

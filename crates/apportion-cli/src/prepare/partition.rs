@@ -7,9 +7,10 @@ use crate::args::partition::{CommunicationName, MinimiseName};
 use crate::args::sizes::LeftOverName;
 use crate::args::units::Objective;
 use apportion::error::{Error, Result};
+use apportion::geometry::Extent;
 use apportion::job::{UnitObjective, UnitOptions, method_named, network_options, size_parts};
 use apportion::model::Machine;
-use apportion::plan::shapes::{Communication, Method, MethodOptions};
+use apportion::plan::shapes::{Communication, Mesh, Method, MethodOptions};
 use apportion::plan::shares::LeftOver;
 use apportion::plan::{LayoutConstraints, Shape};
 use apportion::platform::Platform;
@@ -79,9 +80,9 @@ impl PartitionArgs {
 }
 
 /// Parses the size of a generalised block, `RxC`.
-fn block_size(text: &str) -> Result<[u64; 2]> {
+fn block_size(text: &str) -> Result<Extent> {
     match sides(text).as_deref() {
-        Ok(&[rows, cols]) if rows > 0 && cols > 0 => Ok([rows, cols]),
+        Ok(&[rows, cols]) if rows > 0 && cols > 0 => Ok(Extent { rows, cols }),
         _ => Err(Error::input(
             "--repeat",
             format!("\"{text}\" is not the size of a block"),
@@ -91,10 +92,10 @@ fn block_size(text: &str) -> Result<[u64; 2]> {
 }
 
 /// Parses the rows and columns of processors, `PxQ`.
-fn mesh(text: &str) -> Result<[usize; 2]> {
+fn mesh(text: &str) -> Result<Mesh> {
     match sides(text).as_deref() {
         Ok(&[rows, cols]) if (1..=1 << 20).contains(&rows) && (1..=1 << 20).contains(&cols) => {
-            Ok([rows as usize, cols as usize])
+            Ok(Mesh::new(rows as usize, cols as usize))
         }
         _ => Err(Error::input(
             "--mesh",

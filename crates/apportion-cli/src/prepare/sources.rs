@@ -4,7 +4,7 @@ use crate::args::Sources;
 use crate::args::numbers::Speeds;
 use apportion::error::{Error, Result};
 use apportion::job::with_speeds;
-use apportion::model::{Machine, WorkUnit, mixed, read_models};
+use apportion::model::{Machine, WorkUnit, mix_models, read_models};
 use apportion::plan::read_plan;
 use apportion::platform::{Platform, read_platform};
 use std::path::Path;
@@ -54,7 +54,7 @@ impl Sources {
         let (first, second) = (read_models(Path::new(first))?, read_models(Path::new(second))?);
         let platform = self.platform()?.unwrap_or_else(|| Platform::from_names(&first.names()));
         let [first, second] = [first.in_order(&platform.names())?, second.in_order(&platform.names())?];
-        Ok(Machine::new(platform, mixed(&first, &second, weight)?, 1))
+        Ok(Machine::new(platform, mix_models(&first, &second, weight)?, 1))
     }
 
     /// Processors whose speeds the flags and files give, for work of this unit.

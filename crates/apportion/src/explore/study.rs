@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::{Machine, WorkUnit};
-use crate::plan::shapes::{boxes, least_cost};
+use crate::plan::shapes::{Boxes, LayoutMethod, LeastCost};
 use crate::plan::{Metrics, Shape, volume_bound};
 use crate::platform::parse_platform;
 use crate::random::Random;
@@ -342,7 +342,7 @@ impl Prices {
     /// The sum of half-perimeters of the best layout that the portfolio finds.
     fn searched(&self, areas: &[f64]) -> f64 {
         let shape = Shape { m: UNIT_SIDE, k: 1, n: UNIT_SIDE };
-        let (_, layout) = least_cost(shape, areas).expect("the portfolio serves every input");
+        let layout = LeastCost::default().choose(shape, areas).layout;
         Metrics::of_layout(&layout, 1.0).sum_half_perimeters.unwrap_or(f64::INFINITY)
     }
 }
@@ -367,8 +367,8 @@ struct BoxVolumes {
 fn price_boxes(speeds: &[f64], random: &mut Random) -> BoxVolumes {
     let depth = (FACE as f64 * DEEPEST.powf(random.unit())).round() as u64;
     let shape = Shape { m: FACE, k: depth, n: FACE };
-    let deep = boxes(shape, speeds).expect("boxes serve every shape");
-    let (_, flat) = least_cost(shape, speeds).expect("columns serve every shape");
+    let deep = Boxes.layout(shape, speeds).expect("boxes serve every shape");
+    let flat = LeastCost::default().choose(shape, speeds).layout;
     let whole = shape.elements() as f64 * shape.k as f64;
     let bound = volume_bound(shape, deep.work().into_iter().map(|work| work as f64 / whole));
     // One processor alone moves nothing, and need not.

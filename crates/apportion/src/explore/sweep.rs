@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::{Machine, Model, only_ratios};
-use crate::plan::shapes::{Method, MethodOptions, hierarchical};
+use crate::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
 use crate::plan::{Hierarchy, Layout, Metrics, Shape};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
@@ -241,8 +241,8 @@ impl Race<'_> {
         let hierarchy = Hierarchy::of_paths(&paths);
         // Few processors may have fewer levels than the platform.
         let methods = &methods[..methods.len().min(hierarchy.levels())];
-        let terms = MethodOptions::default();
-        if_supported(hierarchical(self.setting.shape, weights, &hierarchy, methods, &terms))
+        let levels = Hierarchical { hierarchy: &hierarchy, methods, options: &MethodOptions::default() };
+        if_supported(levels.layout(self.setting.shape, weights))
     }
 
     /// The best layout, with any of the candidate's orders.

@@ -6,7 +6,7 @@ use crate::kernels::Instructions;
 use crate::measure::{CpuShare, QuickSpeeds, TimeRange};
 use crate::model::Models;
 use crate::output::OutputFile;
-use crate::platform::{Platform, conditions, discover};
+use crate::platform::{Platform, discover, read_host_state};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -117,8 +117,9 @@ fn about(platform: &Platform) -> Value {
     if cores.is_empty() {
         cores = discover().cores.iter().map(|core| core.cpu).collect();
     }
-    let now = conditions(&cores);
-    json!({"release": now.release, "capacities": now.capacities, "quota": now.quota})
+    let now = read_host_state(&cores);
+    let capacities: Vec<_> = now.cores.iter().map(|core| [core.capacity, core.max_khz]).collect();
+    json!({"release": now.release, "capacities": capacities, "quota": now.quota})
 }
 
 /// Parses what [`store`] wrote.

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::error::{Error, Result};
 use crate::model::{Interpolation, Machine, Model};
-use crate::plan::shares::{Fall, LeftOver, Limits, Robust, Tradeoff};
+use crate::plan::shares::{Fall, LeftOver, Limits, RobustShares, Tradeoff};
 use crate::plan::{Plan, shares};
 use crate::select::{forecast_units, imbalance, relative_times};
 use crate::units;
@@ -59,7 +59,7 @@ pub enum DivisionDetail {
     /// Shares for the worst case.
     Robust {
         /// The shares and their times.
-        found: Robust,
+        found: RobustShares,
         /// The largest loss against shares made for the speeds that occur.
         regret: f64,
         /// That of `fpm`.
@@ -136,9 +136,8 @@ pub fn divide_units(
             }
         }
         "fpm" => {
-            let fall = models.iter().enumerate().find_map(|(rank, m)| Some((rank, m.falls(n as f64)?)));
-            if let Some((rank, (from, to))) = fall {
-                let reason = falling(models, Fall { rank, from, to });
+            if let Some(fall) = Fall::first_of(models, n) {
+                let reason = falling(models, fall);
                 context.note(format!(
                     "apportion: warning: {reason}, which fpm ignores (`method = exact` with `any_size` considers it)"
                 ));

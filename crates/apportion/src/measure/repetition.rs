@@ -205,8 +205,8 @@ impl TrialSampler {
         Point {
             ci: ci.is_finite().then_some(ci),
             repetitions: count,
-            low: band.map(|(low, _)| low),
-            high: band.map(|(_, high)| high),
+            low: band.map(|band| band.low),
+            high: band.map(|band| band.high),
             precision_met: Some(summary.is_within(self.tolerance)),
             cpu_seconds: cpu.as_ref().map(|cpu| summarise(cpu).mean),
             cpu_share: cpu.map(|cpu| (cpu.iter().sum::<f64>() / elapsed).min(1.0)),

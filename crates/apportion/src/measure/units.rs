@@ -82,7 +82,7 @@ pub fn run_units(
 mod tests {
     use super::*;
     use crate::measure::SecondsFrom;
-    use crate::plan::Layout;
+    use crate::plan::shapes::{Method, MethodOptions};
     use std::sync::Mutex;
 
     fn units(shares: &[u64]) -> (Plan, Platform) {
@@ -136,7 +136,7 @@ mod tests {
         let (none, same) = units(&[0, 0]);
         assert!(refused(&none, &same).contains("0 units"));
         let shape = crate::plan::Shape::new(4, 4, 4, "shape").unwrap();
-        let layout: Layout = crate::plan::shapes::straight_line(shape, &[1.0, 1.0]).unwrap();
+        let layout = Method::StraightLine.layout(shape, &[1.0, 1.0], &MethodOptions::default()).unwrap();
         let product = Plan::of_layout("rows", platform.names(), layout, 1.0);
         assert!(refused(&product, &platform).contains("matrix product"));
     }

@@ -40,7 +40,7 @@ pub struct Hockney {
     /// The largest size, with the median time of its messages.
     pub largest: MessageTime,
     /// Number of messages that were not rejected as outliers.
-    pub kept: usize,
+    pub messages: usize,
 }
 
 /// The fraction of the time of the largest messages that a line may miss them by.
@@ -94,10 +94,10 @@ pub fn fit_hockney(samples: &[MessageTime]) -> Result<Hockney> {
     for _ in 0..50 {
         weights = biweights(samples, line);
         let Some(next) = least_squares(samples, &weights) else { break };
-        let settled = (next.latency - line.latency).abs() <= 1e-12 * line.latency.abs()
+        let converged = (next.latency - line.latency).abs() <= 1e-12 * line.latency.abs()
             && (next.slope - line.slope).abs() <= 1e-12 * line.slope.abs();
         line = next;
-        if settled {
+        if converged {
             break;
         }
     }
@@ -186,7 +186,7 @@ impl Ends {
             bandwidth_high: 1.0 / through.slope,
             smaller: smaller.filter(differs),
             largest: self.largest(),
-            kept: self.smallest.count + self.largest.count,
+            messages: self.smallest.count + self.largest.count,
         };
         self.widen(fit)
     }
@@ -276,11 +276,11 @@ fn least_squares(samples: &[MessageTime], weights: &[f64]) -> Option<Line> {
 
 fn with_intervals(samples: &[MessageTime], weights: &[f64], line: Line) -> Hockney {
     let Line { latency, slope } = line;
-    let kept = weights.iter().filter(|w| **w > 0.0).count();
+    let messages = weights.iter().filter(|w| **w > 0.0).count();
     let Moments { sum, mean, square } = moments(samples, weights);
     let residual = |s: &MessageTime| s.seconds - latency - slope * s.bytes;
     let rest: f64 = samples.iter().zip(weights).map(|(s, w)| w * residual(s).powi(2)).sum();
-    let freedom = kept.saturating_sub(2) as u64;
+    let freedom = messages.saturating_sub(2) as u64;
     let variance = rest / freedom.max(1) as f64;
     let t = student_95(freedom);
     let slope_ci = t * (variance / square).sqrt();
@@ -293,7 +293,7 @@ fn with_intervals(samples: &[MessageTime], weights: &[f64], line: Line) -> Hockn
         bandwidth_high: if least > 0.0 { 1.0 / least } else { f64::INFINITY },
         smaller: None,
         largest: Ends::of(samples).largest(),
-        kept,
+        messages,
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
         let samples = [0.0, 100.0, 1e6].map(|x| MessageTime { bytes: x, seconds: 1e-5 + x / 1e9 });
         let link = fit_hockney(&samples).unwrap();
         assert!((link.latency / 1e-5 - 1.0).abs() < 1e-9 && (link.bandwidth / 1e9 - 1.0).abs() < 1e-9);
-        assert_eq!(link.kept, 3);
+        assert_eq!(link.messages, 3);
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
         let link = fit_hockney(&samples).unwrap();
         assert!((link.latency / 50e-6 - 1.0).abs() < 0.03, "{link:?}");
         assert!((link.bandwidth / 125e6 - 1.0).abs() < 0.03, "{link:?}");
-        assert_eq!(link.kept, 39, "the ten outliers are rejected");
+        assert_eq!(link.messages, 39, "the ten outliers are rejected");
     }
 
     /// Messages one after the other through a token bucket: `burst` bytes pass at `fast` bytes per second,

@@ -18,7 +18,7 @@ pub enum WorkUnit {
 
 /// How the speed of one processor was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Given {
+enum SpeedKind {
     Timed,
     NoUnit,
     Flops,
@@ -43,18 +43,18 @@ pub fn platform_models(platform: &Platform, work: WorkUnit) -> Result<Vec<Model>
     if all.iter().all(stopped) {
         return Err(Error::input("speeds", "all are 0", "give at least one processor a positive speed"));
     }
-    let mut given: Vec<Given> = all.iter().map(|p| given(p, work)).collect::<Result<_>>()?;
-    let first = all.iter().position(|p| !stopped(p)).map_or(given[0], |first| given[first]);
-    all.iter().zip(&mut given).filter(|(p, _)| stopped(p)).for_each(|(_, given)| *given = first);
-    if let Some(odd) = given.iter().position(|g| *g != given[0]) {
-        return Err(mixed((&all[0], given[0]), (&all[odd], given[odd])));
+    let mut kinds: Vec<SpeedKind> = all.iter().map(|p| kind_of(p, work)).collect::<Result<_>>()?;
+    let first = all.iter().position(|p| !stopped(p)).map_or(kinds[0], |first| kinds[first]);
+    all.iter().zip(&mut kinds).filter(|(p, _)| stopped(p)).for_each(|(_, kind)| *kind = first);
+    if let Some(odd) = kinds.iter().position(|kind| *kind != kinds[0]) {
+        return Err(different_kinds((&all[0], kinds[0]), (&all[odd], kinds[odd])));
     }
     let per_unit = if work == WorkUnit::MultiplyAdd { 2.0 } else { 1.0 };
     all.iter()
-        .zip(given)
-        .map(|(p, given)| match (&p.emulated, p.speed.map_or(1.0, Speed::value)) {
+        .zip(kinds)
+        .map(|(p, kind)| match (&p.emulated, p.speed.map_or(1.0, Speed::value)) {
             (Some(emulated), _) => emulated.model(&p.name),
-            (None, speed) if given == Given::Timed => Model::constant(&p.name, speed / per_unit),
+            (None, speed) if kind == SpeedKind::Timed => Model::constant(&p.name, speed / per_unit),
             (None, speed) => Model::ratio(&p.name, speed),
         })
         .collect()
@@ -65,14 +65,14 @@ pub fn only_ratios(models: &[Model]) -> bool {
     models.iter().any(Model::is_ratio)
 }
 
-fn given(processor: &Processor, work: WorkUnit) -> Result<Given> {
+fn kind_of(processor: &Processor, work: WorkUnit) -> Result<SpeedKind> {
     match (&processor.emulated, processor.speed, work) {
         (Some(_), ..)
         | (None, Some(Speed::Flops(_)), WorkUnit::MultiplyAdd)
-        | (None, Some(Speed::Units(_)), WorkUnit::Unit) => Ok(Given::Timed),
-        (None, Some(Speed::Relative(_)), _) => Ok(Given::NoUnit),
-        (None, Some(Speed::Flops(_)), _) => Ok(Given::Flops),
-        (None, Some(Speed::Units(_)), _) => Ok(Given::Units),
+        | (None, Some(Speed::Units(_)), WorkUnit::Unit) => Ok(SpeedKind::Timed),
+        (None, Some(Speed::Relative(_)), _) => Ok(SpeedKind::NoUnit),
+        (None, Some(Speed::Flops(_)), _) => Ok(SpeedKind::Flops),
+        (None, Some(Speed::Units(_)), _) => Ok(SpeedKind::Units),
         (None, None, _) => Err(Error::input(
             format!("processor \"{}\"", processor.name),
             "has no speed",
@@ -81,15 +81,15 @@ fn given(processor: &Processor, work: WorkUnit) -> Result<Given> {
     }
 }
 
-fn mixed(first: (&Processor, Given), odd: (&Processor, Given)) -> Error {
-    let words = |(processor, given): (&Processor, Given)| {
-        let how = match given {
-            Given::NoUnit => "no unit",
-            Given::Flops => "flop/s",
-            Given::Units => "units/s",
-            Given::Timed if processor.emulated.is_some() => "a speed function (emulated)",
-            Given::Timed if matches!(processor.speed, Some(Speed::Flops(_))) => "flop/s",
-            Given::Timed => "units/s",
+fn different_kinds(first: (&Processor, SpeedKind), odd: (&Processor, SpeedKind)) -> Error {
+    let words = |(processor, kind): (&Processor, SpeedKind)| {
+        let how = match kind {
+            SpeedKind::NoUnit => "no unit",
+            SpeedKind::Flops => "flop/s",
+            SpeedKind::Units => "units/s",
+            SpeedKind::Timed if processor.emulated.is_some() => "a speed function (emulated)",
+            SpeedKind::Timed if matches!(processor.speed, Some(Speed::Flops(_))) => "flop/s",
+            SpeedKind::Timed => "units/s",
         };
         format!("\"{}\" {how}", processor.name)
     };

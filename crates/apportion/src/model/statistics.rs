@@ -1,5 +1,14 @@
 //! Mean, outliers and Student's 95 % interval of repeated measurements (Malik 2016, section 4.5).
 
+/// The times to expect of repeated measurements, but for the shortest and the longest twentieth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Band {
+    /// The 5 % quantile.
+    pub low: f64,
+    /// The 95 % quantile.
+    pub high: f64,
+}
+
 /// Mean and spread of repeated measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
@@ -11,7 +20,7 @@ pub struct Summary {
     pub count: u64,
     /// The 5 % and 95 % quantiles of all measurements, outliers included, widened to contain the mean;
     /// `None` for fewer than five measurements.
-    pub band: Option<(f64, f64)>,
+    pub band: Option<Band>,
 }
 
 impl Summary {
@@ -73,7 +82,7 @@ pub fn summarise(values: &[f64]) -> Summary {
     let band = (values.len() >= FEWEST_FOR_BAND).then(|| {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        (quantile(&sorted, 0.05).min(mean), quantile(&sorted, 0.95).max(mean))
+        Band { low: quantile(&sorted, 0.05).min(mean), high: quantile(&sorted, 0.95).max(mean) }
     });
     Summary { mean, ci, count: kept.len() as u64, band }
 }
@@ -117,17 +126,17 @@ mod tests {
         // Places 0.2 and 3.8 of 0..=4: 1 + 0.2 (2 - 1) and 4 + 0.8 (50 - 4); 50 is no part of the mean.
         let s = summarise(&[4.0, 2.0, 50.0, 1.0, 3.0]);
         assert_eq!((s.mean, s.count), (2.5, 4));
-        let (low, high) = s.band.unwrap();
+        let Band { low, high } = s.band.unwrap();
         assert!((low - 1.2).abs() < 1e-12 && (high - 40.8).abs() < 1e-12, "{low} {high}");
         // Places 1 and 19 of 0..=20.
         let values: Vec<f64> = (0..21).map(|i| f64::from((i * 8) % 21)).collect();
-        assert_eq!(summarise(&values).band, Some((1.0, 19.0)));
+        assert_eq!(summarise(&values).band, Some(Band { low: 1.0, high: 19.0 }));
         assert_eq!(summarise(&[1.0, 2.0, 3.0, 4.0]).band, None);
         // One value in fifty above: the mean is above the 95 % quantile, and still in the band.
         let mut values = vec![1.0; 50];
         values.push(1.0005);
         let s = summarise(&values);
-        assert_eq!(s.band, Some((1.0, s.mean)));
+        assert_eq!(s.band, Some(Band { low: 1.0, high: s.mean }));
         assert!(s.mean > 1.0);
     }
 

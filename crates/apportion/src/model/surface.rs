@@ -6,6 +6,7 @@
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
 use crate::input::{extreme, quoted};
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// A speed function over a grid of sizes: (rows, columns), or (m, k, n).
@@ -16,10 +17,10 @@ use std::cmp::Ordering;
 ///
 /// # Example
 /// ```
-/// use apportion::model::Surface;
+/// use apportion::model::{Surface, SurfacePoint};
 /// // Seconds for rows x columns: twice as fast at 100 columns as at 10.
 /// let measured = [([10.0, 10.0], 1.0), ([20.0, 10.0], 2.0), ([10.0, 100.0], 5.0), ([20.0, 100.0], 10.0)];
-/// let samples: Vec<(Vec<f64>, f64)> = measured.iter().map(|(at, t)| (at.to_vec(), *t)).collect();
+/// let samples = measured.map(|(at, seconds)| SurfacePoint { at: at.to_vec(), seconds });
 /// let surface = Surface::new("p0", &["rows", "cols"], &samples)?;
 /// assert_eq!(surface.speed(&[15.0, 55.0]), 150.0);
 /// let model = surface.section(&[None, Some(100.0)])?;
@@ -38,14 +39,24 @@ pub struct Surface {
     speeds: Vec<f64>,
 }
 
+/// The time of a task whose sizes are a node of the grid.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SurfacePoint {
+    /// The coordinates of the node, one for each axis.
+    pub at: Vec<f64>,
+    /// The time.
+    pub seconds: f64,
+}
+
 impl Surface {
-    /// A surface through `samples` of (coordinates, seconds), which must fill a grid: every combination of
+    /// A surface through `samples`, which must fill a grid: every combination of
     /// the coordinates that occur, once. The work of a task is the product of its coordinates.
     ///
     /// # Errors
     /// Coordinates or times that are not positive, or not between 1e-100 and 1e100; not one coordinate per
     /// axis; a node missing or given twice.
-    pub fn new(processor: impl Into<String>, names: &[&str], samples: &[(Vec<f64>, f64)]) -> Result<Self> {
+    pub fn new(processor: impl Into<String>, names: &[&str], samples: &[SurfacePoint]) -> Result<Self> {
         Self::with_work(processor, names, &vec![1.0; names.len()], samples)
     }
 
@@ -58,7 +69,7 @@ impl Surface {
         processor: impl Into<String>,
         names: &[&str],
         powers: &[f64],
-        samples: &[(Vec<f64>, f64)],
+        samples: &[SurfacePoint],
     ) -> Result<Self> {
         let processor = processor.into();
         let place = format!("surface of {}", quoted(&processor));
@@ -71,7 +82,7 @@ impl Surface {
             let remedy = "give each axis an exponent from 0 to 10";
             return Err(Error::input(format!("{place}: work"), format!("has exponents {powers:?}"), remedy));
         }
-        for (at, seconds) in samples {
+        for SurfacePoint { at, seconds } in samples {
             if at.len() != names.len() {
                 return refuse(format!("{at:?} has {} of {} coordinates", at.len(), names.len()));
             }
@@ -82,25 +93,25 @@ impl Surface {
         }
         let axes: Vec<Vec<f64>> = (0..names.len())
             .map(|axis| {
-                let mut values: Vec<f64> = samples.iter().map(|(at, _)| at[axis]).collect();
+                let mut values: Vec<f64> = samples.iter().map(|sample| sample.at[axis]).collect();
                 values.sort_by(f64::total_cmp);
                 values.dedup();
                 values
             })
             .collect();
         // In the order of the grid, a node that is missing or given twice is the first that differs.
-        let mut sorted: Vec<&(Vec<f64>, f64)> = samples.iter().collect();
-        sorted.sort_by(|a, b| in_order(&a.0, &b.0));
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return refuse(format!("{:?} is given twice", pair[0].0));
+        let mut sorted: Vec<&SurfacePoint> = samples.iter().collect();
+        sorted.sort_by(|a, b| in_order(&a.at, &b.at));
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0].at == pair[1].at) {
+            return refuse(format!("{:?} is given twice", pair[0].at));
         }
         let nodes = axes.iter().try_fold(1usize, |product, values| product.checked_mul(values.len()));
         if nodes != Some(sorted.len()) {
-            let missing = Nodes::of(&axes).zip(sorted.iter().map(|s| Some(&s.0)).chain([None]));
+            let missing = Nodes::of(&axes).zip(sorted.iter().map(|sample| Some(&sample.at)).chain([None]));
             let first = missing.map(|(node, at)| (at != Some(&node), node)).find(|(differs, _)| *differs);
             return refuse(format!("{:?} is missing", first.expect("a node is missing").1));
         }
-        let speeds = sorted.iter().map(|(at, seconds)| work_of(powers, at) / seconds).collect();
+        let speeds = sorted.iter().map(|sample| work_of(powers, &sample.at) / sample.seconds).collect();
         let names = names.iter().map(|&n| n.to_owned()).collect();
         Ok(Self { processor, names, powers: powers.to_vec(), axes, speeds })
     }
@@ -121,12 +132,12 @@ impl Surface {
     }
 
     /// The grid's nodes with their seconds; the last parameter varies fastest.
-    pub fn samples(&self) -> Vec<(Vec<f64>, f64)> {
-        let seconds = |(at, speed): (Vec<f64>, &f64)| {
+    pub fn samples(&self) -> Vec<SurfacePoint> {
+        let sample = |(at, speed): (Vec<f64>, &f64)| {
             let seconds = work_of(&self.powers, &at) / speed;
-            (at, seconds)
+            SurfacePoint { at, seconds }
         };
-        Nodes::of(&self.axes).zip(&self.speeds).map(seconds).collect()
+        Nodes::of(&self.axes).zip(&self.speeds).map(sample).collect()
     }
 
     /// Work per second.
@@ -251,7 +262,7 @@ mod tests {
     use crate::plan::shares::{compositions, fpm};
     use proptest::prelude::*;
 
-    fn grid(axes: &[&[f64]], seconds: impl Fn(&[f64]) -> f64) -> Vec<(Vec<f64>, f64)> {
+    fn grid(axes: &[&[f64]], seconds: impl Fn(&[f64]) -> f64) -> Vec<SurfacePoint> {
         let mut nodes: Vec<Vec<f64>> = vec![vec![]];
         for axis in axes {
             nodes = nodes
@@ -259,13 +270,7 @@ mod tests {
                 .flat_map(|n| axis.iter().map(|&x| n.iter().copied().chain([x]).collect()))
                 .collect();
         }
-        nodes
-            .into_iter()
-            .map(|n| {
-                let t = seconds(&n);
-                (n, t)
-            })
-            .collect()
+        nodes.into_iter().map(|at| SurfacePoint { seconds: seconds(&at), at }).collect()
     }
 
     #[test]
@@ -279,7 +284,7 @@ mod tests {
         let twice: Vec<_> = whole.iter().chain(&whole[3..4]).cloned().collect();
         assert!(Surface::new("p", &names, &twice).unwrap_err().to_string().contains("twice"));
         assert!(Surface::new("p", &names[..2], &whole).is_err());
-        assert!(Surface::new("p", &["x"], &[(vec![1.0], 0.0)]).is_err());
+        assert!(Surface::new("p", &["x"], &[SurfacePoint { at: vec![1.0], seconds: 0.0 }]).is_err());
         let surface = Surface::new("p", &names, &whole).unwrap();
         for fixed in
             [&[None, None, Some(1.0)][..], &[None, Some(2.0)], &[Some(1.0); 3], &[None, Some(0.0), Some(1.0)]]
@@ -291,14 +296,18 @@ mod tests {
     #[test]
     fn large_grids_are_refused_before_memory_is_taken() {
         // Three axes of 1800 nodes, of which 1800 are given: 47 GB if made.
-        let line: Vec<_> = (1..=1800).map(|i| (vec![f64::from(i); 3], 1.0)).collect();
+        let line: Vec<_> =
+            (1..=1800).map(|i| SurfacePoint { at: vec![f64::from(i); 3], seconds: 1.0 }).collect();
         let error = Surface::new("p", &["m", "k", "n"], &line).unwrap_err().to_string();
         assert!(error.contains("[1.0, 1.0, 2.0] is missing"), "{error}");
         let names: Vec<&str> = vec!["x"; 64];
-        let wide: Vec<_> = (1..=70).map(|i| (vec![1.0 + 1e-3 * f64::from(i); 64], 1.0)).collect();
+        let wide: Vec<_> = (1..=70)
+            .map(|i| SurfacePoint { at: vec![1.0 + 1e-3 * f64::from(i); 64], seconds: 1.0 })
+            .collect();
         assert!(Surface::new("p", &names, &wide).unwrap_err().to_string().contains("missing"));
         for (at, seconds) in [([1.0, 1.0], 1e-320), ([1e-200, 1.0], 1.0), ([1e90, 1e90], 1.0)] {
-            let error = Surface::new("p", &["m", "n"], &[(at.to_vec(), seconds)]).unwrap_err().to_string();
+            let sample = SurfacePoint { at: at.to_vec(), seconds };
+            let error = Surface::new("p", &["m", "n"], &[sample]).unwrap_err().to_string();
             assert!(error.contains("1e-100") && error.contains("the point at"), "{error}");
         }
     }
@@ -306,7 +315,8 @@ mod tests {
     #[test]
     fn work_may_grow_with_a_power() {
         // n1 n^2 at 100 and 50 units per second: at n = 15 by hand 75 a second, 4 x 225 / 75.
-        let samples = [(vec![4.0, 10.0], 4.0), (vec![4.0, 20.0], 32.0)];
+        let samples =
+            [(10.0, 4.0), (20.0, 32.0)].map(|(n, seconds)| SurfacePoint { at: vec![4.0, n], seconds });
         let surface = Surface::with_work("p", &["n1", "n"], &[1.0, 2.0], &samples).unwrap();
         assert_eq!(surface.speed(&[4.0, 15.0]), 75.0);
         assert_eq!(surface.seconds(&[4.0, 15.0]), 12.0);
@@ -327,9 +337,9 @@ mod tests {
             let axes: [&[f64]; 3] = [&[1.0, 2.0], &[3.0, 9.0], &[5.0, 6.0, 10.0]];
             let mut next = times.iter();
             let mut samples = grid(&axes, |_| 1.0);
-            samples.iter_mut().for_each(|s| s.1 = *next.next().unwrap());
+            samples.iter_mut().for_each(|s| s.seconds = *next.next().unwrap());
             let surface = Surface::new("p", &["m", "k", "n"], &samples).unwrap();
-            for (node, seconds) in &samples {
+            for SurfacePoint { at: node, seconds } in &samples {
                 prop_assert!((surface.seconds(node) - seconds).abs() < 1e-9 * seconds);
             }
             let fixed: Vec<Option<f64>> = (0..3).map(|i| (i != free).then_some(at[i])).collect();

@@ -1,6 +1,6 @@
 //! Surfaces on disk: the counterpart of the models file for tasks of two or three size parameters.
 
-use super::{Model, Surface};
+use super::{Model, Surface, SurfacePoint};
 use crate::error::{Error, Result};
 use crate::input::{Object, name_defect, objects, quoted, read_text};
 use serde::{Deserialize, Serialize};
@@ -42,14 +42,7 @@ struct RawSurfaces {
 struct RawSurface {
     processor: String,
     #[serde(deserialize_with = "objects")]
-    points: Vec<RawPoint>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPoint {
-    at: Vec<f64>,
-    seconds: f64,
+    points: Vec<SurfacePoint>,
 }
 
 impl Surfaces {
@@ -95,8 +88,7 @@ impl Surfaces {
             .surfaces
             .into_iter()
             .map(|s| {
-                let samples: Vec<(Vec<f64>, f64)> = s.points.into_iter().map(|p| (p.at, p.seconds)).collect();
-                Surface::with_work(s.processor, &axes, &powers, &samples).map_err(|e| match e {
+                Surface::with_work(s.processor, &axes, &powers, &s.points).map_err(|e| match e {
                     Error::Input { place: field, what, remedy } => {
                         Error::input(format!("{place}: {field}"), what, remedy)
                     }
@@ -109,10 +101,7 @@ impl Surfaces {
 
     /// The file's text; the same surfaces give the same bytes.
     pub fn to_json(&self) -> String {
-        let surface = |s: &Surface| RawSurface {
-            processor: s.processor().to_owned(),
-            points: s.samples().into_iter().map(|(at, seconds)| RawPoint { at, seconds }).collect(),
-        };
+        let surface = |s: &Surface| RawSurface { processor: s.processor().to_owned(), points: s.samples() };
         let raw = RawSurfaces {
             format: "apportion-surfaces".into(),
             version: 1,

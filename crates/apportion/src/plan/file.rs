@@ -1,14 +1,12 @@
 //! The plan, and its file `plan.json`. Reading is strict: unknown fields and inconsistent values are errors.
 //! The metrics of a layout are not read from the file but recomputed.
 
-mod entries;
 mod raw;
 
 use super::{Layout, Metrics, Problem};
 use crate::error::{Error, Result};
 use crate::input::{Object, name_defect, read_text};
-use entries::{RawPart, entries, of_entries};
-use raw::RawPlan;
+use raw::{RawPart, RawPlan, entries, of_entries};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //!
 //! Sources: Becker 2010, section 5.5.1 (steps), section 6.1.1 and Tables 6.1 and 6.2 (star topology).
 
-use super::{Layout, Metrics, Part};
+use super::{Layout, Metrics, Part, between};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span, SpanSet};
 
@@ -32,11 +32,8 @@ pub fn message_steps(layout: &Layout) -> u64 {
 
 /// A region of disjoint pieces as rectangles, cut only between rows with different columns.
 pub(crate) fn merged(pieces: &[Rect]) -> Vec<Rect> {
-    let mut cuts: Vec<u64> = pieces.iter().flat_map(|r| [r.rows.start, r.rows.end]).collect();
-    cuts.sort_unstable();
-    cuts.dedup();
     let mut found: Vec<(Span, SpanSet)> = Vec::new();
-    for band in cuts.windows(2).map(|w| Span::new(w[0], w[1])) {
+    for band in between(pieces.iter().map(|r| r.rows)) {
         let cols = SpanSet::union(pieces.iter().filter(|r| r.rows.contains(band)).map(|r| r.cols));
         match found.last_mut() {
             Some((rows, same)) if *same == cols => rows.end = band.end,
@@ -91,7 +88,9 @@ pub(crate) fn relayed(table: &[Vec<u64>], centre: Option<usize>) -> Vec<Vec<u64>
 mod tests {
     use super::*;
     use crate::plan::Shape;
-    use crate::plan::shapes::{block_rectangle, square_corner, square_edge, square_middle, straight_line};
+    use crate::plan::shapes::{
+        BlockRectangle, LayoutMethod, SquareCorner, SquareEdge, SquareMiddle, StraightLine,
+    };
 
     fn cube(n: u64) -> Shape {
         Shape::new(n, n, n, "test").unwrap()
@@ -100,24 +99,24 @@ mod tests {
     /// Section 5.5.1 for two processors, Figures 6.4 and 6.5 for three.
     #[test]
     fn steps_of_the_thesis() {
-        let steps = |method: fn(Shape, &[f64]) -> Result<Layout>, weights: &[f64]| {
-            message_steps(&method(cube(100), weights).unwrap())
+        let steps = |method: &dyn LayoutMethod, weights: &[f64]| {
+            message_steps(&method.layout(cube(100), weights).unwrap())
         };
-        assert_eq!(steps(straight_line, &[1.0]), 0);
-        assert_eq!(steps(straight_line, &[8.0, 1.0]), 2);
-        assert_eq!(steps(square_corner, &[8.0, 1.0]), 4);
-        assert_eq!(steps(square_edge, &[8.0, 1.0]), 5);
-        assert_eq!(steps(square_middle, &[8.0, 1.0]), 6);
-        assert_eq!(steps(block_rectangle, &[8.0, 2.0, 1.0]), 6);
-        assert_eq!(steps(square_corner, &[8.0, 2.0, 1.0]), 8);
-        assert_eq!(steps(square_corner, &[40.0, 2.0, 1.0, 1.0]), 4 + 6 + 4);
+        assert_eq!(steps(&StraightLine, &[1.0]), 0);
+        assert_eq!(steps(&StraightLine, &[8.0, 1.0]), 2);
+        assert_eq!(steps(&SquareCorner, &[8.0, 1.0]), 4);
+        assert_eq!(steps(&SquareEdge, &[8.0, 1.0]), 5);
+        assert_eq!(steps(&SquareMiddle, &[8.0, 1.0]), 6);
+        assert_eq!(steps(&BlockRectangle, &[8.0, 2.0, 1.0]), 6);
+        assert_eq!(steps(&SquareCorner, &[8.0, 2.0, 1.0]), 8);
+        assert_eq!(steps(&SquareCorner, &[40.0, 2.0, 1.0, 1.0]), 4 + 6 + 4);
     }
 
     /// Table 6.1, in full: a and b are the parts of A that the strip's owner sends to the other two.
     #[test]
     fn straight_line_on_a_star() {
         let n = 100;
-        let layout = straight_line(cube(n), &[5.0, 3.0, 2.0]).unwrap();
+        let layout = StraightLine.layout(cube(n), &[5.0, 3.0, 2.0]).unwrap();
         let (s2, s3) = (3000, 2000);
         let (a, b) = (60 * 50, 40 * 50);
         let volume = |centre| star_volume(&layout, centre).unwrap();
@@ -133,7 +132,7 @@ mod tests {
     #[test]
     fn square_corner_on_a_star() {
         let n = 100;
-        let layout = square_corner(cube(n), &[75.0, 16.0, 9.0]).unwrap();
+        let layout = SquareCorner.layout(cube(n), &[75.0, 16.0, 9.0]).unwrap();
         let (side2, side3) = (40, 30);
         let volume = |centre| star_volume(&layout, centre).unwrap();
         assert_eq!(volume(0), 2 * n * (side2 + side3));

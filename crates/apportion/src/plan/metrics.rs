@@ -86,7 +86,7 @@ impl Metrics {
     /// Adds the elements that need no message, and the table of directions for up to 1024 processors. O(p R).
     pub(crate) fn fill_in(&mut self, layout: &Layout) {
         let owned = communication_free(layout);
-        let free = |((rows, cols), rects): (&(SpanSet, SpanSet), Vec<Rect>)| {
+        let free = |(OwnedLines { rows, cols }, rects): (&OwnedLines, Vec<Rect>)| {
             rects.iter().map(|r| rows.count_in(r.rows) * cols.count_in(r.cols)).sum()
         };
         self.communication_free = Some(match layout.boxes() {
@@ -266,9 +266,18 @@ fn directions(layout: &Layout, rows: &[SpanSet], cols: &[SpanSet]) -> Vec<Vec<u6
     table
 }
 
-/// For each processor, the rows of A and the columns of B that it owns completely. It computes the elements
-/// of C at their intersections without any message (Becker 2010, section 5.5.4).
-pub fn communication_free(layout: &Layout) -> Vec<(SpanSet, SpanSet)> {
+/// The lines that a processor owns completely. It computes the elements of C at their intersections without
+/// any message (Becker 2010, section 5.5.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedLines {
+    /// Rows of A.
+    pub rows: SpanSet,
+    /// Columns of B.
+    pub cols: SpanSet,
+}
+
+/// The lines that each processor owns completely, by rank.
+pub fn communication_free(layout: &Layout) -> Vec<OwnedLines> {
     let k = layout.shape().k;
     let p = layout.processors();
     let by_owner = |parts: Vec<Part>| {
@@ -281,9 +290,9 @@ pub fn communication_free(layout: &Layout) -> Vec<(SpanSet, SpanSet)> {
     let (a, b) = (by_owner(layout.parts_of_a()), by_owner(layout.parts_of_b()));
     (0..p)
         .map(|i| {
-            let whole_rows = fully_owned(a[i].iter().map(|q| (q.rows, q.cols.len())), k);
-            let whole_cols = fully_owned(b[i].iter().map(|q| (q.cols, q.rows.len())), k);
-            (whole_rows, whole_cols)
+            let rows = fully_owned(a[i].iter().map(|q| (q.rows, q.cols.len())), k);
+            let cols = fully_owned(b[i].iter().map(|q| (q.cols, q.rows.len())), k);
+            OwnedLines { rows, cols }
         })
         .collect()
 }
@@ -314,6 +323,7 @@ fn fully_owned(pieces: impl Iterator<Item = (Span, u64)>, whole: u64) -> SpanSet
 mod tests {
     use super::*;
     use crate::geometry::Rank;
+    use crate::plan::shapes::{Grid, LayoutMethod};
 
     /// The layout of the plan file's example: a 316 x 316 square in the corner of 1000 x 1000.
     fn example() -> Layout {
@@ -357,7 +367,7 @@ mod tests {
     fn straight_lines_of_the_thesis() {
         let shape = Shape::new(60, 60, 60, "test").unwrap();
         for (p, ratio) in [(2, 3.0), (4, 2.0), (9, 1.5), (16, 4.0 / 3.0), (25, 1.25), (36, 1.2)] {
-            let layout = crate::plan::shapes::grid(shape, &vec![1.0; p]).unwrap();
+            let layout = Grid::default().layout(shape, &vec![1.0; p]).unwrap();
             let metrics = Metrics::of_layout(&layout, 1.0);
             let volume = metrics.volume.unwrap();
             let cost = metrics.sum_half_perimeters.unwrap();

@@ -25,12 +25,14 @@ pub(crate) use boxes::tests::random_layout;
 pub(crate) use boxes::{Cell, Segment, between, cells, segments};
 pub(crate) use constraints::Member;
 pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeated};
-pub use export::{ExportFormat, Exported, export, export_plan};
+pub use export::{Export, ExportFormat, export, export_plan};
 pub use file::{Division, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part, inner_cuts_refused};
 pub(crate) use messages::{merged, relayed};
 pub use messages::{message_steps, star_volume};
 pub(crate) use metrics::interrupts_by_owner;
-pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines, volume_lower_bound};
+pub use metrics::{
+    Metrics, OwnedLines, communication_free, interrupts, lower_bound, outlines, volume_lower_bound,
+};
 pub use problem::{Problem, Shape};
 pub use volume_bound::{touched_bound, volume_bound};

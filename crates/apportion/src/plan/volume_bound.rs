@@ -97,11 +97,12 @@ mod tests {
     /// shares move less than columns.
     #[test]
     fn no_plan_of_the_same_shares_moves_less() {
-        use crate::plan::shapes::{boxes, columns};
+        use crate::plan::shapes::{Boxes, Columns, LayoutMethod};
         use crate::plan::volume_lower_bound;
         let weights = [1.0; 8];
         let s = shape(1000, 1000, 1000);
-        let (uncut, cut) = (columns(s, &weights).unwrap(), boxes(s, &weights).unwrap());
+        let (uncut, cut) =
+            (Columns::default().layout(s, &weights).unwrap(), Boxes.layout(s, &weights).unwrap());
         assert_eq!((uncut.volume(), cut.volume()), (3_750_000, 3_000_000));
         assert_eq!(volume_lower_bound(&uncut), 3_000_000);
     }

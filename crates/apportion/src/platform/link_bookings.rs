@@ -39,7 +39,7 @@ pub struct Transit {
 #[derive(Debug, Clone)]
 pub struct LinkBookings<'a> {
     network: &'a Network,
-    taken: HashMap<u64, f64, BuildHasherDefault<Mixed>>,
+    taken: HashMap<u64, f64, BuildHasherDefault<NumberHasher>>,
     /// Idle intervals before that time, in order: each is followed by a relayed message.
     gaps: BTreeMap<Wire, Vec<(f64, f64)>>,
 }
@@ -122,7 +122,13 @@ impl<'a> LinkBookings<'a> {
     /// Books a broadcast posted at `now`, given the size for each receiver, and `once`, the total size with
     /// every byte counted once. A bus carries it as one message, at the speed of the slowest receiver's link;
     /// other networks carry one message per receiver, in this order.
-    pub fn book_broadcast(&mut self, from: Rank, to: &[(Rank, Load)], once: Load, now: f64) -> Vec<Transit> {
+    pub(crate) fn book_broadcast(
+        &mut self,
+        from: Rank,
+        to: &[(Rank, Load)],
+        once: Load,
+        now: f64,
+    ) -> Vec<Transit> {
         if self.network.topology != Topology::Bus {
             return to.iter().map(|&(to, load)| self.book(from, to, load, now)).collect();
         }
@@ -142,9 +148,9 @@ impl<'a> LinkBookings<'a> {
 /// A hash of one number. Order plays no part, and the numbers are not chosen by a user who could make them
 /// collide.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Mixed(u64);
+pub(crate) struct NumberHasher(u64);
 
-impl Hasher for Mixed {
+impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {
         self.0
     }

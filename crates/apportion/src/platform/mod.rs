@@ -4,29 +4,27 @@
 //! platform file ([`read_platform`]), from this machine ([`discover()`]) or from speeds alone
 //! ([`Platform::from_speeds`]). This module measures nothing.
 
-mod conditions;
 mod control_groups;
-mod discover;
 mod emulated;
-mod free_memory;
+mod host;
 mod host_network;
 mod link_bookings;
+mod memory;
 mod network;
 mod parse;
-mod resident;
 mod write;
 
-pub use conditions::{Conditions, conditions};
-pub use discover::{Core, Machine, discover};
 pub use emulated::Emulated;
-pub use free_memory::available_memory;
+pub use host::{Core, CoreState, Host, HostState, discover, read_host_state};
 pub use host_network::{HostLink, HostNetwork};
-pub(crate) use link_bookings::Mixed;
+pub(crate) use link_bookings::NumberHasher;
 pub use link_bookings::{LinkBookings, Load, Transit};
+pub use memory::{
+    available_memory, forget_peak_memory, peak_memory, return_freed_blocks, return_freed_memory,
+};
 pub(crate) use network::Place;
 pub use network::{Crossing, Cut, Direction, Link, Network, PairLink, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
-pub use resident::{forget_peak_memory, peak_memory, return_freed_blocks, return_freed_memory};
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;

@@ -8,7 +8,7 @@
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, LocalBlocks, Matrix, NpyFile};
-use crate::plan::shapes::{Method, MethodOptions, columns};
+use crate::plan::shapes::{Columns, LayoutMethod, Method, MethodOptions};
 use crate::plan::{Forecast, Layout, Plan, Shape, repeated};
 use crate::platform::Platform;
 use crate::product::{MatmulJob, Operands, OwnRects, RunReport, multiply, whole_matrix};
@@ -321,7 +321,7 @@ fn of_panel(plan: &Plan, shape: Shape) -> Result<Plan> {
         let by = |method: Method| method.layout(shape, &weights, &MethodOptions::default()).ok();
         match plan.method.parse().ok().and_then(by) {
             Some(layout) => layout,
-            None => columns(shape, &weights)?,
+            None => Columns::default().layout(shape, &weights)?,
         }
     };
     Ok(plan.laid_out(layout))

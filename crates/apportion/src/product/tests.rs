@@ -8,6 +8,7 @@ use crate::geometry::Rect;
 use crate::kernels::{Kernel, PathElement, Semiring};
 use crate::matrix::{Element, LocalBlocks, Matrix};
 use crate::model::Model;
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Forecast, Plan, Shape, shapes};
 use crate::platform::{Network, Platform, SlowdownAfter};
 use crate::run::{Monitor, Session, World};
@@ -76,8 +77,8 @@ impl Setup {
     /// A square product on a square corner or in columns.
     fn new(speeds: &[f64], order: ScheduleOptions) -> Self {
         let shape = Shape::new(N, N, N, "test").unwrap();
-        let layout = shapes::square_corner(shape, speeds);
-        let layout = layout.or_else(|_| shapes::columns(shape, speeds)).unwrap();
+        let layout = shapes::SquareCorner.layout(shape, speeds);
+        let layout = layout.or_else(|_| shapes::Columns::default().layout(shape, speeds)).unwrap();
         let mut platform = Platform::from_speeds(speeds).unwrap();
         platform.network = Network::uniform(1e-5, 1e9);
         let models = speeds.iter().map(|s| Model::constant("p", s * 1e6).unwrap()).collect();

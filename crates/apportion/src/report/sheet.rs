@@ -155,6 +155,7 @@ fn draw(svg: &mut String, candidate: &Candidate<'_>, colours: &[String], place: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Shape, shapes};
 
     #[test]
@@ -163,8 +164,8 @@ mod tests {
         let names = || vec!["a<b".to_owned(), "c".to_owned()];
         let plan = |method: &str, layout| Plan::of_layout(method, names(), layout, 1.0);
         let plans = [
-            plan("rows", shapes::rows(shape, &[9.0, 1.0]).unwrap()),
-            plan("square-corner", shapes::square_corner(shape, &[9.0, 1.0]).unwrap()),
+            plan("rows", shapes::Rows::default().layout(shape, &[9.0, 1.0]).unwrap()),
+            plan("square-corner", shapes::SquareCorner.layout(shape, &[9.0, 1.0]).unwrap()),
         ];
         let costs = [vec!["volume 10,000".to_owned()], vec!["volume 6,400".to_owned()]];
         let all: Vec<Candidate<'_>> = plans

@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::model::{Interpolation, Machine, Model};
 use crate::plan::shapes::{
-    Method, MethodOptions, all_boxes, inner, square_corner_for_overlap, square_corner_scaled,
+    Boxes, Inner, LayoutMethod, Method, MethodOptions, NamedLayout, square_corner_for_overlap,
+    square_corner_scaled,
 };
 use crate::plan::{Hierarchy, Layout, LayoutConstraints, Shape};
 use crate::platform::{Platform, Processor};
@@ -254,7 +255,7 @@ pub(super) fn lay_out(
             options
                 .constraints
                 .by_levels(shape, weights, &hierarchy, &methods, &method_options)
-                .map(|(_, layout)| layout)
+                .map(|found| found.layout)
         }
     }
 }
@@ -294,8 +295,8 @@ fn by_levels(
     let mut layouts: Vec<(String, Layout)> = Vec::new();
     for (i, methods) in wanted.iter().enumerate() {
         match options.constraints.by_levels(shape, weights, &hierarchy, methods, &options.method_options) {
-            Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => {
-                layouts.push((name, layout))
+            Ok(NamedLayout { method, layout }) if layouts.iter().all(|(_, other)| *other != layout) => {
+                layouts.push((method, layout))
             }
             Err(error) if i == 0 => return Err(error),
             _ => {}
@@ -360,8 +361,8 @@ fn inner_cuts(
 fn inner_layouts(method: Method, shape: Shape, weights: &[f64], models: &[Model]) -> Result<Vec<Layout>> {
     let lay = |weights: &[f64]| -> Result<Vec<Layout>> {
         let mut all = match method {
-            Method::Inner => vec![inner(shape, weights)?],
-            _ => all_boxes(shape, weights)?,
+            Method::Inner => vec![Inner.layout(shape, weights)?],
+            _ => Boxes::all(shape, weights)?,
         };
         all.sort_by_key(Layout::volume);
         Ok(all)
@@ -446,7 +447,7 @@ mod tests {
         let ratio = layout.work()[0] as f64 / layout.work()[1] as f64;
         assert!((ratio / 4.0 - 1.0).abs() < 0.1, "{ratio}");
         assert!(imbalance_of(&models, layout).unwrap() < 1.05);
-        let flat = inner(s, &[1.0, 1.0]).unwrap();
+        let flat = Inner.layout(s, &[1.0, 1.0]).unwrap();
         assert!((imbalance_of(&models, &flat).unwrap() - 2.5).abs() < 1e-9);
     }
 
@@ -454,7 +455,7 @@ mod tests {
     #[test]
     fn balance_of_ratios() {
         let models = [3.0, 1.0].map(|s| Model::ratio("p", s).unwrap());
-        let layout = inner(shape(2, 8, 2), &[1.0, 1.0]).unwrap();
+        let layout = Inner.layout(shape(2, 8, 2), &[1.0, 1.0]).unwrap();
         // 16 multiply-adds each: 16 / 3 and 16 seconds, ideally 32 / 4.
         assert_eq!(imbalance_of(&models, &layout).unwrap(), 2.0);
         let times = relative_times_of(&models, &layout).unwrap().unwrap();

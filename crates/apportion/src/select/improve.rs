@@ -11,7 +11,7 @@ mod trials;
 
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::plan::arrange::{Objective, Pivots, Search, arrange};
+use crate::plan::arrange::{CostFunction, Pivots, SearchMethod, SearchOptions, arrange};
 use crate::plan::shapes::MethodOptions;
 use crate::plan::{Hierarchy, Layout, Shape, interrupts_by_owner};
 use crate::platform::Topology;
@@ -189,8 +189,12 @@ fn rearrange(trials: &mut Trials<'_>, best: &Choice) -> Result<Option<Choice>> {
         if !trials.spend(LAYOUT_WORK * platform.len() as f64) {
             break;
         }
-        let Ok(found) = arrange(&best.plan, platform, Objective::Bandwidth(pivots), Search::Heuristic, 1)
-        else {
+        let Ok(found) = arrange(
+            &best.plan,
+            platform,
+            CostFunction::Bandwidth(pivots),
+            SearchOptions::new(SearchMethod::Heuristic, 1),
+        ) else {
             continue;
         };
         let layout = found.plan.layout()?;

@@ -140,6 +140,7 @@ pub(super) fn fitted(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Shape, shapes};
     use crate::schedule::Flow;
 
@@ -153,7 +154,10 @@ mod tests {
     #[test]
     fn the_largest_block_that_fits() {
         let shape = Shape::new(24, 60, 30, "test").unwrap();
-        for layout in [shapes::rows(shape, &[3.0, 1.0]), shapes::square_corner(shape, &[3.0, 1.0])] {
+        for layout in [
+            shapes::Rows::default().layout(shape, &[3.0, 1.0]),
+            shapes::SquareCorner.layout(shape, &[3.0, 1.0]),
+        ] {
             let layout = layout.unwrap();
             for flow in Flow::ALL {
                 for (cap, look_ahead) in (0..60).flat_map(|i| [1, 3].map(|ahead| (i * 500, ahead))) {
@@ -187,7 +191,8 @@ mod tests {
 
     #[test]
     fn the_refusal_names_processor_need_cap_and_remedy() {
-        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let layout =
+            shapes::Rows::default().layout(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
         let order = ScheduleOptions::new(Flow::Bulk, 4);
         let error =
             check_caps(&layout, order, &platform([Some(4096), None]), 8, DataPath::Copied).unwrap_err();

@@ -115,8 +115,8 @@ pub fn plan_fpm_br(
     let found: Vec<(String, Balanced)> = match (&options.constraints.levels, options.method) {
         (Some(levels), _) => {
             let by = |w: &[f64]| options.constraints.by_levels(shape, w, &hierarchy, levels, &method_options);
-            let (name, _) = by(&vec![1.0; surfaces.len()])?;
-            vec![(name, fpm_br(shape, surfaces, |w| by(w).map(|(_, layout)| layout))?)]
+            let name = by(&vec![1.0; surfaces.len()])?.method;
+            vec![(name, fpm_br(shape, surfaces, |w| by(w).map(|found| found.layout))?)]
         }
         (None, Some(method)) => vec![by(method)?],
         (None, None) => {
@@ -162,7 +162,8 @@ fn normalised(weights: Vec<f64>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::shapes::{columns, rows};
+    use crate::model::SurfacePoint;
+    use crate::plan::shapes::{Columns, LayoutMethod, Rows};
     use proptest::prelude::*;
 
     fn shape(m: u64, n: u64) -> Shape {
@@ -172,8 +173,8 @@ mod tests {
     /// An emulated surface: seconds at every node of a grid from a speed in elements per second.
     fn surface(speed: impl Fn(f64, f64) -> f64) -> Surface {
         let nodes = [1.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 800.0, 900.0, 1000.0];
-        let samples: Vec<(Vec<f64>, f64)> =
-            nodes.iter().flat_map(|&r| nodes.map(|c| (vec![r, c], r * c / speed(r, c)))).collect();
+        let sample = |r, c| SurfacePoint { at: vec![r, c], seconds: r * c / speed(r, c) };
+        let samples: Vec<SurfacePoint> = nodes.iter().flat_map(|&r| nodes.map(|c| sample(r, c))).collect();
         Surface::new("p", &["rows", "cols"], &samples).unwrap()
     }
 
@@ -181,8 +182,8 @@ mod tests {
     fn flat_surfaces_are_one_number() {
         let flat = [surface(|_, _| 3.0), surface(|_, _| 1.0)];
         let whole = shape(1000, 1000);
-        let found = fpm_br(whole, &flat, |w| columns(whole, w)).unwrap();
-        assert_eq!(found.layout, columns(whole, &[3.0, 1.0]).unwrap());
+        let found = fpm_br(whole, &flat, |w| Columns::default().layout(whole, w)).unwrap();
+        assert_eq!(found.layout, Columns::default().layout(whole, &[3.0, 1.0]).unwrap());
         assert!((found.imbalance - 1.0).abs() < 1e-9);
         assert_eq!(found.rounds, 1);
     }
@@ -194,11 +195,12 @@ mod tests {
         let narrow = surface(|_, c| if c <= 700.0 { 4.0 } else { 1.0 });
         let steady = surface(|_, _| 1.0);
         let whole = shape(1000, 1000);
-        let found = fpm_br(whole, &[narrow.clone(), steady.clone()], |w| rows(whole, w)).unwrap();
+        let found =
+            fpm_br(whole, &[narrow.clone(), steady.clone()], |w| Rows::default().layout(whole, w)).unwrap();
         assert_eq!(found.layout.shares(), [500_000, 500_000]);
         assert!((found.imbalance - 1.0).abs() < 1e-9);
         // The areas from speeds at squares: four fifths for the processor that has become slow.
-        let blind = rows(whole, &[4.0, 1.0]).unwrap().shares();
+        let blind = Rows::default().layout(whole, &[4.0, 1.0]).unwrap().shares();
         assert!(unevenness(&blind, &found.speeds) > 1.5);
     }
 
@@ -209,13 +211,13 @@ mod tests {
         let paging = surface(|r, _| if r <= 500.0 { 9.0 } else { 0.5 });
         let steady = surface(|_, _| 2.0);
         let whole = shape(1000, 1000);
-        let lay = |w: &[f64]| rows(whole, w);
+        let lay = |w: &[f64]| Rows::default().layout(whole, w);
         let found = fpm_br(whole, &[paging.clone(), steady.clone()], lay).unwrap();
-        let first = rows(whole, &[paging.speed(&[707.1, 707.1]), 2.0]).unwrap();
+        let first = Rows::default().layout(whole, &[paging.speed(&[707.1, 707.1]), 2.0]).unwrap();
         let at = |l: &Layout, s: &Surface, i: usize| s.speed(&[l.rows_by_owner()[i].len() as f64, 1000.0]);
         let start = unevenness(&first.shares(), &[at(&first, &paging, 0), at(&first, &steady, 1)]);
         assert!(found.imbalance <= start + 1e-12 && found.rounds <= MOST_ROUNDS);
-        let three = Surface::new("p", &["x"], &[(vec![1.0], 1.0)]).unwrap();
+        let three = Surface::new("p", &["x"], &[SurfacePoint { at: vec![1.0], seconds: 1.0 }]).unwrap();
         assert_eq!(fpm_br(whole, &[three], lay).unwrap_err().exit_code(), 2);
     }
 
@@ -233,7 +235,7 @@ mod tests {
                 one(&first, at).max(one(&second, 1000 - at))
             };
             let best = (0..=1000).map(time).fold(f64::INFINITY, f64::min);
-            let found = fpm_br(whole, &[first.clone(), second.clone()], |w| rows(whole, w)).unwrap();
+            let found = fpm_br(whole, &[first.clone(), second.clone()], |w| Rows::default().layout(whole, w)).unwrap();
             let ours = time(found.layout.rows_by_owner()[0].len());
             prop_assert!(ours <= best * 1.02, "{} against {}", ours, best);
         }

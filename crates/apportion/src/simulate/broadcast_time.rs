@@ -65,6 +65,7 @@ impl BroadcastTime {
 mod tests {
     use super::*;
     use crate::plan::shapes;
+    use crate::plan::shapes::LayoutMethod;
     use crate::platform::{Network, Topology};
     use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
     use crate::simulate::{CostModel, simulate};
@@ -93,7 +94,7 @@ mod tests {
     fn the_simulated_schedule_takes_as_long() {
         let shape = Shape::new(100, 100, 100, "test").unwrap();
         let speeds = [40e6, 30e6, 20e6, 10e6];
-        let layout = shapes::rows(shape, &speeds).unwrap();
+        let layout = shapes::Rows::default().layout(shape, &speeds).unwrap();
         // The simulator counts 2 k operations for an element of C, the equations 2 k - 1.
         let rates = speeds.map(|s| s / 2.0 * (2.0 * 100.0 / 199.0));
         for (latency, bandwidth) in [(0.002, 2e6), (0.0001, 8e7)] {

@@ -28,7 +28,7 @@ pub use simgrid::export_simgrid;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::plan::Forecast;
-use crate::platform::{Load, Mixed, Network, Transit};
+use crate::platform::{Load, Network, NumberHasher, Transit};
 use crate::schedule::{Application, Medium, Posting, Step, StepOf, Work};
 use crate::trace::{Activity, Trace};
 use effort::{MESSAGE, PIECE, STEP};
@@ -167,7 +167,7 @@ fn run<A: Application, R: Record>(
 type Key = (u32, u64);
 
 /// Messages of one receiver.
-type Inbox<D> = HashMap<Key, Sent<D>, BuildHasherDefault<Mixed>>;
+type Inbox<D> = HashMap<Key, Sent<D>, BuildHasherDefault<NumberHasher>>;
 
 fn key(from: Rank, tag: u64) -> Key {
     (from.0 as u32, tag)

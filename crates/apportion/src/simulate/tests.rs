@@ -1,6 +1,7 @@
 //! Forecasts worked out by hand.
 
 use super::*;
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Metrics, Shape, shapes};
 use crate::platform::Topology;
 use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
@@ -17,7 +18,7 @@ fn run(layout: &crate::plan::Layout, order: ScheduleOptions, rates: &[f64], netw
 /// N = 100, 3:1, 1000 bytes per second: square side 50, 2 * 50 * 50 elements in each direction.
 #[test]
 fn square_corner_in_bulk_by_hand() {
-    let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
+    let layout = shapes::SquareCorner.layout(cube(100), &[3.0, 1.0]).unwrap();
     let mut network = Network::uniform(0.5, 1000.0);
     let order = ScheduleOptions::new(Flow::Bulk, 10);
     let rates = [7500.0, 2500.0]; // 750,000 and 250,000 multiply-adds: 100 s each
@@ -32,7 +33,7 @@ fn square_corner_in_bulk_by_hand() {
 /// With overlap: max(communication, free part) + rest. Free: 50 x 50 of the fast processor's 7,500 elements.
 #[test]
 fn overlap_hides_the_free_part() {
-    let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
+    let layout = shapes::SquareCorner.layout(cube(100), &[3.0, 1.0]).unwrap();
     let network = Network::uniform(0.0, 1000.0);
     let order = ScheduleOptions::new(Flow::Bulk, 100).with_look_ahead(1);
     let trace = run(&layout, order, &[7500.0, 2500.0], &network);
@@ -46,7 +47,7 @@ fn overlap_hides_the_free_part() {
 
 #[test]
 fn a_star_pays_twice_between_its_ends() {
-    let layout = shapes::rows(cube(90), &[1.0; 3]).unwrap();
+    let layout = shapes::Rows::default().layout(cube(90), &[1.0; 3]).unwrap();
     let full = Network::uniform(0.0, 1e3);
     let mut star = full.clone();
     star.topology = Topology::Star { centre: Rank(1) };
@@ -58,7 +59,7 @@ fn a_star_pays_twice_between_its_ends() {
 /// One-to-all on a bus: every element is transferred once, for any number of receivers.
 #[test]
 fn a_bus_carries_what_several_need_once() {
-    let layout = shapes::rows(cube(60), &[1.0; 4]).unwrap();
+    let layout = shapes::Rows::default().layout(cube(60), &[1.0; 4]).unwrap();
     let mut network = Network::uniform(0.0, 1e3);
     let order = ScheduleOptions::new(Flow::OneToAll, 60);
     network.topology = Topology::Bus;
@@ -70,7 +71,7 @@ fn a_bus_carries_what_several_need_once() {
 
 #[test]
 fn a_bus_carries_all_one_after_the_other() {
-    let layout = shapes::columns(cube(60), &[1.0; 4]).unwrap();
+    let layout = shapes::Columns::default().layout(cube(60), &[1.0; 4]).unwrap();
     let volume = Metrics::of_layout(&layout, 1.0).volume.unwrap() as f64;
     let mut network = Network::uniform(0.0, 1e3);
     network.topology = Topology::Bus;
@@ -102,7 +103,7 @@ fn a_message_that_is_waited_for_takes_32_bytes() {
 /// is none.
 #[test]
 fn work_is_counted() {
-    let layout = shapes::columns(cube(60), &[3.0, 2.0, 1.0, 1.0]).unwrap();
+    let layout = shapes::Columns::default().layout(cube(60), &[3.0, 2.0, 1.0, 1.0]).unwrap();
     let mut network = Network::uniform(1e-3, 1e4);
     network.duplex = false;
     let conditions = CostModel { rates: &[3e4, 2e4, 1e4, 1e4], network: &network, element: 8 };
@@ -129,7 +130,7 @@ proptest! {
         weights in prop::collection::vec(0.5f64..10.0, 1..7), n in 4u64..40, block in 1u64..20, ahead in 0u64..3,
         topology in 0..4, fluid: bool,
     ) {
-        let layout = shapes::columns(cube(n), &weights).unwrap();
+        let layout = shapes::Columns::default().layout(cube(n), &weights).unwrap();
         let mut network = if topology == 3 { crowded() } else { Network::uniform(1e-3, 1e4) };
         match topology {
             1 => network.topology = Topology::Star { centre: Rank(0) },
@@ -157,7 +158,7 @@ proptest! {
     fn forecasts_respect_their_bounds(
         weights in prop::collection::vec(0.5f64..10.0, 1..5), n in 4u64..40, block in 1u64..20, overlap: bool,
     ) {
-        let layout = shapes::columns(cube(n), &weights).unwrap();
+        let layout = shapes::Columns::default().layout(cube(n), &weights).unwrap();
         let metrics = Metrics::of_layout(&layout, 1.0);
         let network = Network::uniform(1e-3, 1e4);
         for flow in Flow::ALL {

@@ -2,7 +2,7 @@
 
 use apportion::geometry::Rank;
 use apportion::plan::Shape;
-use apportion::plan::shapes::columns;
+use apportion::plan::shapes::{Columns, LayoutMethod};
 use apportion::platform::{LinkBookings, Load, Platform, Topology, read_platform};
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::forecast;
@@ -41,7 +41,7 @@ fn every_file_is_read_and_simulated() {
         let speed = |p: &apportion::platform::Processor| p.speed.map_or(1e9 / p.slowdown, |s| s.value());
         let rates: Vec<f64> = platform.processors.iter().map(speed).collect();
         let shape = Shape::new(600, 600, 600, "test").unwrap();
-        let layout = columns(shape, &rates).unwrap();
+        let layout = Columns::default().layout(shape, &rates).unwrap();
         for flow in Flow::ALL {
             let order = ScheduleOptions::new(flow, 300);
             let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };

@@ -1,6 +1,7 @@
 //! A bus carries turn by turn, whichever processor is ready first.
 
 use apportion::geometry::{Rank, Rect, Span};
+use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Shape, shapes};
 use apportion::platform::{Network, Topology};
 use apportion::schedule::{
@@ -61,7 +62,7 @@ fn overlapped_broadcasts_take_the_equation_s_time_in_any_order() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
     for p in [2, 4] {
         let speeds = &SPEEDS[..p];
-        let layout = shapes::rows(shape, speeds).unwrap();
+        let layout = shapes::Rows::default().layout(shape, speeds).unwrap();
         let rates: Vec<f64> = speeds.iter().map(|s| s / 2.0).collect();
         for (latency, bandwidth) in [(0.002, 2e6), (0.0001, 8e7)] {
             for (blocks, look_ahead) in [(1, 1), (1, 2), (10, 1), (10, 3)] {
@@ -81,7 +82,7 @@ fn overlapped_broadcasts_take_the_equation_s_time_in_any_order() {
 #[test]
 fn unordered_broadcasts_take_longer() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
-    let layout = shapes::rows(shape, &[1.0, 1.0]).unwrap();
+    let layout = shapes::Rows::default().layout(shape, &[1.0, 1.0]).unwrap();
     let schedule =
         MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Broadcast, 100).with_look_ahead(1));
     let model = BroadcastTime::new(shape, (0.0, 8e-6), &[20e6, 20e6], 1);
@@ -97,7 +98,10 @@ fn unordered_broadcasts_take_longer() {
 #[test]
 fn pivot_blocks_keep_their_order() {
     let shape = Shape::new(120, 120, 120, "test").unwrap();
-    for layout in [shapes::rows(shape, &SPEEDS).unwrap(), shapes::columns(shape, &SPEEDS).unwrap()] {
+    for layout in [
+        shapes::Rows::default().layout(shape, &SPEEDS).unwrap(),
+        shapes::Columns::default().layout(shape, &SPEEDS).unwrap(),
+    ] {
         for flow in [Flow::OneToAll, Flow::Broadcast] {
             for (block, look_ahead) in [(60, 1), (10, 1), (10, 2), (120, 1)] {
                 let schedule = MatmulSchedule::new(

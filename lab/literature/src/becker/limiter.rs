@@ -9,7 +9,10 @@ use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::model::Model;
-use apportion::plan::{Plan, Shape, shapes::rows};
+use apportion::plan::{
+    Plan, Shape,
+    shapes::{LayoutMethod, Rows},
+};
 use apportion::platform::{Network, Platform, Processor, discover};
 use apportion::product::{MatmulJob, Operands, multiply, whole_block};
 use apportion::run::{Monitor, Session, World};
@@ -89,7 +92,7 @@ fn seconds(slowdown: f64, monitor: &Monitor) -> Result<f64> {
     let processor = Processor { slowdown, cores: core.into_iter().collect(), ..Processor::named("p0") };
     let platform = Platform { name: "one".into(), processors: vec![processor], network: Network::free() };
     let shape = Shape::new(SIZE, SIZE, SIZE, "limiter")?;
-    let plan = Plan::of_layout("rows", platform.names(), rows(shape, &[1.0])?, 1.0);
+    let plan = Plan::of_layout("rows", platform.names(), Rows::default().layout(shape, &[1.0])?, 1.0);
     let models = [Model::constant("p0", 1e9)?];
     let order = ScheduleOptions::new(Flow::OneToAll, SIZE / 2);
     let job = MatmulJob::new(Kernel::plus_times(), &plan, order, &models, 1);

@@ -4,7 +4,7 @@ use super::volumes::{corner_to_fast, corner_to_slow};
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
 use apportion::plan::shapes::{
-    Communication, columns, hybrid, square_corner, square_edge, square_middle, straight_line,
+    Columns, Communication, Hybrid, LayoutMethod, SquareCorner, SquareEdge, SquareMiddle, StraightLine,
 };
 use apportion::plan::{Layout, Metrics, Shape, message_steps, outlines};
 use apportion::report::{Plot, Series};
@@ -43,7 +43,8 @@ impl Experiment for HybridZones {
         let mut off = 0.0_f64;
         for (name, formula, ratios) in zones {
             for ratio in ratios {
-                let layout = hybrid(shape()?, &[ratio, 1.0], Communication::Parallel)?;
+                let layout = Hybrid { communication: Communication::Parallel, centre: None }
+                    .layout(shape()?, &[ratio, 1.0])?;
                 let most = Metrics::of_layout(&layout, 1.0).largest_direction().unwrap_or(0);
                 let here = most as f64 / (SIZE as f64).powi(2);
                 off = off.max((here - formula(ratio)).abs());
@@ -68,7 +69,7 @@ impl Experiment for HybridZones {
 }
 
 /// A way to place the square.
-type Place = fn(Shape, &[f64]) -> Result<Layout>;
+type Place = &'static dyn LayoutMethod;
 
 /// Tables 5.2 and 5.3, Figure 5.10.
 pub struct HalfPerimeters;
@@ -87,7 +88,7 @@ const TABLE_5_2: [(f64, [f64; 3]); 5] = [
 const TABLE_5_3: [(usize, f64); 6] = [(2, 3.0), (4, 2.0), (9, 1.5), (16, 4.0 / 3.0), (25, 1.25), (36, 1.2)];
 
 const PLACES: [(&str, Place); 3] =
-    [("corner", square_corner), ("edge", square_edge), ("middle", square_middle)];
+    [("corner", &SquareCorner), ("edge", &SquareEdge), ("middle", &SquareMiddle)];
 
 /// Outlines (5.5.2) and volume on the unit square.
 fn point(layout: &Layout) -> [f64; 2] {
@@ -153,7 +154,7 @@ impl Experiment for HalfPerimeters {
         for (parts, printed) in TABLE_5_3 {
             let n = 3600;
             let shape = Shape::new(n, n, n, "table")?;
-            let layout = columns(shape, &vec![1.0; parts])?;
+            let layout = Columns::default().layout(shape, &vec![1.0; parts])?;
             let volume = Metrics::of_layout(&layout, 1.0).volume.unwrap_or(0) as f64 / (n as f64).powi(2);
             let here = outlines(&layout) / volume;
             table.row([parts.to_string(), short(printed), short(here)]);
@@ -184,10 +185,10 @@ impl Experiment for HalfPerimeters {
         );
         let weights = [9.0, 1.0];
         let layouts: [(&str, Layout, u64); 4] = [
-            ("straight line", straight_line(shape()?, &weights)?, 2),
-            ("corner", square_corner(shape()?, &weights)?, 4),
-            ("edge", square_edge(shape()?, &weights)?, 5),
-            ("middle", square_middle(shape()?, &weights)?, 6),
+            ("straight line", StraightLine.layout(shape()?, &weights)?, 2),
+            ("corner", SquareCorner.layout(shape()?, &weights)?, 4),
+            ("edge", SquareEdge.layout(shape()?, &weights)?, 5),
+            ("middle", SquareMiddle.layout(shape()?, &weights)?, 6),
         ];
         for (name, layout, published) in layouts {
             let steps = message_steps(&layout);
@@ -205,7 +206,7 @@ impl Experiment for HalfPerimeters {
 /// The layout with a square of this side, which may be larger than the rest: then its owner comes first.
 fn of_side(place: Place, which: usize, side: f64, weights: &[f64; 2]) -> Result<Layout> {
     if weights[1] <= weights[0] {
-        return place(shape()?, weights);
+        return place.layout(shape()?, weights);
     }
     use apportion::geometry::{Rank, Rect, Span};
     use apportion::plan::Part;

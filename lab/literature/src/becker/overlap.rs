@@ -4,7 +4,7 @@ use super::two_parties::HCL;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
 use crate::laboratory::{Algebra, BLOCK, Join, Machine, exact_size, measure};
 use apportion::error::{Error, Result};
-use apportion::plan::shapes::square_corner;
+use apportion::plan::shapes::{LayoutMethod, SquareCorner};
 use apportion::plan::{Layout, Metrics, Shape};
 use apportion::platform::Topology;
 use apportion::schedule::{Flow, ScheduleOptions};
@@ -20,7 +20,7 @@ pub fn shares_for_overlap(machine: &Machine, weights: &[f64]) -> Result<Layout> 
         let scale = f64::from(percent) / 100.0;
         let scaled: Vec<f64> =
             weights.iter().enumerate().map(|(i, w)| if i == 0 { *w } else { w * scale }).collect();
-        let Ok(layout) = square_corner(machine.shape, &scaled) else { continue };
+        let Ok(layout) = SquareCorner.layout(machine.shape, &scaled) else { continue };
         let seconds = machine.forecast(&layout, order)?.seconds();
         if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
             best = Some((seconds, layout));
@@ -49,9 +49,9 @@ impl Experiment for Recovered {
 
     fn run(&self, context: &Context<'_>) -> Result<Report> {
         let weights = [5.0, 1.0];
-        let corner = |shape: Shape, w: &[f64]| Ok(vec![square_corner(shape, w)?]);
+        let corner = |shape: Shape, w: &[f64]| Ok(vec![SquareCorner.layout(shape, w)?]);
         let shape = exact_size(250..=400, &weights, &corner)?;
-        let layout = square_corner(shape, &weights)?;
+        let layout = SquareCorner.layout(shape, &weights)?;
         let (mut trials, mut settings) = (Vec::new(), Vec::new());
         for mbit in MBIT {
             let join = Join::Links { mbit, duplex: true, topology: Topology::Full };

@@ -2,7 +2,7 @@
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
-use apportion::plan::shapes::{square_corner, straight_line};
+use apportion::plan::shapes::{LayoutMethod, SquareCorner, StraightLine};
 use apportion::plan::{Layout, Metrics, Shape, star_volume};
 use apportion::report::{Plot, Series};
 
@@ -20,7 +20,7 @@ fn square() -> f64 {
 const AREAS: [[f64; 3]; 4] = [[0.9, 0.05, 0.05], [0.8, 0.1, 0.1], [0.5, 0.25, 0.25], [0.75, 0.16, 0.09]];
 
 /// A layout of three processors.
-type Line = fn(Shape, &[f64]) -> Result<Layout>;
+type Line = &'static dyn LayoutMethod;
 /// A volume by centre and areas.
 type Formula = fn(usize, [f64; 3]) -> f64;
 
@@ -61,14 +61,14 @@ impl Experiment for Tables {
         let mut report = Report::default();
         let mut least = f64::INFINITY;
         let both: [(&str, Line, Formula); 2] =
-            [("6.1", straight_line, table_6_1), ("6.2", square_corner, table_6_2)];
-        for (number, layout, formula) in both {
+            [("6.1", &StraightLine, table_6_1), ("6.2", &SquareCorner, table_6_2)];
+        for (number, method, formula) in both {
             let title = format!("Table {number}: volume by centre, in N^2, printed and here");
             let mut table =
                 Table::new(title, &["areas", "centre 1", "here", "centre 2", "here", "centre 3", "here"]);
             let mut met = [true; 3];
             for areas in AREAS {
-                let layout = layout(shape()?, &areas)?;
+                let layout = method.layout(shape()?, &areas)?;
                 let mut cells = vec![areas.map(|a| a.to_string()).join(" ")];
                 for (centre, met) in met.iter_mut().enumerate() {
                     let here = star_volume(&layout, centre)? as f64 / square();
@@ -157,9 +157,9 @@ impl Experiment for Surface {
                 let s2 = f64::from(i) / 100.0;
                 points.push([s2, z(s2, s3)]);
                 let areas = [1.0 - s2 - s3, s2, s3];
-                let Ok(corner) = square_corner(shape()?, &areas) else { continue };
+                let Ok(corner) = SquareCorner.layout(shape()?, &areas) else { continue };
                 let moved = |l: &Layout| Metrics::of_layout(l, 1.0).volume.unwrap_or(0) as f64;
-                let difference = (moved(&corner) - moved(&straight_line(shape()?, &areas)?)) / square();
+                let difference = (moved(&corner) - moved(&StraightLine.layout(shape()?, &areas)?)) / square();
                 // Twice z: volumes are 2 (sqrt s2 + sqrt s3) and 1 + s2 + s3.
                 off = off.max((difference - 2.0 * z(s2, s3)).abs());
             }

@@ -6,7 +6,7 @@ use crate::laboratory::{Algebra, BLOCK, Join, Machine, Original, REPETITIONS, Ti
 use apportion::error::Result;
 use apportion::geometry::Rank;
 use apportion::plan::Shape;
-use apportion::plan::shapes::{square_corner, straight_line};
+use apportion::plan::shapes::{LayoutMethod, SquareCorner, StraightLine};
 use apportion::platform::Topology;
 use apportion::report::{Plot, Series};
 use apportion::schedule::{Flow, ScheduleOptions};
@@ -117,7 +117,9 @@ impl Three {
         let overlapped = order.with_look_ahead(1);
         let topology = if self.star { Topology::Star { centre: Rank(0) } } else { Topology::Full };
         let join = Join::Links { mbit: self.mbit, duplex: true, topology };
-        let layouts = |shape: Shape, w: &[f64]| Ok(vec![straight_line(shape, w)?, square_corner(shape, w)?]);
+        let layouts = |shape: Shape, w: &[f64]| {
+            Ok(vec![StraightLine.layout(shape, w)?, SquareCorner.layout(shape, w)?])
+        };
         let mut trials = Vec::new();
         for slow in SLOW {
             let weights = [(100 - 2 * slow) as f64, slow as f64, slow as f64];
@@ -125,7 +127,8 @@ impl Three {
             let slower = weights[0] / weights[1];
             let members = [("1", 1.0), ("2", slower), ("3", slower)];
             let machine = Machine::new(self.original, &members, shape, join)?;
-            let (line, corner) = (straight_line(shape, &weights)?, square_corner(shape, &weights)?);
+            let (line, corner) =
+                (StraightLine.layout(shape, &weights)?, SquareCorner.layout(shape, &weights)?);
             let moved = shares_for_overlap(&machine, &weights)?;
             for (layout, order) in
                 [(&line, order), (&corner, order), (&corner, overlapped), (&moved, overlapped)]

@@ -5,7 +5,9 @@ use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Verdict
 use crate::laboratory::two_level::TwoLevel;
 use crate::laboratory::{Algebra, BLOCK, Join, Machine, Original, Times, Trial, exact_size, measure};
 use apportion::error::Result;
-use apportion::plan::shapes::{self, Method, MethodOptions, square_corner, straight_line};
+use apportion::plan::shapes::{
+    Hierarchical, LayoutMethod, Method, MethodOptions, SquareCorner, StraightLine,
+};
 use apportion::plan::{Hierarchy, Layout, Shape};
 use apportion::platform::Topology;
 use apportion::random::Random;
@@ -120,7 +122,8 @@ fn pairs(
     machine: impl Fn(u64) -> (Original, Join),
     sizes: std::ops::RangeInclusive<u64>,
 ) -> Result<Vec<Line>> {
-    let layouts = |shape: Shape, w: &[f64]| Ok(vec![straight_line(shape, w)?, square_corner(shape, w)?]);
+    let layouts =
+        |shape: Shape, w: &[f64]| Ok(vec![StraightLine.layout(shape, w)?, SquareCorner.layout(shape, w)?]);
     let mut trials = Vec::new();
     for &ratio in ratios {
         let (original, join) = machine(ratio);
@@ -168,7 +171,8 @@ impl Experiment for Clusters {
         let layouts = |shape: Shape, weights: &[f64]| {
             let of = |top| {
                 let methods = [Some(top), Some(Method::Columns)];
-                shapes::hierarchical(shape, weights, &hierarchy, &methods, &MethodOptions::default())
+                let (hierarchy, options) = (&hierarchy, &MethodOptions::default());
+                Hierarchical { hierarchy, methods: &methods, options }.layout(shape, weights)
             };
             [Method::StraightLine, Method::SquareCorner].into_iter().map(of).collect()
         };

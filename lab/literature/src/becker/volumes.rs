@@ -2,7 +2,7 @@
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, short};
 use apportion::error::Result;
-use apportion::plan::shapes::{Communication, hybrid, square_corner, straight_line};
+use apportion::plan::shapes::{Communication, Hybrid, LayoutMethod, SquareCorner, StraightLine};
 use apportion::plan::{Layout, Metrics, Shape};
 use apportion::report::{Plot, Series};
 
@@ -70,7 +70,8 @@ fn crossover(count: Count) -> Result<f64> {
     while high - low > 1e-4 {
         let ratio: f64 = 0.5 * (low + high);
         let weights = [ratio, 1.0];
-        let less = count(&square_corner(shape()?, &weights)?) < count(&straight_line(shape()?, &weights)?);
+        let less = count(&SquareCorner.layout(shape()?, &weights)?)
+            < count(&StraightLine.layout(shape()?, &weights)?);
         if less { high = ratio } else { low = ratio }
     }
     Ok(high)
@@ -79,24 +80,16 @@ fn crossover(count: Count) -> Result<f64> {
 /// A curve: its name, the layouts, what is counted, and the formula.
 struct Curve {
     name: &'static str,
-    layout: fn(Shape, &[f64]) -> Result<Layout>,
+    method: &'static dyn LayoutMethod,
     count: Count,
     formula: fn(f64) -> f64,
 }
 
-fn hybrid_serial(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    hybrid(shape, weights, Communication::Serial)
-}
-
-fn hybrid_parallel(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    hybrid(shape, weights, Communication::Parallel)
-}
-
-const LINE: Curve = Curve { name: "straight line", layout: straight_line, count: volume, formula: line };
-const CORNER: Curve = Curve { name: "square corner", layout: square_corner, count: volume, formula: corner };
+const LINE: Curve = Curve { name: "straight line", method: &StraightLine, count: volume, formula: line };
+const CORNER: Curve = Curve { name: "square corner", method: &SquareCorner, count: volume, formula: corner };
 const HYBRID: Curve = Curve {
     name: "hybrid",
-    layout: hybrid_serial,
+    method: &Hybrid { communication: Communication::Serial, centre: None },
     count: volume,
     formula: |ratio| line(ratio).min(corner(ratio)),
 };
@@ -121,7 +114,7 @@ fn draw(figure: &Figure, report: &mut Report) -> Result<()> {
     for (colour, curve) in figure.curves.iter().enumerate() {
         let mut points = Vec::new();
         for &ratio in &ratios {
-            let counted = (curve.count)(&(curve.layout)(shape()?, &[ratio, 1.0])?);
+            let counted = (curve.count)(&curve.method.layout(shape()?, &[ratio, 1.0])?);
             off = off.max((counted - (curve.formula)(ratio)).abs());
             points.push([ratio, counted]);
         }
@@ -185,7 +178,7 @@ impl Experiment for Serial {
             draw(figure, &mut report)?;
         }
         report.checks.push(Check::near("equal volumes at the ratio", 3.0, crossover(volume)?, 1e-3));
-        let half = volume(&square_corner(shape()?, &[15.0, 1.0])?);
+        let half = volume(&SquareCorner.layout(shape()?, &[15.0, 1.0])?);
         report.checks.push(Check::near("the corner's volume over the line's at 15:1", 0.5, half, 1e-4));
         Ok(report)
     }
@@ -207,24 +200,24 @@ impl Experiment for Parallel {
 
     fn run(&self, _: &Context<'_>) -> Result<Report> {
         const LINE_BUSY: Curve =
-            Curve { name: "straight line", layout: straight_line, count: dominant, formula: line_dominant };
+            Curve { name: "straight line", method: &StraightLine, count: dominant, formula: line_dominant };
         const CORNER_BUSY: Curve =
-            Curve { name: "square corner", layout: square_corner, count: dominant, formula: corner_dominant };
+            Curve { name: "square corner", method: &SquareCorner, count: dominant, formula: corner_dominant };
         const HYBRID_BUSY: Curve = Curve {
             name: "hybrid",
-            layout: hybrid_parallel,
+            method: &Hybrid { communication: Communication::Parallel, centre: None },
             count: dominant,
             formula: |ratio| line_dominant(ratio).min(corner_dominant(ratio)),
         };
         const TO_SLOW: Curve = Curve {
             name: "corner, 1 to 2",
-            layout: square_corner,
+            method: &SquareCorner,
             count: |layout| direction(layout, 0, 1),
             formula: corner_to_slow,
         };
         const TO_FAST: Curve = Curve {
             name: "corner, 2 to 1",
-            layout: square_corner,
+            method: &SquareCorner,
             count: |layout| direction(layout, 1, 0),
             formula: corner_to_fast,
         };
@@ -255,7 +248,7 @@ impl Experiment for Parallel {
             crossover(dominant)?,
             1e-3,
         ));
-        let both = [direction(&square_corner(shape()?, &[3.0, 1.0])?, 0, 1), corner_to_fast(3.0)];
+        let both = [direction(&SquareCorner.layout(shape()?, &[3.0, 1.0])?, 0, 1), corner_to_fast(3.0)];
         report.checks.push(Check::new(
             "the corner's two directions are equal at 3:1",
             "1/2 each",

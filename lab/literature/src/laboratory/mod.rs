@@ -208,7 +208,7 @@ fn cable(platform: &Platform, port: f64, cable: f64) -> Result<Network> {
 mod tests {
     use super::*;
     use apportion::geometry::Rank;
-    use apportion::plan::shapes::{square_corner, straight_line};
+    use apportion::plan::shapes::{LayoutMethod, SquareCorner, StraightLine};
 
     const HCL: Original = Original { size: 4500, speed: 1761e6, element: 8, here: 5.0 };
 
@@ -229,7 +229,9 @@ mod tests {
     /// At 3:1 every even size is exact; at 4:1 some size is within a tenth of a percent.
     #[test]
     fn sizes_are_exact() {
-        let layouts = |shape: Shape, w: &[f64]| Ok(vec![straight_line(shape, w)?, square_corner(shape, w)?]);
+        let layouts = |shape: Shape, w: &[f64]| {
+            Ok(vec![StraightLine.layout(shape, w)?, SquareCorner.layout(shape, w)?])
+        };
         for (ratio, most) in [(3.0, 1e-12), (4.0, 1e-3), (17.0, 2e-2)] {
             let weights = [ratio, 1.0];
             let shape = exact_size(250..=400, &weights, &layouts).unwrap();

@@ -242,14 +242,14 @@ impl Executable for TwoLevel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apportion::plan::shapes::columns;
+    use apportion::plan::shapes::{Columns, LayoutMethod};
     use apportion::plan::{Metrics, Shape};
 
     /// Each element that a cluster needs of the other crosses once.
     #[test]
     fn nothing_crosses_twice() {
         let shape = Shape::new(60, 60, 60, "test").unwrap();
-        let layout = columns(shape, &[3.0, 3.0, 3.0, 1.0, 1.0, 1.0]).unwrap();
+        let layout = Columns::default().layout(shape, &[3.0, 3.0, 3.0, 1.0, 1.0, 1.0]).unwrap();
         let clusters: Vec<String> = ["one", "one", "one", "two", "two", "two"].map(str::to_owned).to_vec();
         let of = TwoLevel::new(layout.clone(), &clusters, vec![0.0; 3600], vec![0.0; 3600]);
         let crossing: u64 = of

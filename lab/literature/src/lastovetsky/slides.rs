@@ -3,7 +3,7 @@
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, short};
 use apportion::error::Result;
-use apportion::plan::shapes::{cartesian, grid, grid_shape};
+use apportion::plan::shapes::{self, Grid, LayoutMethod, Mesh};
 use apportion::plan::{Metrics, Shape};
 use apportion::random::Random;
 
@@ -45,14 +45,15 @@ impl Experiment for Grids {
         let (mut off, mut shapes_agree) = (0.0_f64, true);
         for p in 1..=24 {
             let (r, c) = algorithm_3(p);
-            let (rows, cols) = grid_shape(p, SIZE, SIZE);
+            let Mesh { rows, cols } = Mesh::cheapest(p, SIZE, SIZE);
             let divisors = (1..=p).filter(|d| p.is_multiple_of(*d)).map(|d| d + p / d);
             shapes_agree &= rows + cols == r + c && divisors.min() == Some(r + c);
             let mut random = Random::new(p as u64);
             let mut costs = Vec::new();
             for _ in 0..3 {
                 let speeds: Vec<f64> = (0..p).map(|_| 1.0 + 9.0 * random.unit()).collect();
-                let cost = Metrics::of_layout(&grid(shape()?, &speeds)?, 1.0).sum_half_perimeters;
+                let cost =
+                    Metrics::of_layout(&Grid::default().layout(shape()?, &speeds)?, 1.0).sum_half_perimeters;
                 costs.push(cost.unwrap_or(f64::NAN));
             }
             off = costs.iter().map(|cost| (cost - (r + c) as f64).abs()).fold(off, f64::max);
@@ -110,7 +111,7 @@ fn algorithm_5(speeds: &[f64], rows: usize, cols: usize) -> f64 {
 
 /// Largest time over ideal time of the library's layout.
 fn library(speeds: &[f64]) -> Result<f64> {
-    let layout = cartesian(shape()?, speeds)?;
+    let layout = shapes::Cartesian::default().layout(shape()?, speeds)?;
     let total: f64 = speeds.iter().sum();
     let whole = layout.shape().elements() as f64;
     let loads = layout.shares().into_iter().zip(speeds).map(|(share, s)| share as f64 / whole / (s / total));

@@ -7,7 +7,8 @@ use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, 
 use apportion::error::Result;
 use apportion::kernels::mpdata::{Boundary, Exchange, Scheme};
 use apportion::plan::Plan;
-use apportion::plan::arrange::{Edges, GridDomain, Search, arrange_grid};
+use apportion::plan::arrange::{Edges, GridDomain, SearchMethod, SearchOptions, arrange_grid};
+use apportion::plan::shapes::Mesh;
 use apportion::platform::Platform;
 use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule};
 use apportion::simulate::{CostModel, Fluid, simulate_fluid};
@@ -51,13 +52,13 @@ impl Experiment for Runs {
 
     fn run(&self, _: &Context<'_>) -> Result<Report> {
         let [own, shared] = [flattened(TABLE_4_1, false)?, flattened(TABLE_4_1, true)?];
-        let domain = GridDomain { start: Some([2, 6]), ..GridDomain::new(512, 512, Edges::Open) };
+        let domain = GridDomain { start: Some(Mesh::new(2, 6)), ..GridDomain::new(512, 512, Edges::Open) };
         let mut mappings = vec![("as given, 2 x 6", grid(&own, 2, 6)?, Some(994.02))];
         for (name, search, printed) in [
-            ("published, 6 x 2", Search::Published, Some(154.20)),
-            ("heuristic, 12 x 1", Search::Heuristic, None),
+            ("published, 6 x 2", SearchMethod::Published, Some(154.20)),
+            ("heuristic, 12 x 1", SearchMethod::Heuristic, None),
         ] {
-            mappings.push((name, arrange_grid(domain, &own, (search, 1), &|_| true)?.plan, printed));
+            mappings.push((name, arrange_grid(domain, &own, SearchOptions::new(search, 1))?.plan, printed));
         }
         let mut report = Report::default();
         let header =

@@ -3,10 +3,12 @@
 use super::figures_data::{OPTIMAL_3_6, OPTIMAL_3_8, TABLE_3_3, WORST_3_6, WORST_3_8, figure};
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
-use apportion::plan::arrange::{Objective, Pivots, Search, arrange, arrangement_cost};
+use apportion::plan::arrange::{
+    CostFunction, Pivots, SearchMethod, SearchOptions, arrange, arrangement_cost,
+};
 
-const HOPS: Objective = Objective::Hops(Pivots::Ring);
-const SECONDS: Objective = Objective::Bandwidth(Pivots::Ring);
+const HOPS: CostFunction = CostFunction::Hops(Pivots::Ring);
+const SECONDS: CostFunction = CostFunction::Bandwidth(Pivots::Ring);
 
 /// Figures 3.6 and 3.7.
 pub struct Hops;
@@ -35,8 +37,10 @@ impl Experiment for Hops {
         }
         report.tables.push(table);
         let (plan, platform) = figure(OPTIMAL_3_6, 1, "")?;
-        let found = |search| arrange(&plan, &platform, HOPS, search, 1).map(|f| f.cost_after.total);
-        let (published, best) = (found(Search::Published)?, found(Search::Exhaustive)?);
+        let found = |search| {
+            arrange(&plan, &platform, HOPS, SearchOptions::new(search, 1)).map(|f| f.cost_after.total)
+        };
+        let (published, best) = (found(SearchMethod::Published)?, found(SearchMethod::Exhaustive)?);
         report.checks.push(
             Check::new(
                 "the optimal arrangement's combined cost is the least",
@@ -130,13 +134,16 @@ impl Experiment for Bandwidth {
         }
         report.tables.push(table);
         let (worst, platform) = figure(WORST_3_8, 64, TABLE_3_3)?;
-        let searches: &[(&str, Search)] =
-            &[("published", Search::Published), ("heuristic", Search::Heuristic), ("local", Search::Local)];
+        let searches: &[(&str, SearchMethod)] = &[
+            ("published", SearchMethod::Published),
+            ("heuristic", SearchMethod::Heuristic),
+            ("local", SearchMethod::Local),
+        ];
         let mut table = Table::new("Searches from the worst case", &["search", "cost, microseconds"]);
         for (name, search) in searches.iter().filter(|_| !context.monitor.is_stopped()) {
-            let found = arrange(&worst, &platform, SECONDS, *search, 1)?;
+            let found = arrange(&worst, &platform, SECONDS, SearchOptions::new(*search, 1))?;
             table.row([(*name).to_owned(), short(1e6 * found.cost_after.total)]);
-            if *search == Search::Published {
+            if *search == SearchMethod::Published {
                 let here = 1e6 * found.cost_after.total;
                 report.checks.push(Check::near(
                     "Algorithm 2 finds the optimal case's cost",

@@ -4,7 +4,10 @@ use super::ninety::{flattened, flattened_by};
 use crate::experiment::{About, Check, Context, Experiment, Kind, Picture, Report, Table, Verdict, short};
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
-use apportion::plan::arrange::{Cost, Edges, GridDomain, Objective, Search, arrange_grid, arrangement_cost};
+use apportion::plan::arrange::{
+    Cost, CostFunction, Edges, GridDomain, SearchMethod, SearchOptions, arrange_grid, arrangement_cost,
+};
+use apportion::plan::shapes::Mesh;
 use apportion::plan::{Layout, Part, Plan, Shape};
 use apportion::platform::{Load, Platform, parse_platform};
 use apportion::report::plan_svg;
@@ -12,7 +15,7 @@ use apportion::simulate::{Action, Deployment, Fluid, Host, Then, simulate_action
 
 pub(super) const TABLE_4_1: (&str, &str) =
     ("grid5000-table-4-1", include_str!("../../../../platforms/grid5000-table-4-1.toml"));
-const OPEN: Objective = Objective::Asymmetric(Edges::Open);
+const OPEN: CostFunction = CostFunction::Asymmetric(Edges::Open);
 
 /// Costs as the thesis prints them: elements over GB/s.
 fn printed(cost: Cost) -> f64 {
@@ -50,17 +53,17 @@ impl Experiment for Clusters {
 
     fn run(&self, _: &Context<'_>) -> Result<Report> {
         let [own, shared] = [flattened(TABLE_4_1, false)?, flattened(TABLE_4_1, true)?];
-        let domain = GridDomain { start: Some([2, 6]), ..GridDomain::new(512, 512, Edges::Open) };
+        let domain = GridDomain { start: Some(Mesh::new(2, 6)), ..GridDomain::new(512, 512, Edges::Open) };
         let given = grid(&own, 2, 6)?;
         let before = arrangement_cost(&given, &own, OPEN)?;
         let mut mappings = vec![("as given, 2 x 6".to_owned(), given, before)];
         for (word, search) in [
-            ("published", Search::Published),
-            ("heuristic", Search::Heuristic),
-            ("local", Search::Local),
-            ("exhaustive", Search::Exhaustive),
+            ("published", SearchMethod::Published),
+            ("heuristic", SearchMethod::Heuristic),
+            ("local", SearchMethod::Local),
+            ("exhaustive", SearchMethod::Exhaustive),
         ] {
-            let found = arrange_grid(domain, &own, (search, 1), &|_| true)?;
+            let found = arrange_grid(domain, &own, SearchOptions::new(search, 1))?;
             mappings.push((format!("{word}, {}", size_of_grid(&found.plan)?), found.plan, found.cost_after));
         }
         let header = ["mapping", "cost", "ratio", "exchange, shared", "ratio", "exchange, own", "ratio"];
@@ -124,18 +127,19 @@ impl Experiment for Clusters {
 fn initial_mappings(report: &mut Report, domain: GridDomain) -> Result<()> {
     let mut table =
         Table::new("Costs from the 24 orders of the clusters as initial mappings", &["search", "costs"]);
-    for (word, search) in [("published", Search::Published), ("heuristic", Search::Heuristic)] {
+    for (word, search) in [("published", SearchMethod::Published), ("heuristic", SearchMethod::Heuristic)] {
         let mut costs = Vec::new();
         for turn in 0..24 {
             let own = flattened_by(TABLE_4_1, false, &mut |order| *order = permutation(order, turn))?;
             costs
-                .push(printed(arrange_grid(domain, &own, (search, 1), &|_| true)?.cost_after).floor() as u64);
+                .push(printed(arrange_grid(domain, &own, SearchOptions::new(search, 1))?.cost_after).floor()
+                    as u64);
         }
         costs.sort_unstable();
         costs.dedup();
         let texts: Vec<String> = costs.iter().map(u64::to_string).collect();
         table.row([word.to_owned(), texts.join(" ")]);
-        if search == Search::Published {
+        if search == SearchMethod::Published {
             report.checks.push(
                 Check::new(
                     "different costs that Algorithm 3 ends at from initial mappings",
@@ -275,8 +279,11 @@ impl Experiment for OneCluster {
                  other of 6 x 2 with Grisou's.",
             ),
         );
-        let found =
-            arrange_grid(GridDomain::new(512, 512, Edges::Open), &grisou, (Search::Heuristic, 1), &|_| true)?;
+        let found = arrange_grid(
+            GridDomain::new(512, 512, Edges::Open),
+            &grisou,
+            SearchOptions::new(SearchMethod::Heuristic, 1),
+        )?;
         let least = printed(found.cost_after);
         report.checks.push(
             Check::new(

@@ -8,15 +8,18 @@
 use crate::experiment::{About, Check, Context, Experiment, Kind, Picture, Report, Table, Verdict, percent};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
-use apportion::plan::arrange::{Objective, Pivots, Search, arrange, arrangement_cost};
+use apportion::plan::arrange::{
+    CostFunction, Pivots, SearchMethod, SearchOptions, arrange, arrangement_cost,
+};
+use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Layout, Plan, Shape, in_blocks, shapes};
 use apportion::platform::{Platform, Speed, parse_platform};
 use apportion::report::plan_svg;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, Fluid, simulate_fluid};
 
-const RING: Objective = Objective::Bandwidth(Pivots::Ring);
-const HOPS: Objective = Objective::Hops(Pivots::Ring);
+const RING: CostFunction = CostFunction::Bandwidth(Pivots::Ring);
+const HOPS: CostFunction = CostFunction::Hops(Pivots::Ring);
 /// Pivot block, and the blocks of a matrix's side: 90,000 units of one block each.
 const BLOCK: u64 = 64;
 const SIDE: u64 = 300;
@@ -120,18 +123,20 @@ impl Experiment for Ninety {
         let speeds: Vec<f64> = own.processors.iter().map(|p| p.speed.map_or(1.0, Speed::value)).collect();
         let side = if context.quick { QUICK_SIDE } else { SIDE };
         let shape = Shape::new(side * BLOCK, side * BLOCK, side * BLOCK, "shape")?;
-        let layout = in_blocks(shape, BLOCK, |blocks| shapes::columns(blocks, &speeds))?;
+        let layout = in_blocks(shape, BLOCK, |blocks| shapes::Columns::default().layout(blocks, &speeds))?;
         let given = Plan::of_layout("as given", own.names(), layout.clone(), imbalance(&layout, &speeds));
-        let found = |objective, search| arrange(&given, &own, objective, search, 1).map(|found| found.plan);
+        let found = |objective, search| {
+            arrange(&given, &own, objective, SearchOptions::new(search, 1)).map(|found| found.plan)
+        };
         let mut arrangements = vec![
             ("as given", given.clone(), Some(self.printed[0])),
-            ("hops, published", found(HOPS, Search::Published)?, Some(self.printed[1])),
-            ("bandwidth, published", found(RING, Search::Published)?, Some(self.printed[2])),
+            ("hops, published", found(HOPS, SearchMethod::Published)?, Some(self.printed[1])),
+            ("bandwidth, published", found(RING, SearchMethod::Published)?, Some(self.printed[2])),
         ];
         if !context.quick {
-            arrangements.push(("bandwidth, heuristic", found(RING, Search::Heuristic)?, None));
-            arrangements.push(("bandwidth, local", found(RING, Search::Local)?, None));
-            let local = found(Objective::Bandwidth(Pivots::OneToAll), Search::Local)?;
+            arrangements.push(("bandwidth, heuristic", found(RING, SearchMethod::Heuristic)?, None));
+            arrangements.push(("bandwidth, local", found(RING, SearchMethod::Local)?, None));
+            let local = found(CostFunction::Bandwidth(Pivots::OneToAll), SearchMethod::Local)?;
             arrangements.push(("one-to-all, local", local, None));
         }
         let rates: Vec<f64> = speeds.iter().map(|s| s / 2.0).collect();

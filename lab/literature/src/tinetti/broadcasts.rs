@@ -4,7 +4,7 @@ use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
 use crate::laboratory::{Algebra, Join, Machine, Original, exact_size, measure};
 use apportion::error::Result;
 use apportion::plan::Shape;
-use apportion::plan::shapes::rows;
+use apportion::plan::shapes::{LayoutMethod, Rows};
 use apportion::platform::Topology;
 use apportion::report::{Plot, Series};
 use apportion::schedule::{Flow, ScheduleOptions};
@@ -45,13 +45,13 @@ impl Experiment for Equations {
         let (mut trials, mut settings) = (Vec::new(), Vec::new());
         for mbit in MBIT {
             for powers in POWERS {
-                let layouts = |shape: Shape, w: &[f64]| Ok(vec![rows(shape, w)?]);
+                let layouts = |shape: Shape, w: &[f64]| Ok(vec![Rows::default().layout(shape, w)?]);
                 // Turns and blocks are equal where N is a multiple of both.
                 let shape = exact_size(480..=480, powers, &layouts)?;
                 let members: Vec<(&str, f64)> = powers.iter().map(|power| ("bus", 1.0 / power)).collect();
                 let join = Join::Links { mbit, duplex: true, topology: Topology::Bus };
                 let machine = Machine::new(PC, &members, shape, join)?;
-                let layout = rows(shape, powers)?;
+                let layout = Rows::default().layout(shape, powers)?;
                 // The original's: N = 2,000, (3.9) in flop/s, and beta (3.1) in seconds per element.
                 let there = Shape::new(PC.size, PC.size, PC.size, "original")?;
                 let speeds: Vec<f64> = powers.iter().map(|power| PC.speed * power).collect();

@@ -9,7 +9,7 @@ use super::registers::Peak;
 use apportion::kernels::{BitMatrix, Kernel, View, ViewMut, max_plus, min_plus};
 use apportion::matrix::{Element, Matrix};
 use apportion::model::Model;
-use apportion::plan::shapes::straight_line;
+use apportion::plan::shapes::{LayoutMethod, StraightLine};
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::product::{ClosureMethod, MatmulJob, matrix_closure, whole_block};
@@ -154,7 +154,7 @@ fn closure(n: usize) -> Row {
     let side = n as u64;
     let shape = Shape::new(side, side, side, "bench").expect("a sound shape");
     let platform = Platform::from_speeds(&[1.0]).expect("one processor");
-    let layout = straight_line(shape, &[1.0]).expect("one processor");
+    let layout = StraightLine.layout(shape, &[1.0]).expect("one processor");
     let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
     let models = [Model::constant("p0", 1e9).expect("a positive speed")];
     let job =

@@ -3,7 +3,7 @@
 use super::machines::{SIDE, two_levels};
 use super::on_all_cores;
 use apportion::error::Result;
-use apportion::plan::arrange::{Objective, Pivots, Search, arrange};
+use apportion::plan::arrange::{CostFunction, Pivots, SearchMethod, SearchOptions, arrange};
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Plan, Shape};
 use apportion::random::Random;
@@ -24,12 +24,18 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
         let plan = Plan::of_layout(method.to_string(), machine.platform.names(), layout, 1.0);
         let pivots = if i % 4 < 2 { Pivots::Ring } else { Pivots::OneToAll };
         let cost = |search| {
-            let found = arrange(&plan, &machine.platform, Objective::Bandwidth(pivots), search, 1)?;
+            let found = arrange(
+                &plan,
+                &machine.platform,
+                CostFunction::Bandwidth(pivots),
+                SearchOptions::new(search, 1),
+            )?;
             Ok((found.cost_before.total, found.cost_after.total))
         };
         let over = |cost: f64, best: f64| if best > 0.0 { cost / best - 1.0 } else { 0.0 };
-        let (given, best) = cost(Search::Exhaustive)?;
-        Ok([given, cost(Search::Heuristic)?.1, cost(Search::Local)?.1].map(|found| over(found, best)))
+        let (given, best) = cost(SearchMethod::Exhaustive)?;
+        Ok([given, cost(SearchMethod::Heuristic)?.1, cost(SearchMethod::Local)?.1]
+            .map(|found| over(found, best)))
     })?;
     println!("\narrangement, {machines} layouts of 2 to 7 processors: excess over the optimum, mean and max");
     for (i, name) in ["as given", "heuristic", "local"].into_iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use super::{on_all_cores, summary};
 use apportion::error::Result;
-use apportion::plan::shapes::{boxes, grid, inner, least_cost};
+use apportion::plan::shapes::{Boxes, Grid, Inner, LayoutMethod, LeastCost};
 use apportion::plan::{Metrics, Shape};
 use apportion::random::Random;
 use std::time::Instant;
@@ -17,10 +17,10 @@ const WANTED: f64 = 1.25;
 
 /// Volume over bound of the best layout of C, of slabs and of boxes, and the seconds for boxes.
 fn ratios(shape: Shape, speeds: &[f64]) -> Result<[f64; 4]> {
-    let flat = least_cost(shape, speeds)?.1;
-    let slabs = inner(shape, speeds)?;
+    let flat = LeastCost::default().choose(shape, speeds).layout;
+    let slabs = Inner.layout(shape, speeds)?;
     let clock = Instant::now();
-    let deep = boxes(shape, speeds)?;
+    let deep = Boxes.layout(shape, speeds)?;
     let seconds = clock.elapsed().as_secs_f64();
     let bound = Metrics::of_layout(&deep, 1.0).volume_bound.unwrap_or(1).max(1) as f64;
     let over = |volume: u64| volume as f64 / bound;
@@ -67,10 +67,11 @@ pub fn depths(count: usize, seed: u64) -> Result<()> {
     let mean = line("all".into(), &|_, _| true);
     println!("wanted: a mean of at most {WANTED} {}", if mean <= WANTED { "+" } else { "-" });
     let shape = Shape::new(2048, 65536, 2048, "example")?;
-    let deep = boxes(shape, &[1.0; 8])?.volume();
-    for (name, flat) in
-        [("a grid", grid(shape, &[1.0; 8])?), ("the best rectangles", least_cost(shape, &[1.0; 8])?.1)]
-    {
+    let deep = Boxes.layout(shape, &[1.0; 8])?.volume();
+    for (name, flat) in [
+        ("a grid", Grid::default().layout(shape, &[1.0; 8])?),
+        ("the best rectangles", LeastCost::default().choose(shape, &[1.0; 8]).layout),
+    ] {
         let (flat, times) = (flat.volume(), flat.volume() as f64 / deep as f64);
         println!(
             "2048 x 65536 x 2048 on eight equal processors: {flat} elements by {name}, {deep} by boxes ({times:.1} times fewer)"

@@ -13,15 +13,12 @@ mod shares;
 mod subsets;
 
 use apportion::error::Result;
-use apportion::plan::shapes::{columns, least_cost, recursive};
+use apportion::plan::shapes::{Columns, LayoutMethod, LeastCost, Recursive};
 use apportion::plan::{Layout, Metrics, Shape};
 use apportion::random::Random;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-
-/// A method.
-type Method = fn(Shape, &[f64]) -> Result<Layout>;
 
 /// A kind of speeds: name, processors, a draw, and the mean and maximum to stay below, if any.
 type Kind = (&'static str, usize, fn(&mut Random, usize) -> Vec<f64>, Option<[f64; 2]>);
@@ -68,7 +65,7 @@ fn ratio(layout: &Layout) -> f64 {
 }
 
 fn best_ratio(shape: Shape, speeds: &[f64]) -> Result<f64> {
-    Ok(ratio(&least_cost(shape, speeds)?.1))
+    Ok(ratio(&LeastCost::default().choose(shape, speeds).layout))
 }
 
 /// `work` of 0..count on all cores, in order.
@@ -117,9 +114,9 @@ fn random(shape: Shape, count: usize, seed: u64, seeds: u64) -> Result<()> {
             let speeds: Vec<Vec<f64>> = (0..count).map(|_| draw(&mut draws, p)).collect();
             let found = on_all_cores(count, |i| {
                 let clock = Instant::now();
-                let best = least_cost(shape, &speeds[i])?.1;
+                let best = LeastCost::default().choose(shape, &speeds[i]).layout;
                 let seconds = clock.elapsed().as_secs_f64();
-                Ok([ratio(&columns(shape, &speeds[i])?), ratio(&best), seconds])
+                Ok([ratio(&Columns::default().layout(shape, &speeds[i])?), ratio(&best), seconds])
             })?;
             let column = |at: usize| found.iter().map(|row| row[at]).collect::<Vec<f64>>();
             let [here, best] = [0, 1].map(|at| summary(&column(at)));
@@ -197,17 +194,18 @@ fn adversarial(shape: Shape, steps: u64, seed: u64) -> Result<()> {
 fn scale(seed: u64) -> Result<()> {
     println!("\nseconds for many processors, Pareto 0.8 and uniform");
     let shape = Shape::new(1 << 26, 1 << 26, 1 << 26, "example")?;
-    let methods: [(&str, usize, Method); 4] = [
-        ("recursive", 1_000, recursive),
-        ("recursive", 10_000, recursive),
-        ("columns", 100_000, columns),
-        ("columns", 1_000_000, columns),
+    let (recursive, columns) = (Recursive::default(), Columns::default());
+    let methods: [(&str, usize, &dyn LayoutMethod); 4] = [
+        ("recursive", 1_000, &recursive),
+        ("recursive", 10_000, &recursive),
+        ("columns", 100_000, &columns),
+        ("columns", 1_000_000, &columns),
     ];
     for (name, p, method) in methods {
         let seconds = [heavy_tailed, uniform].map(|draw| {
             let speeds = draw(&mut Random::new(seed), p);
             let clock = Instant::now();
-            method(shape, &speeds).map(|_| clock.elapsed().as_secs_f64())
+            method.layout(shape, &speeds).map(|_| clock.elapsed().as_secs_f64())
         });
         let [heavy, even] = seconds;
         println!("{name:<10} p = {p:>9}: {:.2} {:.2}", heavy?, even?);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::shapes::columns;
+use crate::plan::shapes::{Columns, LayoutMethod};
 use proptest::prelude::*;
 
 fn of(processors: RangeInclusive<usize>, draws: u64) -> Study {
@@ -197,9 +197,9 @@ proptest! {
         let mut prices = Prices::new(areas.len());
         let shape = Shape { m: UNIT_SIDE, k: 1, n: UNIT_SIDE };
         let cost = |layout| Metrics::of_layout(&layout, 1.0).sum_half_perimeters.unwrap();
-        let laid_out = cost(columns(shape, &areas).unwrap());
+        let laid_out = cost(Columns::default().layout(shape, &areas).unwrap());
         prop_assert!((prices.columns(&areas) - laid_out).abs() < 1e-6);
-        match crate::plan::shapes::square_corner(shape, &areas) {
+        match crate::plan::shapes::SquareCorner.layout(shape, &areas) {
             Ok(layout) => prop_assert!((prices.corner(&areas) - cost(layout)).abs() < 1e-6),
             Err(_) => prop_assert!(prices.corner(&areas).is_infinite()),
         }

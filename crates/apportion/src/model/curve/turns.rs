@@ -28,13 +28,13 @@ pub(super) fn turns(sizes_and_times: impl DoubleEndedIterator<Item = (f64, f64)>
 impl Model {
     /// The first sizes between which the time function falls, below `limit` units and the cap: larger tasks
     /// there take less time than smaller ones. `None` where time never falls, as `fpm` assumes.
-    pub fn falls(&self, limit: f64) -> Option<(f64, f64)> {
+    pub(crate) fn falls(&self, limit: f64) -> Option<[f64; 2]> {
         let limit = self.max_size().map_or(limit, |cap| cap.min(limit));
         let falls = |pair: &[Turn]| pair[1].seconds < pair[0].seconds && pair[0].size < limit;
         let first = self.turns.windows(2).position(falls)?;
         let rest = &self.turns[first + 1..];
         let end = rest.windows(2).take_while(|pair| falls(pair)).count();
-        Some((self.turns[first].size, rest[end].size))
+        Some([self.turns[first].size, rest[end].size])
     }
 
     /// The largest size that takes at most `seconds`, though smaller ones may take longer: no more than that
@@ -117,7 +117,7 @@ mod tests {
         let up = model(&[(1, 1), (2, 2), (4, 5)], false);
         assert_eq!(up.falls(1e9), None);
         let down = model(&[(1, 1), (2, 9), (4, 5), (6, 3), (8, 7)], false);
-        assert_eq!(down.falls(1e9), Some((2.0, 6.0)));
+        assert_eq!(down.falls(1e9), Some([2.0, 6.0]));
         assert_eq!(down.falls(2.0), None, "nothing is done beyond 2 units");
         assert_eq!(Model::constant("p", 3.0).unwrap().falls(1e9), None);
     }

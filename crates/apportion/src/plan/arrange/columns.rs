@@ -5,7 +5,7 @@
 //! cost of the columns that it touches.
 
 use super::distance::Distances;
-use super::{Cost, Edges, Objective, Pivots};
+use super::{Cost, CostFunction, Edges, Pivots};
 use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part};
 use std::collections::BTreeMap;
@@ -50,12 +50,14 @@ pub(super) enum Rule {
 
 impl Rule {
     /// The rule of an objective.
-    pub(super) fn of(objective: Objective) -> Self {
+    pub(super) fn of(objective: CostFunction) -> Self {
         match objective {
-            Objective::Hops(Pivots::OneToAll) | Objective::Bandwidth(Pivots::OneToAll) => Self::OneToAll,
-            Objective::Hops(Pivots::Ring) => Self::AllButLeast,
-            Objective::Bandwidth(Pivots::Ring) | Objective::Asymmetric(Edges::Periodic) => Self::Ring,
-            Objective::Asymmetric(Edges::Open) => Self::Chain,
+            CostFunction::Hops(Pivots::OneToAll) | CostFunction::Bandwidth(Pivots::OneToAll) => {
+                Self::OneToAll
+            }
+            CostFunction::Hops(Pivots::Ring) => Self::AllButLeast,
+            CostFunction::Bandwidth(Pivots::Ring) | CostFunction::Asymmetric(Edges::Periodic) => Self::Ring,
+            CostFunction::Asymmetric(Edges::Open) => Self::Chain,
         }
     }
 
@@ -96,7 +98,7 @@ pub(super) struct Columns<'a> {
 impl<'a> Columns<'a> {
     /// The columns of a layout; `None` unless each column of rectangles spans the matrix and each owner has
     /// one rectangle.
-    pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: Objective) -> Option<Self> {
+    pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: CostFunction) -> Option<Self> {
         let mut by_cols: BTreeMap<Span, Vec<&Part>> = BTreeMap::new();
         for part in layout.parts() {
             by_cols.entry(part.cols).or_default().push(part);
@@ -190,7 +192,7 @@ pub(super) mod tests {
     use crate::plan::Shape;
     use crate::plan::arrange::rings::Rings;
     use crate::plan::arrange::{arrangement_cost_of, every_objective};
-    use crate::plan::shapes::{columns, square_corner};
+    use crate::plan::shapes::{self, LayoutMethod, SquareCorner};
     use crate::platform::{Platform, parse_platform};
     use proptest::prelude::*;
 
@@ -224,7 +226,7 @@ pub(super) mod tests {
         #[test]
         fn columns_and_rings_agree(weights in prop::collection::vec(0.1f64..10.0, 1..14)) {
             let platform = three_clusters(weights.len());
-            let layout = columns(Shape::new(97, 10, 89, "t").unwrap(), &weights).unwrap();
+            let layout = shapes::Columns::default().layout(Shape::new(97, 10, 89, "t").unwrap(), &weights).unwrap();
             let owners: Vec<usize> = (0..weights.len()).collect();
             for objective in every_objective() {
                 let distances = Distances::new(&platform.names(), &platform, objective).unwrap();
@@ -242,9 +244,9 @@ pub(super) mod tests {
     #[test]
     fn owners_of_two_rectangles_are_left_alone() {
         let platform = three_clusters(3);
-        let objective = Objective::Hops(Pivots::Ring);
+        let objective = CostFunction::Hops(Pivots::Ring);
         let distances = Distances::new(&platform.names(), &platform, objective).unwrap();
-        let layout = square_corner(Shape::new(9, 9, 9, "t").unwrap(), &[8.0, 1.0]).unwrap();
+        let layout = SquareCorner.layout(Shape::new(9, 9, 9, "t").unwrap(), &[8.0, 1.0]).unwrap();
         assert!(Columns::of(&layout, &distances, objective).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! How far apart two processors are, in the unit of an objective, for data that travel along rows and
 //! columns.
 
-use super::{Objective, hops};
+use super::{CostFunction, costs};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::platform::{Link, Place, Platform, Topology};
@@ -34,7 +34,7 @@ impl<'a> Distances<'a> {
     ///
     /// # Errors
     /// A name that the platform does not have.
-    pub(super) fn new(names: &[String], platform: &'a Platform, objective: Objective) -> Result<Self> {
+    pub(super) fn new(names: &[String], platform: &'a Platform, objective: CostFunction) -> Result<Self> {
         let by_name: BTreeMap<&str, Rank> =
             platform.processors.iter().enumerate().map(|(i, p)| (p.name.as_str(), Rank(i))).collect();
         let ranks = names
@@ -57,7 +57,7 @@ impl<'a> Distances<'a> {
                 *clusters.entry(&platform.processors[r.0].cluster).or_insert(next)
             })
             .collect();
-        let hops = matches!(objective, Objective::Hops(_));
+        let hops = matches!(objective, CostFunction::Hops(_));
         let mut distances = Self { platform, hops, ranks, kind: Vec::new(), kinds: 0, table: None, cluster };
         distances.sort_into_kinds();
         Ok(distances)
@@ -93,7 +93,7 @@ impl<'a> Distances<'a> {
         let (a, b) = (self.ranks[from], self.ranks[to]);
         if self.hops {
             let path = |r: Rank| self.platform.processors[r.0].cluster.as_str();
-            return [hops::tree_hops(path(a), path(b)) as f64; 2];
+            return [costs::tree_hops(path(a), path(b)) as f64; 2];
         }
         let network = &self.platform.network;
         let price = |link: Link| [BYTES / link.horizontal, BYTES / link.vertical];
@@ -211,13 +211,13 @@ bandwidth = { horizontal = "2 MB/s", vertical = "4 MB/s" }
 "#;
         let platform = parse_platform(text, "p.toml").unwrap();
         let names = platform.names();
-        for objective in [Objective::Hops(Pivots::Ring), Objective::Asymmetric(Edges::Open)] {
+        for objective in [CostFunction::Hops(Pivots::Ring), CostFunction::Asymmetric(Edges::Open)] {
             let d = Distances::new(&names, &platform, objective).unwrap();
             for (i, j) in (0..16).map(|x| (x / 4, x % 4)).filter(|(i, j)| i != j) {
                 assert_eq!(d.between(i, j), d.measure(i, j), "{objective:?} {i} {j}");
             }
         }
-        let d = Distances::new(&names, &platform, Objective::Asymmetric(Edges::Open)).unwrap();
+        let d = Distances::new(&names, &platform, CostFunction::Asymmetric(Edges::Open)).unwrap();
         assert_eq!(d.between(0, 1), [1e-6, 1e-6]);
         assert_eq!(d.between(2, 3), [4e-6, 2e-6]);
         assert_eq!((d.kind(0), d.kind(1), d.kind(2)), (0, 0, 1));
@@ -249,7 +249,8 @@ bandwidth = { horizontal = "2 MB/s", vertical = "4 MB/s" }
                 text += "[[network.uplink]]\nof = \"n0\"\nbandwidth = 4\n";
             }
             let platform = parse_platform(&text, "p.toml").unwrap();
-            let d = Distances::new(&platform.names(), &platform, Objective::Asymmetric(Edges::Open)).unwrap();
+            let d =
+                Distances::new(&platform.names(), &platform, CostFunction::Asymmetric(Edges::Open)).unwrap();
             let everyone: Vec<usize> = (0..p).collect();
             let mut firsts: Vec<usize> = Vec::new();
             for i in 0..p {
@@ -265,7 +266,7 @@ bandwidth = { horizontal = "2 MB/s", vertical = "4 MB/s" }
     #[test]
     fn a_stranger_is_refused() {
         let platform = Platform::from_speeds(&[1.0]).unwrap();
-        let error = Distances::new(&["q".into()], &platform, Objective::Hops(Pivots::Ring)).unwrap_err();
+        let error = Distances::new(&["q".into()], &platform, CostFunction::Hops(Pivots::Ring)).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("\"q\""));
     }

@@ -9,7 +9,7 @@ use super::order::permutations;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Maximum number of arrangements that [`Search::Exhaustive`](super::Search) tries.
+/// Maximum number of arrangements that [`SearchMethod::Exhaustive`](super::SearchMethod) tries.
 pub(super) const MOST: u64 = 1_000_000;
 
 /// The cheapest of all orders of columns and of rectangles in them, and of all exchanges of owners of equal

@@ -97,7 +97,7 @@ fn host(name: &str) -> &str {
 mod tests {
     use super::*;
     use crate::plan::Shape;
-    use crate::plan::shapes::columns;
+    use crate::plan::shapes::{Columns, LayoutMethod};
     use crate::platform::parse_platform;
 
     #[test]
@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn the_order_goes_down_the_columns_with_every_processor() {
-        let layout = columns(Shape::new(8, 8, 8, "t").unwrap(), &[1.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
+        let layout =
+            Columns::default().layout(Shape::new(8, 8, 8, "t").unwrap(), &[1.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
         let order: Vec<usize> = places_in_order(&layout).iter().map(|r| r.0).collect();
         assert_eq!(order, [0, 2, 3, 4, 1]);
     }

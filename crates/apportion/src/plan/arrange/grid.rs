@@ -4,10 +4,13 @@
 
 use super::columns::{Block, Column, Columns, Rule};
 use super::distance::Distances;
-use super::{Arranged, Edges, MOST_ANNEALED, Objective, Search, Watch, cost_of, finite, heuristic, searched};
+use super::{
+    Arrangement, CostFunction, Edges, MOST_ANNEALED, SearchMethod, SearchOptions, cost_of, finite, heuristic,
+    searched,
+};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect};
-use crate::plan::shapes::consecutive;
+use crate::plan::shapes::{Mesh, consecutive};
 use crate::plan::shares::even;
 use crate::plan::{Layout, Part, Plan, Shape};
 use crate::platform::Platform;
@@ -25,7 +28,7 @@ pub struct GridDomain {
     /// What is beyond the border.
     pub edges: Edges,
     /// Rows and columns of the grid that the search starts from; by default the most nearly square.
-    pub start: Option<[usize; 2]>,
+    pub start: Option<Mesh>,
 }
 
 impl GridDomain {
@@ -36,15 +39,15 @@ impl GridDomain {
 }
 
 /// Cuts an m x n domain into an r x c grid, r c = p, with one equal sub-domain for each processor of the
-/// platform, and maps the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
+/// platform, and maps the processors so that a halo exchange ([`CostFunction::Asymmetric`]) costs little.
 ///
-/// [`Search::Published`] is Algorithm 3. It fills all shapes by rows and by columns in the current order of
+/// [`SearchMethod::Published`] is Algorithm 3. It fills all shapes by rows and by columns in the current order of
 /// processors and rearranges the cheapest by groups of a cluster. The resulting order is that of the next
-/// round, until a round gains nothing. [`Search::Heuristic`] then also rearranges the last order in every
-/// other shape, which escapes fixed points such as the source's own (Table 4.2). [`Search::Exhaustive`] and
-/// [`Search::Local`] rearrange every shape separately; [`Search::Auto`] does as the heuristic, and up to 200
+/// round, until a round gains nothing. [`SearchMethod::Heuristic`] then also rearranges the last order in every
+/// other shape, which escapes fixed points such as the source's own (Table 4.2). [`SearchMethod::Exhaustive`] and
+/// [`SearchMethod::Local`] rearrange every shape separately; [`SearchMethod::Auto`] does as the heuristic, and up to 200
 /// processors as the local search, too. `cost_before` is that of the domain's first grid, filled by columns
-/// in the platform's order. `watch` is called as in [`arrange_watched`](super::arrange_watched).
+/// in the platform's order.
 ///
 /// # Errors
 /// A domain with fewer rows or columns than every shape needs; a first grid without a cell for each
@@ -52,66 +55,63 @@ impl GridDomain {
 pub fn arrange_grid(
     domain: GridDomain,
     platform: &Platform,
-    (search, seed): (Search, u64),
-    watch: Watch<'_>,
-) -> Result<Arranged> {
+    options: SearchOptions<'_>,
+) -> Result<Arrangement> {
+    let SearchOptions { method: search, seed, watch } = options;
     let edges = domain.edges;
     let shape = Shape::new(domain.m, 1, domain.n, "domain")?;
-    let objective = Objective::Asymmetric(edges);
+    let objective = CostFunction::Asymmetric(edges);
     let names = platform.names();
     let distances = Distances::new(&names, platform, objective)?;
     let p = names.len();
-    let sides: Vec<(usize, usize)> = (1..=p)
-        .filter(|r| p.is_multiple_of(*r))
-        .map(|r| (r, p / r))
-        .filter(|&(r, c)| r as u64 <= shape.m && c as u64 <= shape.n)
-        .collect();
-    if let Some([r, c]) = domain.start.filter(|&[r, c]| !sides.contains(&(r, c))) {
-        let fits = r as u64 <= shape.m && c as u64 <= shape.n;
-        let what = if fits {
+    let fits = |mesh: &Mesh| mesh.rows as u64 <= shape.m && mesh.cols as u64 <= shape.n;
+    let meshes: Vec<Mesh> = Mesh::all_of(p).filter(fits).collect();
+    if let Some(start) = domain.start.filter(|start| !meshes.contains(start)) {
+        let Mesh { rows: r, cols: c } = start;
+        let what = if fits(&start) {
             format!("{r} x {c} has {} cells for {p} processors", r.saturating_mul(c))
         } else {
             format!("{r} x {c} does not fit into {} x {} cells", shape.m, shape.n)
         };
         return Err(Error::input("grid shape", what, "give ROWSxCOLUMNS with one cell for each processor"));
     }
-    let square = sides.iter().min_by_key(|(r, c)| r.abs_diff(*c)).copied();
-    let Some(square) = domain.start.map(|[r, c]| (r, c)).or(square) else {
+    let square = meshes.iter().min_by_key(|mesh| mesh.rows.abs_diff(mesh.cols)).copied();
+    let Some(square) = domain.start.or(square) else {
         return Err(Error::infeasible(
             format!("no grid of {p} sub-domains fits into {} x {}", shape.m, shape.n),
             "use fewer processors or a larger domain",
         ));
     };
-    let table = Table { shape, edges, distances: &distances };
+    let table = Placement { shape, edges, distances: &distances };
     let mut order: Vec<usize> = (0..p).collect();
     let before = table.layout(&table.seated(square, &order, true));
     // Processors of one cluster follow one another.
     order.sort_by_key(|&i| distances.cluster(i));
     let mut evaluations = 0;
     let mut candidates = vec![before.clone()];
-    if search == Search::Published {
+    if search == SearchMethod::Published {
         let (found, weighed) =
-            table.fixed_point(&sides, order.clone(), &|grid| heuristic::published(grid, watch));
+            table.fixed_point(&meshes, order.clone(), &|grid| heuristic::published(grid, watch));
         evaluations += weighed;
         candidates.push(table.layout(&found));
     }
-    if matches!(search, Search::Heuristic | Search::Auto) {
+    if matches!(search, SearchMethod::Heuristic | SearchMethod::Auto) {
         let (found, weighed) =
-            table.fixed_point(&sides, order.clone(), &|grid| heuristic::heuristic(grid, watch));
+            table.fixed_point(&meshes, order.clone(), &|grid| heuristic::heuristic(grid, watch));
         evaluations += weighed;
         let order: Vec<usize> = found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
         candidates.push(table.layout(&found));
-        for (side, by_columns) in sides.iter().flat_map(|&side| [(side, true), (side, false)]) {
-            let seated = table.seated(side, &order, by_columns);
-            let (found, weighed) = searched(&seated, Search::Heuristic, seed, watch)?;
+        for (mesh, by_columns) in meshes.iter().flat_map(|&mesh| [(mesh, true), (mesh, false)]) {
+            let seated = table.seated(mesh, &order, by_columns);
+            let (found, weighed) = searched(&seated, SearchMethod::Heuristic, seed, watch)?;
             evaluations += weighed;
             candidates.push(table.layout(&found));
         }
     }
-    let anneals = search == Search::Auto && p <= MOST_ANNEALED;
-    if matches!(search, Search::Exhaustive | Search::Local) || anneals {
-        for &side in &sides {
-            let (found, weighed) = searched(&table.seated(side, &order, true), search, seed, watch)?;
+    let anneals = search == SearchMethod::Auto && p <= MOST_ANNEALED;
+    if matches!(search, SearchMethod::Exhaustive | SearchMethod::Local) || anneals {
+        for &mesh in &meshes {
+            let (found, weighed) = searched(&table.seated(mesh, &order, true), search, seed, watch)?;
             evaluations += weighed;
             candidates.push(table.layout(&found));
         }
@@ -125,7 +125,7 @@ pub fn arrange_grid(
         priced.min_by(|x, y| x.0.total.total_cmp(&y.0.total)).expect("there is at least the first candidate");
     let imbalance = p as f64 * largest(&layout) / shape.elements() as f64;
     let plan = Plan::of_grid("grid", names.clone(), layout, imbalance);
-    Ok(Arranged { plan, cost_before, cost_after, evaluations })
+    Ok(Arrangement { plan, cost_before, cost_after, evaluations })
 }
 
 fn largest(layout: &Layout) -> f64 {
@@ -133,23 +133,23 @@ fn largest(layout: &Layout) -> f64 {
 }
 
 /// The domain and the processors mapped to it.
-struct Table<'a> {
+struct Placement<'a> {
     shape: Shape,
     edges: Edges,
     distances: &'a Distances<'a>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> Placement<'a> {
     /// An r x c grid filled by columns or by rows. All cells are equal, in units that make them whole:
     /// heights in m/r, widths in n/c. The columns' costs are therefore those of a domain of m c x n r lines.
-    fn seated(&self, (r, c): (usize, usize), order: &[usize], by_columns: bool) -> Columns<'a> {
+    fn seated(&self, Mesh { rows: r, cols: c }: Mesh, order: &[usize], by_columns: bool) -> Columns<'a> {
         let owner = |i: usize, j: usize| order[if by_columns { j * r + i } else { i * c + j }];
         let column = |j| Column {
             width: self.shape.n * r as u64,
             blocks: (0..r).map(|i| Block { owner: owner(i, j), height: self.shape.m * c as u64 }).collect(),
         };
         let columns = (0..c).map(column).collect();
-        Columns { columns, rule: Rule::of(Objective::Asymmetric(self.edges)), distances: self.distances }
+        Columns { columns, rule: Rule::of(CostFunction::Asymmetric(self.edges)), distances: self.distances }
     }
 
     /// The layout of a grid: cells as equal as whole lines allow.
@@ -170,15 +170,15 @@ impl<'a> Table<'a> {
     /// Algorithm 3: shape and mapping in turn, until neither gains.
     fn fixed_point(
         &self,
-        sides: &[(usize, usize)],
+        meshes: &[Mesh],
         mut order: Vec<usize>,
-        settle: &dyn Fn(&Columns<'a>) -> (Columns<'a>, u64),
+        rearrange: &dyn Fn(&Columns<'a>) -> (Columns<'a>, u64),
     ) -> (Columns<'a>, u64) {
         let mut evaluations = 0;
         let mut best: Option<(f64, Columns<'a>)> = None;
         for _ in 0..MOST_ROUNDS {
             let seatings =
-                sides.iter().flat_map(|&side| [true, false].map(|by| self.seated(side, &order, by)));
+                meshes.iter().flat_map(|&mesh| [true, false].map(|by| self.seated(mesh, &order, by)));
             let (_, first) = seatings
                 .map(|grid| {
                     evaluations += 1;
@@ -186,9 +186,9 @@ impl<'a> Table<'a> {
                 })
                 .min_by(|x, y| x.0.total_cmp(&y.0))
                 .expect("there is at least one shape");
-            let (settled, weighed) = settle(&first);
+            let (rearranged, weighed) = rearrange(&first);
             evaluations += weighed;
-            let round = [first, settled].into_iter().map(|g| (g.cost().total, g));
+            let round = [first, rearranged].into_iter().map(|g| (g.cost().total, g));
             let round = round.min_by(|x, y| x.0.total_cmp(&y.0)).expect("there are two");
             if best.as_ref().is_some_and(|b| round.0 >= b.0 * (1.0 - 1e-12)) {
                 break;
@@ -211,11 +211,13 @@ mod tests {
         for (p, edges) in [(4, Edges::Open), (6, Edges::Open), (6, Edges::Periodic), (8, Edges::Open)] {
             let platform = three_clusters(p);
             let domain = GridDomain::new(24, 24, edges);
-            let cost = |search| arrange_grid(domain, &platform, (search, 3), &|_| true).unwrap();
-            let best = cost(Search::Exhaustive);
-            for (search, within) in
-                [(Search::Heuristic, 1.1), (Search::Local, 1.0 + 1e-9), (Search::Auto, 1.0 + 1e-9)]
-            {
+            let cost = |search| arrange_grid(domain, &platform, SearchOptions::new(search, 3)).unwrap();
+            let best = cost(SearchMethod::Exhaustive);
+            for (search, within) in [
+                (SearchMethod::Heuristic, 1.1),
+                (SearchMethod::Local, 1.0 + 1e-9),
+                (SearchMethod::Auto, 1.0 + 1e-9),
+            ] {
                 let found = cost(search);
                 assert!(
                     found.cost_after.total <= within * best.cost_after.total,
@@ -233,7 +235,7 @@ mod tests {
     fn a_domain_too_small_is_refused() {
         let platform = three_clusters(6);
         let domain = GridDomain::new(1, 5, Edges::Open);
-        let error = arrange_grid(domain, &platform, (Search::Local, 0), &|_| true).unwrap_err();
+        let error = arrange_grid(domain, &platform, SearchOptions::new(SearchMethod::Local, 0)).unwrap_err();
         assert_eq!(error.exit_code(), 1);
     }
 
@@ -243,12 +245,13 @@ mod tests {
         let platform = three_clusters(6);
         let before = |start| {
             let domain = GridDomain { start, ..GridDomain::new(12, 12, Edges::Open) };
-            arrange_grid(domain, &platform, (Search::Heuristic, 0), &|_| true).map(|found| found.cost_before)
+            arrange_grid(domain, &platform, SearchOptions::new(SearchMethod::Heuristic, 0))
+                .map(|found| found.cost_before)
         };
-        assert_eq!(before(None).unwrap(), before(Some([2, 3])).unwrap());
-        assert_ne!(before(Some([6, 1])).unwrap(), before(Some([2, 3])).unwrap());
+        assert_eq!(before(None).unwrap(), before(Some(Mesh::new(2, 3))).unwrap());
+        assert_ne!(before(Some(Mesh::new(6, 1))).unwrap(), before(Some(Mesh::new(2, 3))).unwrap());
         for start in [[2, 2], [0, 6], [13, 1]] {
-            assert_eq!(before(Some(start)).unwrap_err().exit_code(), 2, "{start:?}");
+            assert_eq!(before(Some(Mesh::new(start[0], start[1]))).unwrap_err().exit_code(), 2, "{start:?}");
         }
     }
 
@@ -256,8 +259,15 @@ mod tests {
     fn a_watch_stops_the_search() {
         let platform = three_clusters(8);
         let domain = GridDomain::new(64, 64, Edges::Open);
-        for search in [Search::Published, Search::Heuristic, Search::Local, Search::Auto] {
-            let stopped = arrange_grid(domain, &platform, (search, 0), &|_| false).unwrap_err();
+        for search in
+            [SearchMethod::Published, SearchMethod::Heuristic, SearchMethod::Local, SearchMethod::Auto]
+        {
+            let stopped = arrange_grid(
+                domain,
+                &platform,
+                SearchOptions { watch: &|_| false, ..SearchOptions::new(search, 0) },
+            )
+            .unwrap_err();
             assert!(matches!(stopped, Error::Interrupted), "{search:?}");
         }
     }

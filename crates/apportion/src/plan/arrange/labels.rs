@@ -2,7 +2,7 @@
 
 use super::distance::Distances;
 use super::rings::Rings;
-use super::{Cost, Objective, Pivots, Watch, arrangement_cost_of};
+use super::{Cost, CostFunction, Pivots, Watch, arrangement_cost_of};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::plan::{Layout, Part, repeated};
@@ -23,13 +23,13 @@ pub(super) struct Labels<'a> {
     /// The distances between owners.
     pub distances: &'a Distances<'a>,
     rings: Rings,
-    objective: Objective,
+    objective: CostFunction,
 }
 
 impl<'a> Labels<'a> {
     /// The owners of a layout in their present places. An owner's rows and columns move with its places, so
     /// that shares and volume stay the same when two owners of one class are exchanged.
-    pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: Objective) -> Self {
+    pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: CostFunction) -> Self {
         let mut classes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (owner, share) in layout.shares().into_iter().enumerate() {
             classes.entry(share).or_default().push(owner);
@@ -63,7 +63,7 @@ impl<'a> Labels<'a> {
         let stops = self.rings.rows.iter().chain(&self.rings.cols).map(|ring| ring.stops.len() as u64);
         let one_to_all = matches!(
             self.objective,
-            Objective::Hops(Pivots::OneToAll) | Objective::Bandwidth(Pivots::OneToAll)
+            CostFunction::Hops(Pivots::OneToAll) | CostFunction::Bandwidth(Pivots::OneToAll)
         );
         let work: u64 = stops.map(|n| if one_to_all { n * n } else { n }).sum();
         wished.min(MOST_WORK / work.max(1)).max(LEAST)

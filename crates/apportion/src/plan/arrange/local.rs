@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::plan::arrange::columns::tests::three_clusters;
     use crate::plan::arrange::tests::column_plan;
-    use crate::plan::arrange::{Search, arrange, every_objective};
+    use crate::plan::arrange::{SearchMethod, SearchOptions, arrange, every_objective};
 
     /// Two hundred seeded instances of six to nine processors, the objectives in turn, against the optimum.
     #[test]
@@ -180,9 +180,14 @@ mod tests {
             let platform = three_clusters(p);
             let plan = column_plan(&platform, &weights, 900, 1100);
             let objective = every_objective()[seed as usize % 6];
-            let cost = |search| arrange(&plan, &platform, objective, search, seed).unwrap().cost_after.total;
-            let best = cost(Search::Exhaustive);
-            for (sum, search) in excess.iter_mut().zip([Search::Heuristic, Search::Local]) {
+            let cost = |search| {
+                arrange(&plan, &platform, objective, SearchOptions::new(search, seed))
+                    .unwrap()
+                    .cost_after
+                    .total
+            };
+            let best = cost(SearchMethod::Exhaustive);
+            for (sum, search) in excess.iter_mut().zip([SearchMethod::Heuristic, SearchMethod::Local]) {
                 let found = cost(search);
                 assert!(found >= best * (1.0 - 1e-12), "seed {seed}: {found} is under the optimum {best}");
                 if found > best {

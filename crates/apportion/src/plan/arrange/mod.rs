@@ -3,15 +3,13 @@
 //!
 //! Source: Malik 2016, chapters 3 and 4.
 
-mod asymmetric;
-mod bandwidth;
 mod columns;
+mod costs;
 mod distance;
 mod exhaustive;
 mod export;
 mod grid;
 mod heuristic;
-mod hops;
 mod labels;
 mod local;
 mod moves;
@@ -33,7 +31,7 @@ use rings::Rings;
 
 /// The cost function of an arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
+pub enum CostFunction {
     /// Elements times levels of the platform's tree that they cross (Malik 2016, 3.3.1).
     Hops(Pivots),
     /// Seconds on the links, one after the other (Malik 2016, 3.3.2).
@@ -62,7 +60,7 @@ pub enum Edges {
 
 /// The search for a better arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Search {
+pub enum SearchMethod {
     /// Every arrangement: the optimum, for a few processors.
     Exhaustive,
     /// The source's Algorithms 1, 2 and 3 as printed: whole groups of a cluster, one column after the other,
@@ -74,14 +72,32 @@ pub enum Search {
     /// Simulated annealing from the heuristic's result, with restarts up to 200 processors. Where the
     /// heuristic tries all arrangements, so does this.
     Local,
-    /// [`Search::Local`] up to 200 processors, [`Search::Heuristic`] beyond.
+    /// [`SearchMethod::Local`] up to 200 processors, [`SearchMethod::Heuristic`] beyond.
     Auto,
 }
 
 /// Called during a search with the number of evaluations since the last call; returns false to stop.
 pub type Watch<'a> = &'a dyn Fn(u64) -> bool;
 
-/// Up to this number of processors, [`Search::Auto`] anneals.
+/// How to search for an arrangement.
+#[derive(Clone, Copy)]
+pub struct SearchOptions<'w> {
+    /// The search.
+    pub method: SearchMethod,
+    /// The seed of the random numbers of [`SearchMethod::Local`].
+    pub seed: u64,
+    /// Follows the search, and can stop it.
+    pub watch: Watch<'w>,
+}
+
+impl SearchOptions<'_> {
+    /// A search that nobody watches.
+    pub fn new(method: SearchMethod, seed: u64) -> Self {
+        Self { method, seed, watch: &|_| true }
+    }
+}
+
+/// Up to this number of processors, [`SearchMethod::Auto`] anneals.
 const MOST_ANNEALED: usize = 200;
 /// Numbers of arrangements of columns, and of owners, up to which every search tries all of them.
 const FEW_OF_COLUMNS: u64 = 20_000;
@@ -108,7 +124,7 @@ impl Cost {
 
 /// A rearranged plan.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arranged {
+pub struct Arrangement {
     /// The plan: shares and volume as before.
     pub plan: Plan,
     /// The cost of the given arrangement.
@@ -128,47 +144,34 @@ pub struct Arranged {
 /// forecast is dropped, since it belongs to the old mapping.
 ///
 /// # Errors
-/// A plan without a layout, or with processors that the platform lacks; [`Search::Exhaustive`] with more than
-/// a million arrangements; [`Search::Published`] with a layout that is not column-based.
+/// A plan without a layout, or with processors that the platform lacks; [`SearchMethod::Exhaustive`] with more than
+/// a million arrangements; [`SearchMethod::Published`] with a layout that is not column-based;
+/// [`Error::Interrupted`].
 pub fn arrange(
     plan: &Plan,
     platform: &Platform,
-    objective: Objective,
-    search: Search,
-    seed: u64,
-) -> Result<Arranged> {
-    arrange_watched(plan, platform, objective, (search, seed), &|_| true)
-}
-
-/// [`arrange`] with a watch on the number of evaluations, which can stop it.
-///
-/// # Errors
-/// Those of [`arrange`], and [`Error::Interrupted`].
-pub fn arrange_watched(
-    plan: &Plan,
-    platform: &Platform,
-    objective: Objective,
-    (search, seed): (Search, u64),
-    watch: Watch<'_>,
-) -> Result<Arranged> {
+    objective: CostFunction,
+    options: SearchOptions<'_>,
+) -> Result<Arrangement> {
     if let Some(layout) = plan.rectangles() {
         layout.refuse_boxes("an arrangement")?;
     }
     let layout = arrangeable(plan)?;
     let distances = Distances::new(&plan.processors, platform, objective)?;
     let before = finite(cost_of(layout, &distances, objective))?;
-    let search = Searching { objective, search: search.of(layout.processors()), seed, watch };
-    let (found, evaluations) = rearranged(layout, &distances, search)?;
-    if !watch(0) {
+    let method = options.method.of(layout.processors());
+    let (found, evaluations) =
+        rearranged(layout, &distances, objective, SearchOptions { method, ..options })?;
+    if !(options.watch)(0) {
         return Err(Error::Interrupted);
     }
     let after = cost_of(&found, &distances, objective);
     let better = after.total < before.total;
     let (layout, cost_after) = if better { (found, after) } else { (layout.clone(), before) };
-    Ok(Arranged { plan: plan.laid_out(layout), cost_before: before, cost_after, evaluations })
+    Ok(Arrangement { plan: plan.laid_out(layout), cost_before: before, cost_after, evaluations })
 }
 
-impl Search {
+impl SearchMethod {
     /// The search that this one means for a number of processors.
     fn of(self, processors: usize) -> Self {
         match self {
@@ -177,15 +180,6 @@ impl Search {
             other => other,
         }
     }
-}
-
-/// What a search needs to know.
-#[derive(Clone, Copy)]
-struct Searching<'w> {
-    objective: Objective,
-    search: Search,
-    seed: u64,
-    watch: Watch<'w>,
 }
 
 /// The rectangles of a plan, whose mapping can be changed.
@@ -205,29 +199,34 @@ fn finite(cost: Cost) -> Result<Cost> {
 }
 
 /// The best arrangement found, which may be worse than the one given, and the number of evaluations.
-fn rearranged(layout: &Layout, distances: &Distances<'_>, searching: Searching<'_>) -> Result<(Layout, u64)> {
-    let Searching { objective, search, seed, watch } = searching;
+fn rearranged(
+    layout: &Layout,
+    distances: &Distances<'_>,
+    objective: CostFunction,
+    options: SearchOptions<'_>,
+) -> Result<(Layout, u64)> {
+    let SearchOptions { method, seed, watch } = options;
     let shape = layout.shape();
     let columns = match layout.block() {
         Some(block) if shape.m.is_multiple_of(block.shape().m) && shape.n.is_multiple_of(block.shape().n) => {
-            let (found, evaluations) = rearranged(block, distances, searching)?;
+            let (found, evaluations) = rearranged(block, distances, objective, options)?;
             return Ok((repeated(shape, &found)?, evaluations));
         }
         Some(_) => None,
         None => Columns::of(layout, distances, objective),
     };
     if let Some(columns) = columns {
-        let (found, evaluations) = searched(&columns, search, seed, watch)?;
+        let (found, evaluations) = searched(&columns, method, seed, watch)?;
         let found = Layout::new(shape, layout.processors(), found.parts());
         return Ok((found.expect("moved rectangles cover the matrix exactly once"), evaluations));
     }
     let labels = Labels::of(layout, distances, objective);
-    let (found, evaluations) = match search {
-        Search::Exhaustive => exhaustive::labels(&labels, exhaustive::MOST, watch)?,
-        Search::Heuristic => exhaustive::labels(&labels, labels.affordable(FEW_OF_OWNERS), watch)
+    let (found, evaluations) = match method {
+        SearchMethod::Exhaustive => exhaustive::labels(&labels, exhaustive::MOST, watch)?,
+        SearchMethod::Heuristic => exhaustive::labels(&labels, labels.affordable(FEW_OF_OWNERS), watch)
             .unwrap_or_else(|_| labels::exchanged(&labels, watch)),
-        Search::Local | Search::Auto => local::labels(&labels, seed, watch),
-        Search::Published => {
+        SearchMethod::Local | SearchMethod::Auto => local::labels(&labels, seed, watch),
+        SearchMethod::Published => {
             return Err(Error::infeasible(
                 "the published algorithms move the rectangles of columns, and this layout is not column-based",
                 "use `search = heuristic` or `search = local`",
@@ -240,16 +239,18 @@ fn rearranged(layout: &Layout, distances: &Distances<'_>, searching: Searching<'
 /// The best arrangement of columns that a search finds.
 fn searched<'a>(
     columns: &Columns<'a>,
-    search: Search,
+    search: SearchMethod,
     seed: u64,
     watch: Watch<'_>,
 ) -> Result<(Columns<'a>, u64)> {
     let every = |most| exhaustive::columns(columns, most, watch);
     Ok(match search {
-        Search::Exhaustive => every(exhaustive::MOST)?,
-        Search::Published => heuristic::published(columns, watch),
-        Search::Heuristic => every(FEW_OF_COLUMNS).unwrap_or_else(|_| heuristic::heuristic(columns, watch)),
-        Search::Local | Search::Auto => {
+        SearchMethod::Exhaustive => every(exhaustive::MOST)?,
+        SearchMethod::Published => heuristic::published(columns, watch),
+        SearchMethod::Heuristic => {
+            every(FEW_OF_COLUMNS).unwrap_or_else(|_| heuristic::heuristic(columns, watch))
+        }
+        SearchMethod::Local | SearchMethod::Auto => {
             every(FEW_OF_COLUMNS).unwrap_or_else(|_| local::columns(columns, seed, watch))
         }
     })
@@ -259,12 +260,12 @@ fn searched<'a>(
 ///
 /// # Errors
 /// A plan without a layout, or with processors that the platform does not have: exit code 2.
-pub fn arrangement_cost(plan: &Plan, platform: &Platform, objective: Objective) -> Result<Cost> {
+pub fn arrangement_cost(plan: &Plan, platform: &Platform, objective: CostFunction) -> Result<Cost> {
     let layout = arrangeable(plan)?;
     Ok(cost_of(layout, &Distances::new(&plan.processors, platform, objective)?, objective))
 }
 
-fn cost_of(layout: &Layout, distances: &Distances<'_>, objective: Objective) -> Cost {
+fn cost_of(layout: &Layout, distances: &Distances<'_>, objective: CostFunction) -> Cost {
     let owners: Vec<usize> = (0..layout.processors()).collect();
     arrangement_cost_of(&Rings::of(layout), distances, &owners, objective)
 }
@@ -274,18 +275,18 @@ fn arrangement_cost_of(
     rings: &Rings,
     distances: &Distances<'_>,
     owner: &[usize],
-    objective: Objective,
+    objective: CostFunction,
 ) -> Cost {
     match objective {
-        Objective::Hops(pivots) => hops::hops(rings, distances, owner, pivots),
-        Objective::Bandwidth(pivots) => bandwidth::bandwidth(rings, distances, owner, pivots),
-        Objective::Asymmetric(edges) => asymmetric::asymmetric(rings, distances, owner, edges),
+        CostFunction::Hops(pivots) => costs::hops(rings, distances, owner, pivots),
+        CostFunction::Bandwidth(pivots) => costs::bandwidth(rings, distances, owner, pivots),
+        CostFunction::Asymmetric(edges) => costs::asymmetric(rings, distances, owner, edges),
     }
 }
 
 #[cfg(test)]
-fn every_objective() -> [Objective; 6] {
-    use Objective::{Asymmetric, Bandwidth, Hops};
+fn every_objective() -> [CostFunction; 6] {
+    use CostFunction::{Asymmetric, Bandwidth, Hops};
     [
         Hops(Pivots::Ring),
         Hops(Pivots::OneToAll),

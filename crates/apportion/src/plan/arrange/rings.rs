@@ -118,11 +118,11 @@ pub(super) fn most_at_one_cut(rings: &[Ring], weight: impl Fn(&Ring, usize) -> f
 mod tests {
     use super::*;
     use crate::plan::Shape;
-    use crate::plan::shapes::square_corner;
+    use crate::plan::shapes::{LayoutMethod, SquareCorner};
 
     #[test]
     fn the_bands_of_a_square_corner() {
-        let layout = square_corner(Shape::new(10, 10, 10, "t").unwrap(), &[84.0, 16.0]).unwrap();
+        let layout = SquareCorner.layout(Shape::new(10, 10, 10, "t").unwrap(), &[84.0, 16.0]).unwrap();
         let rings = Rings::of(&layout);
         let seen: Vec<(u64, usize)> = rings.rows.iter().map(|r| (r.width, r.stops.len())).collect();
         assert_eq!(seen, [(6, 1), (4, 2)]);

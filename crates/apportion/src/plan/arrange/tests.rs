@@ -1,19 +1,24 @@
 use super::columns::tests::three_clusters;
 use super::*;
 use crate::geometry::Rank;
-use crate::plan::shapes::columns;
+use crate::plan::shapes::{Columns, LayoutMethod};
 use crate::plan::{Part, Shape};
 use proptest::prelude::*;
 
-const SEARCHES: [Search; 5] =
-    [Search::Exhaustive, Search::Published, Search::Heuristic, Search::Local, Search::Auto];
+const SEARCHES: [SearchMethod; 5] = [
+    SearchMethod::Exhaustive,
+    SearchMethod::Published,
+    SearchMethod::Heuristic,
+    SearchMethod::Local,
+    SearchMethod::Auto,
+];
 
 pub(super) fn plan_of(layout: Layout, platform: &Platform) -> Plan {
     Plan::of_layout("columns", platform.names(), layout, 1.0)
 }
 
 pub(super) fn column_plan(platform: &Platform, weights: &[f64], m: u64, n: u64) -> Plan {
-    plan_of(columns(Shape::new(m, 10, n, "t").unwrap(), weights).unwrap(), platform)
+    plan_of(Columns::default().layout(Shape::new(m, 10, n, "t").unwrap(), weights).unwrap(), platform)
 }
 
 proptest! {
@@ -29,14 +34,14 @@ proptest! {
         let plan = column_plan(&platform, &weights, m, n);
         for objective in every_objective() {
             for search in SEARCHES {
-                let found = arrange(&plan, &platform, objective, search, seed).unwrap();
+                let found = arrange(&plan, &platform, objective, SearchOptions::new(search, seed)).unwrap();
                 prop_assert_eq!(&found.plan.shares, &plan.shares);
                 prop_assert_eq!(found.plan.layout().unwrap().shares(), plan.shares.clone());
                 prop_assert_eq!(found.plan.metrics.volume, plan.metrics.volume);
                 prop_assert!(found.cost_after.total <= found.cost_before.total);
                 let again = arrangement_cost(&found.plan, &platform, objective).unwrap();
                 prop_assert_eq!(again, found.cost_after);
-                prop_assert_eq!(arrange(&plan, &platform, objective, search, seed).unwrap(), found);
+                prop_assert_eq!(arrange(&plan, &platform, objective, SearchOptions::new(search, seed)).unwrap(), found);
             }
         }
     }
@@ -70,14 +75,15 @@ fn owners_of_equal_shares_change_places_in_any_layout() {
     let platform = three_clusters(5);
     let plan = pinwheel(&platform);
     for objective in every_objective() {
-        let best = arrange(&plan, &platform, objective, Search::Exhaustive, 0).unwrap();
+        let best =
+            arrange(&plan, &platform, objective, SearchOptions::new(SearchMethod::Exhaustive, 0)).unwrap();
         assert_eq!(best.evaluations, 24);
-        for search in [Search::Heuristic, Search::Local] {
-            let found = arrange(&plan, &platform, objective, search, 0).unwrap();
+        for search in [SearchMethod::Heuristic, SearchMethod::Local] {
+            let found = arrange(&plan, &platform, objective, SearchOptions::new(search, 0)).unwrap();
             assert!(found.cost_after.total <= 1.05 * best.cost_after.total, "{objective:?} {search:?}");
             assert_eq!(found.plan.shares, plan.shares);
         }
-        let local = arrange(&plan, &platform, objective, Search::Local, 0).unwrap();
+        let local = arrange(&plan, &platform, objective, SearchOptions::new(SearchMethod::Local, 0)).unwrap();
         assert_eq!(best.cost_after, local.cost_after);
         assert!(best.cost_after.total <= best.cost_before.total);
         assert_eq!(best.plan.metrics.volume, plan.metrics.volume);
@@ -90,16 +96,21 @@ fn what_cannot_be_is_said() {
     let platform = three_clusters(30);
     let weights: Vec<f64> = (1..=30).map(f64::from).collect();
     let plan = column_plan(&platform, &weights, 900, 900);
-    let hops = Objective::Hops(Pivots::Ring);
-    let refused = arrange(&plan, &platform, hops, Search::Exhaustive, 0).unwrap_err();
+    let hops = CostFunction::Hops(Pivots::Ring);
+    let refused =
+        arrange(&plan, &platform, hops, SearchOptions::new(SearchMethod::Exhaustive, 0)).unwrap_err();
     assert_eq!((refused.exit_code(), refused.to_string().contains("local")), (1, true));
     let five = three_clusters(5);
-    let refused = arrange(&pinwheel(&five), &five, hops, Search::Published, 0).unwrap_err();
+    let refused =
+        arrange(&pinwheel(&five), &five, hops, SearchOptions::new(SearchMethod::Published, 0)).unwrap_err();
     assert_eq!(refused.exit_code(), 1);
-    let strange = arrange(&plan, &five, hops, Search::Local, 0).unwrap_err();
+    let strange = arrange(&plan, &five, hops, SearchOptions::new(SearchMethod::Local, 0)).unwrap_err();
     assert_eq!(strange.exit_code(), 2);
     let units = Plan::of_units("even", plan.processors, plan.shares, 1.0);
-    assert_eq!(arrange(&units, &platform, hops, Search::Local, 0).unwrap_err().exit_code(), 2);
+    assert_eq!(
+        arrange(&units, &platform, hops, SearchOptions::new(SearchMethod::Local, 0)).unwrap_err().exit_code(),
+        2
+    );
 }
 
 /// Two columns of four and five processors have 2 x 4! x 5! arrangements: the heuristic tries all of them.
@@ -110,9 +121,14 @@ fn the_heuristic_tries_all_arrangements_where_there_are_few() {
         let mut random = crate::random::Random::new(seed);
         let weights: Vec<f64> = (0..9).map(|_| 1.0 + random.unit()).collect();
         let plan = column_plan(&platform, &weights, 2000, 1000);
-        for objective in [Objective::Hops(Pivots::Ring), Objective::Bandwidth(Pivots::OneToAll)] {
-            let cost = |search| arrange(&plan, &platform, objective, search, seed).unwrap().cost_after.total;
-            assert_eq!(cost(Search::Heuristic), cost(Search::Exhaustive), "{seed} {objective:?}");
+        for objective in [CostFunction::Hops(Pivots::Ring), CostFunction::Bandwidth(Pivots::OneToAll)] {
+            let cost = |search| {
+                arrange(&plan, &platform, objective, SearchOptions::new(search, seed))
+                    .unwrap()
+                    .cost_after
+                    .total
+            };
+            assert_eq!(cost(SearchMethod::Heuristic), cost(SearchMethod::Exhaustive), "{seed} {objective:?}");
         }
     }
 }

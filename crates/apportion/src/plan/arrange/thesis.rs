@@ -4,6 +4,7 @@ use super::columns::Columns;
 use super::distance::Distances;
 use super::*;
 use crate::geometry::{Rank, Rect, Span};
+use crate::plan::shapes::Mesh;
 use crate::plan::{Part, Shape};
 use crate::platform::parse_platform;
 
@@ -40,7 +41,7 @@ fn band_heights(plan: &Plan) -> Vec<u64> {
     Rings::of(plan.layout().unwrap()).rows.iter().map(|r| r.width).collect()
 }
 
-const RING: Objective = Objective::Hops(Pivots::Ring);
+const RING: CostFunction = CostFunction::Hops(Pivots::Ring);
 
 /// Figures 3.6 and 3.7, the optimal case: column widths 12, 12, 9; two rectangles, three, four, of which the
 /// last column's change clusters after the second (3.3.1); overlaps of 6, 8, 1, 9, 2, 6 rows. The text gives
@@ -87,11 +88,12 @@ fn the_worst_order_of_the_optimal_figure() {
     let (plan, platform) = figure(order, 1, "");
     assert_eq!(band_heights(&plan), [11, 3, 3, 3, 4, 2, 6]);
     assert_eq!(arrangement_cost(&plan, &platform, RING).unwrap(), Cost::of(58.0, 63.0));
-    let found = arrange(&plan, &platform, RING, Search::Exhaustive, 0).unwrap();
+    let found = arrange(&plan, &platform, RING, SearchOptions::new(SearchMethod::Exhaustive, 0)).unwrap();
     assert!(found.cost_after.total <= 104.0, "{found:?}");
-    let other = |search| arrange(&plan, &platform, RING, search, 1).unwrap().cost_after.total;
-    assert!(other(Search::Heuristic) <= 104.0);
-    assert_eq!(other(Search::Local), found.cost_after.total);
+    let other =
+        |search| arrange(&plan, &platform, RING, SearchOptions::new(search, 1)).unwrap().cost_after.total;
+    assert!(other(SearchMethod::Heuristic) <= 104.0);
+    assert_eq!(other(SearchMethod::Local), found.cost_after.total);
 }
 
 /// Table 3.3, in MB/s.
@@ -120,7 +122,7 @@ const FIGURE_3_8_OPTIMAL: Figure<'_> = &[
     (15, &[(34, 2), (15, 0), (28, 0), (15, 3), (20, 3), (16, 1)]),
 ];
 
-const SECONDS: Objective = Objective::Bandwidth(Pivots::Ring);
+const SECONDS: CostFunction = CostFunction::Bandwidth(Pivots::Ring);
 
 /// Tables 3.4-3.7. Each unit is a block of 64 elements, 512 bytes of a pivot row. The tables divide bytes by
 /// MB/s, so their "seconds" are microseconds.
@@ -173,8 +175,8 @@ fn the_printed_rows_of_b() {
 fn figure_3_8_is_found() {
     let (worst, platform) = figure(FIGURE_3_8_WORST, 64, TABLE_3_3);
     let printed = (1784.56 + 1825.23) * 1e-6;
-    for search in [Search::Heuristic, Search::Local] {
-        let found = arrange(&worst, &platform, SECONDS, search, 7).unwrap();
+    for search in [SearchMethod::Heuristic, SearchMethod::Local] {
+        let found = arrange(&worst, &platform, SECONDS, SearchOptions::new(search, 7)).unwrap();
         assert!(found.cost_after.total < printed, "{search:?} {:?}", found.cost_after);
         assert_eq!(found.plan.shares, worst.shares);
         assert_eq!(found.plan.metrics.volume, worst.metrics.volume);
@@ -204,7 +206,7 @@ fn non_optimal(edges: Edges) -> Cost {
     });
     let shape = Shape::new(512, 1, 510, "t").unwrap();
     let layout = Layout::new(shape, 12, parts).unwrap();
-    let objective = Objective::Asymmetric(edges);
+    let objective = CostFunction::Asymmetric(edges);
     let distances = Distances::new(&platform.names(), &platform, objective).unwrap();
     cost_of(&layout, &distances, objective)
 }
@@ -213,19 +215,20 @@ fn non_optimal(edges: Edges) -> Cost {
 fn table_4_2() {
     assert_eq!(printed(non_optimal(Edges::Open)).floor(), 22_424_946.0);
     for edges in [Edges::Open, Edges::Periodic] {
-        for search in [Search::Heuristic, Search::Local, Search::Auto] {
+        for search in [SearchMethod::Heuristic, SearchMethod::Local, SearchMethod::Auto] {
             let domain = GridDomain::new(512, 512, edges);
-            let ours = arrange_grid(domain, &table_4_1(), (search, 1), &|_| true).unwrap();
+            let ours = arrange_grid(domain, &table_4_1(), SearchOptions::new(search, 1)).unwrap();
             let ratio = non_optimal(edges).total / ours.cost_after.total;
             assert!(ratio >= 10.46, "{edges:?} {search:?} {ratio}");
         }
     }
     let domain = GridDomain::new(512, 512, Edges::Open);
-    let ours = arrange_grid(domain, &table_4_1(), (Search::Heuristic, 1), &|_| true).unwrap();
+    let ours = arrange_grid(domain, &table_4_1(), SearchOptions::new(SearchMethod::Heuristic, 1)).unwrap();
     assert!(printed(ours.cost_after) <= 2_143_978.0);
     // From the source's grid, its algorithm gains its factor.
-    let domain = GridDomain { start: Some([2, 6]), ..domain };
-    let published = arrange_grid(domain, &table_4_1(), (Search::Published, 1), &|_| true).unwrap();
+    let domain = GridDomain { start: Some(Mesh::new(2, 6)), ..domain };
+    let published =
+        arrange_grid(domain, &table_4_1(), SearchOptions::new(SearchMethod::Published, 1)).unwrap();
     let ratio = published.cost_before.total / published.cost_after.total;
     assert!((ratio - 10.46).abs() < 0.02, "{ratio}");
 }
@@ -244,7 +247,7 @@ fn every_initial_order_ends_alike() {
         let rank = |i: usize| clusters.iter().position(|c| *c == given.processors[i].cluster);
         processors.sort_by_key(|&i| rank(i));
         let platform = reordered(&given, &processors);
-        let found = arrange_grid(domain, &platform, (Search::Heuristic, 1), &|_| true).unwrap();
+        let found = arrange_grid(domain, &platform, SearchOptions::new(SearchMethod::Heuristic, 1)).unwrap();
         costs.push(printed(found.cost_after));
     });
     let (least, most) =
@@ -269,7 +272,7 @@ fn reordered(platform: &Platform, order: &[usize]) -> Platform {
 fn the_source_s_shape() {
     let platform = table_4_1();
     let shape = Shape::new(510, 1, 512, "t").unwrap();
-    let objective = Objective::Asymmetric(Edges::Open);
+    let objective = CostFunction::Asymmetric(Edges::Open);
     let parts = (0..12).map(|i| {
         let (row, col) = ((i % 6) as u64, (i / 6) as u64);
         let rows = Span::new(85 * row, 85 * (row + 1));

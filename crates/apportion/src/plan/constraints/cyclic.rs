@@ -23,8 +23,9 @@ const MOST_RECTANGLES: u128 = 1 << 16;
 ///
 /// # Example
 /// ```
-/// use apportion::plan::{Shape, repeated, shapes};
-/// let block = shapes::grid(Shape::new(4, 4, 4, "block")?, &[1.0; 4])?;
+/// use apportion::plan::shapes::{Grid, LayoutMethod};
+/// use apportion::plan::{Shape, repeated};
+/// let block = Grid::default().layout(Shape::new(4, 4, 4, "block")?, &[1.0; 4])?;
 /// let layout = repeated(Shape::new(10, 10, 10, "example")?, &block)?;
 /// assert_eq!(layout.shares(), [36, 24, 24, 16]); // 2 x 2 blocks on a 2 x 2 grid, and two lines over
 /// # Ok::<(), apportion::error::Error>(())
@@ -96,7 +97,7 @@ fn join(parts: impl Iterator<Item = (Rank, Span, Span)>) -> Vec<(Rank, Span, Spa
 mod tests {
     use super::*;
     use crate::plan::Metrics;
-    use crate::plan::shapes::{Method, MethodOptions, grid, rows, square_corner};
+    use crate::plan::shapes::{Grid, LayoutMethod, Method, MethodOptions, Rows, SquareCorner};
     use proptest::prelude::*;
 
     fn shape(m: u64, n: u64) -> Shape {
@@ -144,7 +145,7 @@ mod tests {
     /// ScaLAPACK: on a 2 x 3 grid with 4 x 4 blocks, block (I, J) belongs to process (I mod 2, J mod 3).
     #[test]
     fn block_cyclic_of_scalapack() {
-        let block = grid(shape(8, 12), &[1.0; 6]).unwrap();
+        let block = Grid::default().layout(shape(8, 12), &[1.0; 6]).unwrap();
         let whole = repeated(shape(30, 37), &block).unwrap();
         let map = paint(&whole);
         for i in 0..30_usize {
@@ -163,11 +164,11 @@ mod tests {
 
     #[test]
     fn strips_merge_and_too_many_rectangles_are_refused() {
-        let strips = rows(shape(10, 10), &[3.0, 2.0]).unwrap();
+        let strips = Rows::default().layout(shape(10, 10), &[3.0, 2.0]).unwrap();
         assert_eq!(repeated(shape(1000, 1000), &strips).unwrap().parts().len(), 200);
-        let alone = rows(shape(1, 1), &[1.0]).unwrap();
+        let alone = Rows::default().layout(shape(1, 1), &[1.0]).unwrap();
         assert_eq!(repeated(shape(1 << 26, 1 << 26), &alone).unwrap().parts().len(), 1);
-        let corner = square_corner(shape(10, 10), &[9.0, 1.0]).unwrap();
+        let corner = SquareCorner.layout(shape(10, 10), &[9.0, 1.0]).unwrap();
         let error = repeated(shape(5000, 5000), &corner).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("larger block"), "{error}");

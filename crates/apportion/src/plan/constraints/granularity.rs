@@ -16,9 +16,10 @@ use crate::plan::{Cuboid, Layout, Part, Shape};
 ///
 /// # Example
 /// ```
-/// use apportion::plan::{Shape, in_blocks, shapes};
+/// use apportion::plan::shapes::{LayoutMethod, Rows};
+/// use apportion::plan::{Shape, in_blocks};
 /// let shape = Shape::new(100, 100, 100, "example")?;
-/// let layout = in_blocks(shape, 32, |blocks| shapes::rows(blocks, &[1.0, 1.0]))?;
+/// let layout = in_blocks(shape, 32, |blocks| Rows::default().layout(blocks, &[1.0, 1.0]))?;
 /// assert_eq!(layout.shares(), [6400, 3600]); // three blocks high: 64 rows and 36
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
@@ -60,7 +61,7 @@ pub fn in_blocks(shape: Shape, block: u64, lay: impl FnOnce(Shape) -> Result<Lay
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::shapes::{Method, MethodOptions, boxes, columns};
+    use crate::plan::shapes::{Boxes, Columns, LayoutMethod, Method, MethodOptions};
     use proptest::prelude::*;
 
     proptest! {
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn boxes_are_cut_at_whole_blocks() {
         let shape = Shape::new(40, 203, 60, "test").unwrap();
-        let layout = in_blocks(shape, 20, |s| boxes(s, &[3.0, 1.0, 1.0])).unwrap();
+        let layout = in_blocks(shape, 20, |s| Boxes.layout(s, &[3.0, 1.0, 1.0])).unwrap();
         for one in layout.boxes().unwrap() {
             for (span, side) in [(one.rows, 40), (one.cols, 60), (one.inner, 203)] {
                 let whole = |at: u64| at.is_multiple_of(20) || at == side;
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn the_remainder_goes_with_the_last_block() {
         let shape = Shape::new(103, 50, 67, "test").unwrap();
-        let layout = in_blocks(shape, 10, |s| columns(s, &[1.0; 4])).unwrap();
+        let layout = in_blocks(shape, 10, |s| Columns::default().layout(s, &[1.0; 4])).unwrap();
         let spans: Vec<([u64; 2], [u64; 2])> =
             layout.parts().iter().map(|p| (p.rows.into(), p.cols.into())).collect();
         assert_eq!(
@@ -114,10 +115,13 @@ mod tests {
     #[test]
     fn a_matrix_smaller_than_a_block_is_one_block() {
         let shape = Shape::new(5, 9, 700, "test").unwrap();
-        let layout = in_blocks(shape, 64, |s| columns(s, &[1.0, 1.0])).unwrap();
+        let layout = in_blocks(shape, 64, |s| Columns::default().layout(s, &[1.0, 1.0])).unwrap();
         assert!(layout.parts().iter().all(|p| p.rows == Span::new(0, 5)));
-        let dot = in_blocks(Shape::new(5, 9, 7, "test").unwrap(), 64, |s| columns(s, &[1.0, 3.0])).unwrap();
+        let dot = in_blocks(Shape::new(5, 9, 7, "test").unwrap(), 64, |s| {
+            Columns::default().layout(s, &[1.0, 3.0])
+        })
+        .unwrap();
         assert_eq!(dot.shares(), [0, 35]);
-        assert_eq!(in_blocks(shape, 0, |s| columns(s, &[1.0])).unwrap_err().exit_code(), 2);
+        assert_eq!(in_blocks(shape, 0, |s| Columns::default().layout(s, &[1.0])).unwrap_err().exit_code(), 2);
     }
 }

@@ -1,10 +1,10 @@
 //! Shares and offsets as source code: C arrays, PETSc's ownership ranges, and a shell file for Slurm's tasks.
 
-use super::Exported;
+use super::Export;
 use crate::plan::shares::offsets;
 
 /// Arrays of C: names, shares, and offsets with the total at their end.
-pub(super) fn c(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn c(names: &[String], shares: &[u64]) -> Export {
     let quoted: Vec<String> = names.iter().map(|name| c_text(name)).collect();
     let text = format!(
         "#include <stdint.h>\n\nenum {{ PROCESSORS = {p} }};\n\
@@ -17,24 +17,24 @@ pub(super) fn c(names: &[String], shares: &[u64]) -> Exported {
         list(&offsets(shares), ", "),
         p = shares.len(),
     );
-    Exported { text, warnings: Vec::new() }
+    Export { text, warnings: Vec::new() }
 }
 
 /// Local sizes for `VecSetSizes`, `MatSetSizes` and the `lx` of `DMDACreate1d`.
-pub(super) fn petsc(shares: &[u64]) -> Exported {
+pub(super) fn petsc(shares: &[u64]) -> Export {
     let mut warnings = Vec::new();
     if shares.iter().any(|&x| x > i32::MAX as u64) {
         warnings.push("a share does not fit into 32 bits: configure PETSc with 64-bit indices".into());
     }
     let p = shares.len();
     let text = format!("static const PetscInt local_sizes[{p}] = {{{}}};\n", list(shares, ", "));
-    Exported { text, warnings }
+    Export { text, warnings }
 }
 
 /// A file that a task's shell script reads with `.`, in any shell of POSIX: it sets `from` and `to`, the
 /// task's units, by `SLURM_PROCID`. A task beyond the shares gets none; a script that Slurm did not start
 /// ends.
-pub(super) fn slurm_units(shares: &[u64]) -> Exported {
+pub(super) fn slurm_units(shares: &[u64]) -> Export {
     let offsets = offsets(shares);
     let mut text = String::from(
         "# . this file in the script that srun starts: task i has the units from <= unit < to.\n\
@@ -50,7 +50,7 @@ pub(super) fn slurm_units(shares: &[u64]) -> Exported {
          *) from={total} to={total} ;;\n\
          esac\n"
     );
-    Exported { text, warnings: Vec::new() }
+    Export { text, warnings: Vec::new() }
 }
 
 fn list(numbers: &[u64], between: &str) -> String {

@@ -1,6 +1,6 @@
 //! Graph partitioners: METIS and Scotch.
 
-use super::{Exported, without_zeros};
+use super::{Export, without_zeros};
 use crate::plan::shares::gcd;
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ const MOST_METIS: f64 = 1.0 - f32::EPSILON as f64 / 2.0;
 const UFACTORS: [f64; 2] = [0.03, 0.001];
 
 /// One line `part = fraction` per part, each above 0 and below 1 also in single precision.
-pub(super) fn metis(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn metis(names: &[String], shares: &[u64]) -> Export {
     let (parts, mut warnings) = without_zeros(names, shares, "METIS");
     if let [(only, _)] = parts[..] {
         warnings.push(format!("METIS divides among two parts or more, and {only} gets everything"));
@@ -38,14 +38,14 @@ pub(super) fn metis(names: &[String], shares: &[u64]) -> Exported {
             by_default.join(", ")
         ));
     }
-    Exported { text, warnings }
+    Export { text, warnings }
 }
 
 /// `cmpltw`, the number of processors, and their integer weights.
-pub(super) fn scotch(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn scotch(names: &[String], shares: &[u64]) -> Export {
     let (parts, warnings) = without_zeros(names, shares, "Scotch");
     let text = format!("cmpltw {} {}\n", parts.len(), weights(&parts).join(" "));
-    Exported { text, warnings }
+    Export { text, warnings }
 }
 
 /// Whole numbers in proportion to the shares: reduced, and scaled if their sum would not fit into 31 bits.

@@ -1,43 +1,43 @@
 //! Launchers of parallel programs: Open MPI, MPICH, Slurm, and the flags of a heterogeneous LINPACK.
 
-use super::{Exported, Parts, without_zeros};
+use super::{Export, Parts, without_zeros};
 use crate::error::{Error, Result};
 use std::fmt::Write;
 
 /// One line per rank: `rank I=HOST slot=J`.
-pub(super) fn open_mpi(names: &[String], shares: &[u64]) -> Result<Exported> {
+pub(super) fn open_mpi(names: &[String], shares: &[u64]) -> Result<Export> {
     let (hosts, warnings) = hosts(names, shares, "an Open MPI rankfile")?;
     let mut text = String::new();
     let ranks = hosts.iter().flat_map(|(host, ranks)| (0..*ranks).map(move |slot| (host, slot)));
     for (rank, (host, slot)) in ranks.enumerate() {
         writeln!(text, "rank {rank}={host} slot={slot}").expect("a string takes any text");
     }
-    Ok(Exported { text, warnings })
+    Ok(Export { text, warnings })
 }
 
 /// One line per host: `HOST:RANKS`.
-pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Exported> {
+pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Export> {
     let (hosts, warnings) = hosts(names, shares, "an MPICH machinefile")?;
     let text = hosts.iter().map(|(host, ranks)| format!("{host}:{ranks}\n")).collect();
-    Ok(Exported { text, warnings })
+    Ok(Export { text, warnings })
 }
 
 /// One line per rank: its host.
-pub(super) fn slurm(names: &[String], shares: &[u64]) -> Result<Exported> {
+pub(super) fn slurm(names: &[String], shares: &[u64]) -> Result<Export> {
     let (hosts, warnings) = hosts(names, shares, "a Slurm host file")?;
     let text = hosts.iter().map(|(host, ranks)| format!("{host}\n").repeat(*ranks as usize)).collect();
-    Ok(Exported { text, warnings })
+    Ok(Export { text, warnings })
 }
 
 /// One line per host, `HOST slots=RANKS`: Open MPI's `--hostfile`, which DeepSpeed reads too.
-pub(super) fn hostfile(names: &[String], shares: &[u64]) -> Result<Exported> {
+pub(super) fn hostfile(names: &[String], shares: &[u64]) -> Result<Export> {
     let (hosts, warnings) = hosts(names, shares, "a host file")?;
     let text = hosts.iter().map(|(host, ranks)| format!("{host} slots={ranks}\n")).collect();
-    Ok(Exported { text, warnings })
+    Ok(Export { text, warnings })
 }
 
 /// The components of a heterogeneous job, as options of a batch script: one per host.
-pub(super) fn slurm_het(names: &[String], shares: &[u64]) -> Result<Exported> {
+pub(super) fn slurm_het(names: &[String], shares: &[u64]) -> Result<Export> {
     let (hosts, warnings) = hosts(names, shares, "a Slurm job")?;
     let components: Vec<String> = hosts
         .iter()
@@ -45,19 +45,19 @@ pub(super) fn slurm_het(names: &[String], shares: &[u64]) -> Result<Exported> {
         .collect();
     let all = if hosts.len() > 1 { format!("0-{}", hosts.len() - 1) } else { "0".into() };
     let text = format!("{}# srun --het-group={all} ./program\n", components.join("#SBATCH hetjob\n"));
-    Ok(Exported { text, warnings })
+    Ok(Export { text, warnings })
 }
 
 /// `-f FACTOR -c COLUMNS` for one process row: the faster processors are the first COLUMNS columns and get
 /// FACTOR times the work of the others.
-pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Exported> {
+pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Export> {
     let (parts, mut warnings) = without_zeros(names, shares, "HPL");
     let least = parts.iter().map(|p| p.1).min().unwrap_or(1) as f64;
     let most = parts.iter().map(|p| p.1).max().unwrap_or(1) as f64;
     let middle = (least * most).sqrt();
     let (fast, slow): (Vec<_>, Vec<_>) = parts.iter().partition(|p| p.1 as f64 > middle);
     if fast.is_empty() || most <= 1.02 * least {
-        return Ok(Exported { text: "-f 1 -c 0\n".into(), warnings });
+        return Ok(Export { text: "-f 1 -c 0\n".into(), warnings });
     }
     let mean = |of: &[&(&str, u64)]| of.iter().map(|p| p.1 as f64).sum::<f64>() / of.len() as f64;
     let even = |of: &[&(&str, u64)]| of.iter().all(|p| (p.1 as f64 / mean(of) - 1.0).abs() <= 0.05);
@@ -72,7 +72,7 @@ pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Exported> {
         warnings.push(format!("start the faster processes first: {}", first.join(", ")));
     }
     let factor = (1e4 * mean(&fast) / mean(&slow)).round() / 1e4;
-    Ok(Exported { text: format!("-f {factor} -c {}\n", fast.len()), warnings })
+    Ok(Export { text: format!("-f {factor} -c {}\n", fast.len()), warnings })
 }
 
 /// True if launchers can read the name as that of a host.

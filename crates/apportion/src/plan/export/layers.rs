@@ -1,6 +1,6 @@
 //! Language-model servers that split layers or tensors over devices.
 
-use super::{Exported, without_zeros};
+use super::{Export, without_zeros};
 use crate::error::{Error, Result};
 
 /// More layers than any model has: below it, llama.cpp's single precision tells them apart.
@@ -13,7 +13,7 @@ const MOST_LAYERS: u64 = 1 << 20;
 ///
 /// # Errors
 /// More layers than 2^20: exit code 2.
-pub(super) fn llama_cpp(shares: &[u64]) -> Result<Exported> {
+pub(super) fn llama_cpp(shares: &[u64]) -> Result<Export> {
     let layers: u128 = shares.iter().map(|&share| u128::from(share)).sum();
     if layers > u128::from(MOST_LAYERS) {
         return Err(Error::input(
@@ -24,32 +24,32 @@ pub(super) fn llama_cpp(shares: &[u64]) -> Result<Exported> {
     }
     let last = shares.iter().rposition(|&share| share > 0);
     let positions = shares.iter().enumerate().map(|(i, &share)| share + u64::from(Some(i) == last));
-    Ok(Exported { text: format!("--tensor-split {}\n", list(positions)), warnings: Vec::new() })
+    Ok(Export { text: format!("--tensor-split {}\n", list(positions)), warnings: Vec::new() })
 }
 
 /// Layers of each pipeline stage.
-pub(super) fn vllm(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn vllm(names: &[String], shares: &[u64]) -> Export {
     let (stages, warnings) = without_zeros(names, shares, "vLLM");
     let layers = list(stages.iter().map(|(_, share)| *share));
-    Exported { text: format!("VLLM_PP_LAYER_PARTITION={layers}\n"), warnings }
+    Export { text: format!("VLLM_PP_LAYER_PARTITION={layers}\n"), warnings }
 }
 
 /// llama.cpp's tensor parallelism (`--split-mode tensor`), with the same proportions.
-pub(super) fn llama_cpp_tensor(shares: &[u64]) -> Exported {
+pub(super) fn llama_cpp_tensor(shares: &[u64]) -> Export {
     let text = format!("--split-mode tensor --tensor-split {}\n", list(shares.iter().copied()));
-    Exported { text, warnings: Vec::new() }
+    Export { text, warnings: Vec::new() }
 }
 
 /// Layers of each pipeline stage.
-pub(super) fn sglang(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn sglang(names: &[String], shares: &[u64]) -> Export {
     let (stages, warnings) = without_zeros(names, shares, "SGLang");
     let layers = list(stages.iter().map(|(_, share)| *share));
-    Exported { text: format!("SGLANG_PP_LAYER_PARTITION={layers}\n"), warnings }
+    Export { text: format!("SGLANG_PP_LAYER_PARTITION={layers}\n"), warnings }
 }
 
 /// The pipeline layout of Megatron-LM: the embedding (E) is before the first stage's layers (t), the loss (L)
 /// after the last one's. Stages without layers are allowed.
-pub(super) fn megatron(shares: &[u64]) -> Exported {
+pub(super) fn megatron(shares: &[u64]) -> Export {
     let stages: Vec<String> = (shares.iter().enumerate())
         .map(|(i, &layers)| {
             let embedding = if i == 0 { "E" } else { "" };
@@ -63,7 +63,7 @@ pub(super) fn megatron(shares: &[u64]) -> Exported {
         shares.len(),
         stages.join("|")
     );
-    Exported { text, warnings: Vec::new() }
+    Export { text, warnings: Vec::new() }
 }
 
 fn list(numbers: impl Iterator<Item = u64>) -> String {

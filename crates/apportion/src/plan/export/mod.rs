@@ -124,7 +124,7 @@ impl FromStr for ExportFormat {
 
 /// The text for another tool, with warnings for its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
+pub struct Export {
     /// The file or flag, ending in a newline.
     pub text: String,
     /// One line each, about processors that were left out or an order that the user must keep.
@@ -148,7 +148,7 @@ pub struct Exported {
 /// assert_eq!(export(ExportFormat::Vllm, &names, &[9, 1])?.text, "VLLM_PP_LAYER_PARTITION=9,1\n");
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
-pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Exported> {
+pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Export> {
     if names.len() != shares.len() {
         let what = format!("{} names and {} shares cannot be exported", names.len(), shares.len());
         return Err(Error::input("shares", what, "give one name per share"));
@@ -201,14 +201,15 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
 ///
 /// # Example
 /// ```
-/// use apportion::plan::{ExportFormat, Plan, Shape, export_plan, shapes};
-/// let layout = shapes::rows(Shape::new(4, 4, 4, "example")?, &[3.0, 1.0])?;
+/// use apportion::plan::shapes::{LayoutMethod, Rows};
+/// use apportion::plan::{ExportFormat, Plan, Shape, export_plan};
+/// let layout = Rows::default().layout(Shape::new(4, 4, 4, "example")?, &[3.0, 1.0])?;
 /// let plan = Plan::of_layout("rows", vec!["p0".into(), "p1".into()], layout, 1.0);
 /// let text = export_plan(ExportFormat::OwnersH, &plan)?.text;
 /// assert!(text.contains("#define APPORTION_C_ROWBLOCKS 2"));
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
-pub fn export_plan(format: ExportFormat, plan: &Plan) -> Result<Exported> {
+pub fn export_plan(format: ExportFormat, plan: &Plan) -> Result<Export> {
     match format {
         ExportFormat::Owners => owners::json(plan),
         ExportFormat::OwnersH => owners::header(plan),
@@ -244,6 +245,7 @@ fn without_zeros<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Parts<'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::{LayoutMethod, SquareCorner};
 
     fn names() -> Vec<String> {
         ["a", "b", "c"].map(String::from).to_vec()
@@ -334,7 +336,7 @@ mod tests {
         assert!(export_plan(ExportFormat::Csv, &plan).unwrap().text.contains("n2,18,"));
         let units = Plan::of_units("fpm", names.clone(), vec![1, 2, 3], 1.0);
         assert_eq!(export_plan(ExportFormat::FuPerMod, &units).unwrap_err().exit_code(), 2);
-        let corner = crate::plan::shapes::square_corner(shape, &[8.0, 1.0, 1.0]).unwrap();
+        let corner = SquareCorner.layout(shape, &[8.0, 1.0, 1.0]).unwrap();
         let plan = Plan::of_layout("square-corner", names, corner, 1.0);
         assert_eq!(export_plan(ExportFormat::FuPerMod, &plan).unwrap_err().exit_code(), 1);
     }

@@ -1,6 +1,6 @@
 //! Layouts as files of other tools.
 
-use super::Exported;
+use super::Export;
 use crate::error::{Error, Result};
 use crate::plan::Layout;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// A matrix that is not square, a processor without exactly one rectangle, or rectangles that do not form
 /// columns: exit code 1.
-pub(super) fn fupermod(names: &[String], layout: &Layout) -> Result<Exported> {
+pub(super) fn fupermod(names: &[String], layout: &Layout) -> Result<Export> {
     layout.refuse_boxes("a .2dist file")?;
     let shape = layout.shape();
     let refuse = |what: &str, remedy: &str| Err(Error::infeasible(what.to_owned(), remedy));
@@ -69,5 +69,5 @@ pub(super) fn fupermod(names: &[String], layout: &Layout) -> Result<Exported> {
         );
         *number += 1;
     }
-    Ok(Exported { text, warnings: Vec::new() })
+    Ok(Export { text, warnings: Vec::new() })
 }

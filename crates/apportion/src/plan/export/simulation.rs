@@ -4,11 +4,11 @@
 //! space.
 
 use super::graph::weights;
-use super::{Exported, without_zeros};
+use super::{Export, without_zeros};
 
 /// `processors P 1 1` and `balance 0.9 x …`: the ends of all slabs but the last, as fractions of the box
 /// (LAMMPS manual, command `balance`). The threshold of 0.9 is always exceeded.
-pub(super) fn lammps(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn lammps(names: &[String], shares: &[u64]) -> Export {
     let (parts, warnings) = without_zeros(names, shares, "LAMMPS");
     let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
     let mut text = format!("processors {} 1 1\n", parts.len());
@@ -20,27 +20,27 @@ pub(super) fn lammps(names: &[String], shares: &[u64]) -> Exported {
         });
         text += &format!("balance 0.9 x{}\n", ends.collect::<String>());
     }
-    Exported { text, warnings }
+    Export { text, warnings }
 }
 
 /// `-dd P 1 1 -dlb no -ddcsx "…"`: sizes of the cells along x, without dynamic load balancing, which would
 /// change them (GROMACS, `gmx mdrun -h -hidden`).
-pub(super) fn gromacs(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn gromacs(names: &[String], shares: &[u64]) -> Export {
     let (parts, warnings) = without_zeros(names, shares, "GROMACS");
     let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
     let sizes: Vec<String> = parts.iter().map(|(_, share)| (*share as f64 / total).to_string()).collect();
     let text = format!("-dd {} 1 1 -dlb no -ddcsx \"{}\"\n", parts.len(), sizes.join(" "));
-    Exported { text, warnings }
+    Export { text, warnings }
 }
 
 /// Entries of `system/decomposeParDict`: the weights of the processors for Scotch, a list of whole numbers
 /// (`labelList processorWeights` in scotchDecomp.C).
-pub(super) fn openfoam(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn openfoam(names: &[String], shares: &[u64]) -> Export {
     let (parts, warnings) = without_zeros(names, shares, "OpenFOAM");
     let text = format!(
         "numberOfSubdomains {};\nmethod scotch;\nscotchCoeffs\n{{\n    processorWeights ({});\n}}\n",
         parts.len(),
         weights(&parts).join(" ")
     );
-    Exported { text, warnings }
+    Export { text, warnings }
 }

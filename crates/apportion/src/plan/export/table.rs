@@ -1,17 +1,17 @@
 //! Plain tables for other programs: CSV (RFC 4180) and JSON.
 
-use super::Exported;
+use super::Export;
 
-pub(super) fn csv(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn csv(names: &[String], shares: &[u64]) -> Export {
     let total: f64 = shares.iter().map(|&x| x as f64).sum();
     let mut text = String::from("processor,share,fraction\n");
     for (name, &share) in names.iter().zip(shares) {
         text += &format!("{},{share},{}\n", quoted(name), share as f64 / total);
     }
-    Exported { text, warnings: Vec::new() }
+    Export { text, warnings: Vec::new() }
 }
 
-pub(super) fn json(names: &[String], shares: &[u64]) -> Exported {
+pub(super) fn json(names: &[String], shares: &[u64]) -> Export {
     let total: u64 = shares.iter().sum();
     let rows: Vec<serde_json::Value> = names
         .iter()
@@ -21,7 +21,7 @@ pub(super) fn json(names: &[String], shares: &[u64]) -> Exported {
         })
         .collect();
     let whole = serde_json::json!({"total": total, "shares": rows});
-    Exported { text: format!("{whole:#}\n"), warnings: Vec::new() }
+    Export { text: format!("{whole:#}\n"), warnings: Vec::new() }
 }
 
 fn quoted(field: &str) -> String {

@@ -6,16 +6,22 @@
 
 mod alternate;
 mod exact;
-mod order;
 mod rank_one;
-mod whole;
 
 use self::alternate::Depth;
-use super::{consecutive, descending, layout, mesh_shape};
+use super::grid::mesh_shape;
+use super::{LayoutMethod, Mesh, consecutive, descending, layout};
 use crate::error::Result;
+use crate::plan::shares::proportional;
 use crate::plan::{Layout, Shape};
 
-/// An r x c grid of straight cuts, with r and c as in [`grid_shape`](super::grid_shape), that keeps the
+/// The smallest relative difference that counts, for weights that are real numbers.
+const REAL: f64 = 1e-9;
+
+/// The largest relative difference that is attributed to rounding.
+const ROUNDED: f64 = 1e-3;
+
+/// An r x c grid of straight cuts, with r and c as in [`Mesh::cheapest`], that keeps the
 /// largest `h_i w_j / s_ij` small.
 ///
 /// Up to twelve processors: the optimum over all arrangements, heights and widths in real arithmetic. Above
@@ -30,42 +36,41 @@ use crate::plan::{Layout, Shape};
 /// work grows no further than by p log p.
 ///
 /// # Errors
-/// None; the signature is that of every method.
-pub fn cartesian(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    cartesian_on(shape, weights, None, false)
+/// A mesh with another number of places than there are processors: exit code 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cartesian {
+    /// Rows and columns of processors; `None` for the cheapest.
+    pub mesh: Option<Mesh>,
+    /// True to start from fewer arrangements ([`MethodOptions::quick`](super::MethodOptions::quick)).
+    pub quick: bool,
 }
 
-/// [`cartesian`] with these numbers of rows and columns of processors; `quick` is
-/// [`MethodOptions::quick`](super::MethodOptions::quick).
-pub(super) fn cartesian_on(
-    shape: Shape,
-    weights: &[f64],
-    mesh: Option<[usize; 2]>,
-    quick: bool,
-) -> Result<Layout> {
-    let depth = Depth::of(quick);
-    let (rows, cols) = mesh_shape(shape, weights, mesh)?;
-    let equal = order::equality(shape, weights);
-    let speeds = scaled(weights);
-    let given: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
-    let sorted = order::classes(descending(weights), |i| weights[i], equal, |&i| i);
-    let found = if given.len() <= exact::MOST_PROCESSORS {
-        exact::best(&speeds, &given, &sorted, (rows, cols), equal)
-    } else {
-        rank_one::arrangement(&speeds, &sorted, (rows, cols), equal)
-            .map(|cells| alternate::fitted(&speeds, cells, cols, depth))
-            .filter(|found| found.time <= 1.0 + equal)
-            .unwrap_or_else(|| alternate::best(&speeds, &given, &sorted, (rows, cols), equal, depth))
-    };
-    let Arrangement { cells, heights, widths, .. } = found;
-    let speed = |i: usize, j: usize| speeds[cells[i * cols + j]];
-    let (heights, widths) = whole::whole_numbers(shape, &heights, &widths, speed);
-    let (rows, cols) = (consecutive(&heights), consecutive(&widths));
-    Ok(layout(
-        shape,
-        weights.len(),
-        cells.iter().enumerate().map(|(at, &p)| (p, rows[at / widths.len()], cols[at % widths.len()])),
-    ))
+impl LayoutMethod for Cartesian {
+    fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {
+        let depth = Depth::of(self.quick);
+        let mesh = mesh_shape(shape, weights, self.mesh)?;
+        let equal = equality(shape, weights);
+        let speeds = scaled(weights);
+        let given: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
+        let sorted = classes(descending(weights), |i| weights[i], equal, |&i| i);
+        let found = if given.len() <= exact::MOST_PROCESSORS {
+            exact::best(&speeds, &given, &sorted, mesh, equal)
+        } else {
+            rank_one::arrangement(&speeds, &sorted, mesh, equal)
+                .map(|cells| alternate::fitted(&speeds, cells, mesh.cols, depth))
+                .filter(|found| found.time <= 1.0 + equal)
+                .unwrap_or_else(|| alternate::best(&speeds, &given, &sorted, mesh, equal, depth))
+        };
+        let Arrangement { cells, heights, widths, .. } = found;
+        let speed = |i: usize, j: usize| speeds[cells[i * mesh.cols + j]];
+        let (heights, widths) = whole_numbers(shape, &heights, &widths, speed);
+        let (rows, cols) = (consecutive(&heights), consecutive(&widths));
+        Ok(layout(
+            shape,
+            weights.len(),
+            cells.iter().enumerate().map(|(at, &p)| (p, rows[at / widths.len()], cols[at % widths.len()])),
+        ))
+    }
 }
 
 /// Weights of sum 1.
@@ -86,6 +91,73 @@ struct Arrangement {
     heights: Vec<f64>,
     /// Of sum 1.
     widths: Vec<f64>,
+}
+
+/// Relative difference up to which two weights, or two finishing times, count as equal. Weights that are
+/// whole numbers of elements of C are right to one element.
+fn equality(shape: Shape, weights: &[f64]) -> f64 {
+    let counted =
+        weights.iter().all(|w| w.fract() == 0.0) && weights.iter().sum::<f64>() == shape.elements() as f64;
+    if !counted {
+        return REAL;
+    }
+    let least = weights.iter().copied().filter(|w| *w > 0.0).fold(f64::INFINITY, f64::min);
+    (2.0 / least).clamp(REAL, ROUNDED)
+}
+
+/// Puts the members of each class (neighbours in an order of descending values that differ by less than a
+/// fraction `equal` from the class's first) into the order of their keys.
+fn classes<K: Ord>(
+    mut descending: Vec<usize>,
+    value: impl Fn(usize) -> f64,
+    equal: f64,
+    key: impl Fn(&usize) -> K,
+) -> Vec<usize> {
+    let mut start = 0;
+    while start < descending.len() {
+        let least = value(descending[start]) * (1.0 - equal);
+        let length = descending[start..].iter().take_while(|&&i| value(i) >= least).count().max(1);
+        descending[start..start + length].sort_by_key(&key);
+        start += length;
+    }
+    descending
+}
+
+/// Whole heights and widths: rounded, then each side in turn made optimal for the other while that helps.
+fn whole_numbers(
+    shape: Shape,
+    heights: &[f64],
+    widths: &[f64],
+    speed: impl Fn(usize, usize) -> f64,
+) -> (Vec<u64>, Vec<u64>) {
+    let mut high = proportional(shape.m, heights);
+    let mut wide = proportional(shape.n, widths);
+    let slowest = |high: &[u64], wide: &[u64]| {
+        let mut time = 0.0_f64;
+        for (i, h) in high.iter().enumerate() {
+            for (j, w) in wide.iter().enumerate() {
+                time = time.max((h * w) as f64 / speed(i, j));
+            }
+        }
+        time
+    };
+    let mut least = slowest(&high, &wide);
+    loop {
+        // The capacity of a line for each unit of time, over the lines of the other side that are not empty.
+        let capacity = |lengths: &[u64], cell: &dyn Fn(usize) -> f64| {
+            let used = (0..lengths.len()).filter(|&j| lengths[j] > 0);
+            used.map(|j| cell(j) / lengths[j] as f64).fold(f64::INFINITY, f64::min)
+        };
+        let rows: Vec<f64> = (0..high.len()).map(|i| capacity(&wide, &|j| speed(i, j))).collect();
+        let new_high = proportional(shape.m, &rows);
+        let cols: Vec<f64> = (0..wide.len()).map(|j| capacity(&new_high, &|i| speed(i, j))).collect();
+        let new_wide = proportional(shape.n, &cols);
+        let time = slowest(&new_high, &new_wide);
+        if time >= least {
+            return (high, wide);
+        }
+        (least, high, wide) = (time, new_high, new_wide);
+    }
 }
 
 #[cfg(test)]

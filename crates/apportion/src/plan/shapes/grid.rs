@@ -2,55 +2,64 @@
 //!
 //! Source: Lastovetsky 2007 (Becker 2010, Algorithms 2.3 and 2.4; slides, Algorithms 2 and 3).
 
-use super::columns_largest::grid_of_least_largest;
-use super::descending;
-use super::objective::{Objective, in_whole_numbers};
-use super::tiling::{Tiling, Total};
+use super::columns::grid_of_least_largest;
+use super::tiling::{Objective, Tiling, Total};
+use super::{LayoutMethod, descending};
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 
-/// Rows and columns (r, c) of the processor grid, r c = p, with the smallest cost r n + c m. On a square
-/// matrix that is r + c, and r is the largest divisor up to sqrt(p). O(sqrt(p)).
-///
-/// # Panics
-/// If there is no processor.
-pub fn grid_shape(processors: usize, m: u64, n: u64) -> (usize, usize) {
-    assert!(processors > 0, "a grid needs a processor");
-    let cost = |r: usize| r as f64 * n as f64 + (processors / r) as f64 * m as f64;
-    let mut best = (1, processors);
-    for r in (1..).take_while(|r| r * r <= processors).filter(|r| processors.is_multiple_of(*r)) {
-        // Ties go to the squarer grid, and to the one with fewer rows.
-        for (rows, cols) in [(processors / r, r), (r, processors / r)] {
-            if cost(rows) <= cost(best.0) {
-                best = (rows, cols);
-            }
-        }
-    }
-    best
+/// Rows and columns of processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mesh {
+    /// Number of rows of processors.
+    pub rows: usize,
+    /// Number of columns of processors.
+    pub cols: usize,
 }
 
-/// c columns of r rectangles each, with areas in proportion to the weights. The cost is r + c on the unit
-/// square, for any mapping. Processors fill the grid from the fastest to the slowest, column by column. O(p
-/// log p).
-///
-/// Processors without a weight take no place in the grid. A prime number of processors gives strips.
-///
-/// # Errors
-/// None; the signature is that of every method.
-pub fn grid(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    grid_for(shape, weights, None, Objective::Volume, shape)
+impl Mesh {
+    /// A mesh of `rows` x `cols` processors.
+    pub const fn new(rows: usize, cols: usize) -> Self {
+        Self { rows, cols }
+    }
+
+    /// The mesh of r x c = p processors with the smallest cost r n + c m. On a square matrix that is r + c,
+    /// and r is the largest divisor up to sqrt(p). O(sqrt(p)).
+    ///
+    /// # Panics
+    /// If there is no processor.
+    pub fn cheapest(processors: usize, m: u64, n: u64) -> Self {
+        assert!(processors > 0, "a mesh needs a processor");
+        let cost = |mesh: Self| mesh.rows as f64 * n as f64 + mesh.cols as f64 * m as f64;
+        let mut best = Self::new(1, processors);
+        for r in (1..).take_while(|r| r * r <= processors).filter(|r| processors.is_multiple_of(*r)) {
+            // Ties go to the squarer mesh, and to the one with fewer rows.
+            for mesh in [Self::new(processors / r, r), Self::new(r, processors / r)] {
+                if cost(mesh) <= cost(best) {
+                    best = mesh;
+                }
+            }
+        }
+        best
+    }
+
+    /// Every mesh of this number of processors, the one of a single row first.
+    pub(crate) fn all_of(processors: usize) -> impl Iterator<Item = Self> {
+        let rows = (1..=processors).filter(move |rows| processors.is_multiple_of(*rows));
+        rows.map(move |rows| Self::new(rows, processors / rows))
+    }
 }
 
 /// The rows and columns of the grid of those processors that have a weight: as named, or the cheapest.
 ///
 /// # Errors
 /// A mesh with another number of places: exit code 2.
-pub(super) fn mesh_shape(shape: Shape, weights: &[f64], mesh: Option<[usize; 2]>) -> Result<(usize, usize)> {
+pub(super) fn mesh_shape(shape: Shape, weights: &[f64], mesh: Option<Mesh>) -> Result<Mesh> {
     let count = weights.iter().filter(|w| **w > 0.0).count();
     match mesh {
-        None => Ok(grid_shape(count, shape.m, shape.n)),
-        Some([rows, cols]) if rows.checked_mul(cols) == Some(count) => Ok((rows, cols)),
-        Some([rows, cols]) => Err(Error::input(
+        None => Ok(Mesh::cheapest(count, shape.m, shape.n)),
+        Some(mesh) if mesh.rows.checked_mul(mesh.cols) == Some(count) => Ok(mesh),
+        Some(Mesh { rows, cols }) => Err(Error::input(
             "`mesh`",
             format!(
                 "{rows}x{cols} has {} places for {count} processors with a share",
@@ -61,37 +70,44 @@ pub(super) fn mesh_shape(shape: Shape, weights: &[f64], mesh: Option<[usize; 2]>
     }
 }
 
-/// The grid of a given mesh, or the best one for an objective, on a part of the matrix `whole`.
+/// c columns of r rectangles each, with areas in proportion to the weights. The cost is r + c on the unit
+/// square, for any mapping. Processors fill the grid from the fastest to the slowest, column by column. O(p
+/// log p).
 ///
-/// Any grid has the least sum. For the largest half-perimeter, every shape of the grid is tried; up to nine
-/// processors with every choice of the columns' members, otherwise with runs of the sorted processors.
-///
-/// # Errors
-/// As [`mesh_shape`].
-pub(super) fn grid_for(
-    shape: Shape,
-    weights: &[f64],
-    mesh: Option<[usize; 2]>,
-    objective: Objective,
-    whole: Shape,
-) -> Result<Layout> {
-    let order = descending(weights);
-    let (rows, _) = mesh_shape(shape, weights, mesh)?;
-    let (high, wide, total) = objective.sides(shape, whole);
-    let by = |rows: usize| match total {
-        Total::Sum => Tiling::columns(order.chunks(rows)),
-        Total::Largest => grid_of_least_largest(weights, &order, (high, wide), rows),
-    };
-    let mut best = by(rows);
-    if total == Total::Largest && mesh.is_none() {
-        let cost = |tiling: &Tiling| tiling.cost(weights, high, wide, total);
-        for other in (1..=order.len()).filter(|r| order.len().is_multiple_of(*r) && *r != rows).map(by) {
-            if cost(&other) < cost(&best) * (1.0 - 1e-12) {
-                best = other;
+/// Processors without a weight take no place in the grid. A prime number of processors gives strips. Any grid
+/// has the least sum. For the largest half-perimeter, every shape of the grid is tried; up to nine processors
+/// with every choice of the columns' members, otherwise with runs of the sorted processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grid {
+    /// Rows and columns of processors; `None` for the cheapest.
+    pub mesh: Option<Mesh>,
+    /// What is minimised.
+    pub objective: Objective,
+    /// The matrix to which half-perimeters are relative, if only a part of it is laid out.
+    pub whole: Option<Shape>,
+}
+
+impl LayoutMethod for Grid {
+    fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {
+        let order = descending(weights);
+        let Mesh { rows, .. } = mesh_shape(shape, weights, self.mesh)?;
+        let frame = self.objective.frame(shape, self.whole);
+        let by = |rows: usize| match frame.total {
+            Total::Sum => Tiling::columns(order.chunks(rows)),
+            Total::Largest => grid_of_least_largest(weights, &order, frame.high, frame.wide, rows),
+        };
+        let mut best = by(rows);
+        if frame.total == Total::Largest && self.mesh.is_none() {
+            let cost = |tiling: &Tiling| frame.cost(tiling, weights);
+            for other in Mesh::all_of(order.len()).filter(|mesh| mesh.rows != rows).map(|mesh| by(mesh.rows))
+            {
+                if cost(&other) < cost(&best) * (1.0 - 1e-12) {
+                    best = other;
+                }
             }
         }
+        Ok(frame.layout(&best, weights))
     }
-    Ok(in_whole_numbers(&best, (shape, weights), (high, wide)))
 }
 
 #[cfg(test)]
@@ -104,7 +120,9 @@ mod tests {
     #[test]
     fn a_named_mesh() {
         let shape = Shape::new(8, 8, 32, "test").unwrap();
-        let on = |mesh| grid_for(shape, &[1.0; 4], Some(mesh), Objective::Volume, shape);
+        let on = |mesh: [usize; 2]| {
+            Grid { mesh: Some(Mesh::new(mesh[0], mesh[1])), ..Grid::default() }.layout(shape, &[1.0; 4])
+        };
         let layout = on([2, 2]).unwrap();
         assert!(layout.parts().iter().all(|p| (p.rows.len(), p.cols.len()) == (4, 16)));
         assert!(on([4, 1]).unwrap().parts().iter().all(|p| (p.rows.len(), p.cols.len()) == (2, 32)));
@@ -115,31 +133,33 @@ mod tests {
 
     #[test]
     fn the_shape_search_by_hand() {
-        for (p, shape) in [(1, (1, 1)), (2, (1, 2)), (6, (2, 3)), (7, (1, 7)), (12, (3, 4)), (36, (6, 6))] {
-            assert_eq!(grid_shape(p, 100, 100), shape, "{p}");
+        for (p, [rows, cols]) in
+            [(1, [1, 1]), (2, [1, 2]), (6, [2, 3]), (7, [1, 7]), (12, [3, 4]), (36, [6, 6])]
+        {
+            assert_eq!(Mesh::cheapest(p, 100, 100), Mesh::new(rows, cols), "{p}");
         }
-        assert_eq!(grid_shape(12, 400, 100), (6, 2));
-        assert_eq!(grid_shape(12, 100, 10_000), (1, 12));
+        assert_eq!(Mesh::cheapest(12, 400, 100), Mesh::new(6, 2));
+        assert_eq!(Mesh::cheapest(12, 100, 10_000), Mesh::new(1, 12));
     }
 
     /// Algorithm 2.4 as printed.
-    fn printed(p: usize) -> (usize, usize) {
+    fn printed(p: usize) -> Mesh {
         let mut r = (p as f64).sqrt() as usize;
         while r > 1 && !p.is_multiple_of(r) {
             r -= 1;
         }
-        (r, p / r)
+        Mesh::new(r, p / r)
     }
 
     proptest! {
         #[test]
         fn the_search_is_the_printed_one_on_squares(p in 1usize..5000) {
-            prop_assert_eq!(grid_shape(p, 7, 7), printed(p));
+            prop_assert_eq!(Mesh::cheapest(p, 7, 7), printed(p));
         }
 
         #[test]
         fn no_divisor_is_cheaper(p in 1usize..500, m in 1u64..50, n in 1u64..50) {
-            let (r, c) = grid_shape(p, m, n);
+            let Mesh { rows: r, cols: c } = Mesh::cheapest(p, m, n);
             prop_assert_eq!(r * c, p);
             let ours = r as u64 * n + c as u64 * m;
             for r in (1..=p).filter(|r| p % r == 0) {
@@ -151,7 +171,7 @@ mod tests {
         #[test]
         fn the_largest_is_the_least_of_all_grids(weights in prop::collection::vec(0.2f64..1.0, 4..=6)) {
             let shape = Shape::new(6000, 6000, 6000, "test").unwrap();
-            let ours = grid_for(shape, &weights, None, Objective::Largest, shape).unwrap();
+            let ours = Grid { objective: Objective::Largest, ..Grid::default() }.layout(shape, &weights).unwrap();
             let ours = Metrics::of_layout(&ours, 1.0).largest_half_perimeter.unwrap();
             let p = weights.len();
             let mut least = f64::INFINITY;
@@ -174,8 +194,8 @@ mod tests {
         #[test]
         fn cost_is_rows_plus_columns(weights in prop::collection::vec(1.0f64..5.0, 1..30)) {
             let shape = Shape::new(3000, 3000, 3000, "test").unwrap();
-            let (r, c) = grid_shape(weights.len(), 3000, 3000);
-            let metrics = Metrics::of_layout(&grid(shape, &weights).unwrap(), 1.0);
+            let Mesh { rows: r, cols: c } = Mesh::cheapest(weights.len(), 3000, 3000);
+            let metrics = Metrics::of_layout(&Grid::default().layout(shape, &weights).unwrap(), 1.0);
             prop_assert!((metrics.sum_half_perimeters.unwrap() - (r + c) as f64).abs() < 1e-9);
         }
     }

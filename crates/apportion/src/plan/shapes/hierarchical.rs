@@ -5,19 +5,17 @@
 //! several rectangles: McNaughton's wrap-around rule for scheduling (1959), with rectangles in place of
 //! machines.
 
-use super::least_cost::choose_within;
-use super::{Method, MethodOptions};
+use super::{LayoutMethod, LeastCost, Method, MethodOptions};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
-use crate::plan::Member;
 use crate::plan::shares::proportional;
-use crate::plan::{Hierarchy, Layout, Part, Shape};
+use crate::plan::{Hierarchy, Layout, Member, Part, Shape, merged};
 
 /// Divides the matrix among the members of the top level in proportion to the sums of their weights, then the
 /// part of each member among its own members, and so on.
 ///
 /// `methods` names one method per level, from the top; the last one is used for all levels below. `None`
-/// selects the best method for the options' objective, as [`choose`](super::choose) does. Up to rounding at
+/// selects the best method for the options' objective, as [`LeastCost`] does. Up to rounding at
 /// each level, the shares equal those of a division without levels.
 ///
 /// A part that is one rectangle is laid out by the method of the level. A part of R rectangles, as around a
@@ -34,44 +32,52 @@ use crate::plan::{Hierarchy, Layout, Part, Shape};
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shapes::{Method, MethodOptions, hierarchical};
+/// use apportion::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
 /// use apportion::plan::{Hierarchy, Shape};
 /// let paths = ["orsay", "orsay", "rennes", "rennes"].map(String::from);
 /// let methods = [Some(Method::SquareCorner), Some(Method::Columns)];
 /// let shape = Shape::new(1000, 1000, 1000, "example")?;
-/// let (hierarchy, options) = (Hierarchy::of_paths(&paths), MethodOptions::default());
-/// let layout = hierarchical(shape, &[45.0, 45.0, 5.0, 5.0], &hierarchy, &methods, &options)?;
+/// let (hierarchy, options) = (&Hierarchy::of_paths(&paths), &MethodOptions::default());
+/// let levels = Hierarchical { hierarchy, methods: &methods, options };
+/// let layout = levels.layout(shape, &[45.0, 45.0, 5.0, 5.0])?;
 /// // Rennes has a 316 x 316 square in the corner: two halves.
 /// assert_eq!(layout.shares()[2..], [49_928, 49_928]);
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
-pub fn hierarchical(
-    shape: Shape,
-    weights: &[f64],
-    hierarchy: &Hierarchy,
-    methods: &[Option<Method>],
-    terms: &MethodOptions,
-) -> Result<Layout> {
-    let levels = hierarchy.levels();
-    if methods.is_empty() || methods.len() > levels {
-        return Err(Error::input(
-            "`levels`",
-            format!("names {} methods, but the platform's cluster paths make {levels}", methods.len()),
-            "name at most one method per level, or give the processors clusters in the platform (\"site/node\")",
-        ));
+#[derive(Debug, Clone, Copy)]
+pub struct Hierarchical<'a> {
+    /// The tree of clusters.
+    pub hierarchy: &'a Hierarchy,
+    /// The method of each level, from the top.
+    pub methods: &'a [Option<Method>],
+    /// The options of the methods.
+    pub options: &'a MethodOptions,
+}
+
+impl LayoutMethod for Hierarchical<'_> {
+    fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {
+        let Self { hierarchy, methods, options } = *self;
+        let levels = hierarchy.levels();
+        if methods.is_empty() || methods.len() > levels {
+            return Err(Error::input(
+                "`levels`",
+                format!("names {} methods, but the platform's cluster paths make {levels}", methods.len()),
+                "name at most one method per level, or give the processors clusters in the platform (\"site/node\")",
+            ));
+        }
+        if methods.contains(&Some(Method::ColumnGroups)) {
+            return Err(Error::input(
+                "`levels`",
+                "column-groups places named processors, not clusters",
+                "use columns, or `method = column-groups` without levels",
+            ));
+        }
+        let division = Division { shape, weights, methods, options };
+        let mut parts = Vec::new();
+        let whole = Rect::new(Span::new(0, shape.m), Span::new(0, shape.n));
+        division.divide(vec![whole], hierarchy, 0, &mut parts)?;
+        Layout::new(shape, weights.len(), parts)
     }
-    if methods.contains(&Some(Method::ColumnGroups)) {
-        return Err(Error::input(
-            "`levels`",
-            "column-groups places named processors, not clusters",
-            "use columns, or `method = column-groups` without levels",
-        ));
-    }
-    let division = Division { shape, weights, methods, terms };
-    let mut parts = Vec::new();
-    let whole = Rect::new(Span::new(0, shape.m), Span::new(0, shape.n));
-    division.divide(vec![whole], hierarchy, 0, &mut parts)?;
-    Layout::new(shape, weights.len(), parts)
 }
 
 /// The inputs that all levels share.
@@ -79,7 +85,7 @@ struct Division<'a> {
     shape: Shape,
     weights: &'a [f64],
     methods: &'a [Option<Method>],
-    terms: &'a MethodOptions,
+    options: &'a MethodOptions,
 }
 
 impl Division<'_> {
@@ -98,7 +104,7 @@ impl Division<'_> {
             ([], _) | (_, []) => return Ok(()),
             (_, [_]) => vec![part],
             ([rect], _) => self.within(*rect, &members, depth, self.method(depth))?,
-            _ => self.wrapped(&part, &members, depth)?,
+            _ => self.wrap(&part, &members, depth)?,
         };
         for ((member, _), region) in members.into_iter().zip(regions) {
             match member {
@@ -127,12 +133,15 @@ impl Division<'_> {
         let weights: Vec<f64> = members.iter().map(|(_, w)| *w).collect();
         let shape = Shape { m: rect.rows.len(), k: self.shape.k, n: rect.cols.len() };
         let layout = match method {
-            None => choose_within(shape, &weights, self.terms.objective, self.shape)?.1,
+            None => {
+                let (objective, whole) = (self.options.objective, Some(self.shape));
+                LeastCost { objective, whole }.layout(shape, &weights)?
+            }
             Some(method) => {
                 let holds = |centre| members.iter().position(|(m, _)| m.ranks().contains(&centre));
-                let centre = self.terms.centre.and_then(holds);
-                let terms = MethodOptions { centre, whole: Some(self.shape), ..self.terms.clone() };
-                method.layout(shape, &weights, &terms).map_err(|e| at_level(e, depth, members))?
+                let centre = self.options.centre.and_then(holds);
+                let options = MethodOptions { centre, whole: Some(self.shape), ..self.options.clone() };
+                method.layout(shape, &weights, &options).map_err(|e| at_level(e, depth, members))?
             }
         };
         let moved = |span: Span, by: Span| Span::new(by.start + span.start, by.start + span.end);
@@ -141,7 +150,7 @@ impl Division<'_> {
     }
 
     /// The members' rectangles within several: the cheapest way to fill one after the other.
-    fn wrapped(&self, part: &[Rect], members: &[(&Member, f64)], depth: usize) -> Result<Vec<Vec<Rect>>> {
+    fn wrap(&self, part: &[Rect], members: &[(&Member, f64)], depth: usize) -> Result<Vec<Vec<Rect>>> {
         let mut descending: Vec<usize> = (0..members.len()).collect();
         descending.sort_by(|&i, &j| members[j].1.total_cmp(&members[i].1).then(i.cmp(&j)));
         let ascending: Vec<usize> = descending.iter().rev().copied().collect();
@@ -233,21 +242,7 @@ impl Division<'_> {
 fn bands(region: &[Rect], along_rows: bool) -> Vec<Rect> {
     let turn = |r: Rect| if along_rows { r } else { Rect::new(r.cols, r.rows) };
     let region: Vec<Rect> = region.iter().map(|&r| turn(r)).collect();
-    let mut cuts: Vec<u64> = region.iter().flat_map(|r| [r.rows.start, r.rows.end]).collect();
-    cuts.sort_unstable();
-    cuts.dedup();
-    let mut found: Vec<(Span, SpanSet)> = Vec::new();
-    for band in cuts.windows(2).map(|w| Span::new(w[0], w[1])) {
-        let cols = SpanSet::union(region.iter().filter(|r| r.rows.contains(band)).map(|r| r.cols));
-        match found.last_mut() {
-            Some((rows, same)) if *same == cols && rows.end == band.start => rows.end = band.end,
-            _ => found.push((band, cols)),
-        }
-    }
-    let rects = |(rows, cols): &(Span, SpanSet)| -> Vec<Rect> {
-        cols.spans().iter().map(|&cols| turn(Rect::new(*rows, cols))).collect()
-    };
-    found.iter().flat_map(rects).collect()
+    merged(&region).into_iter().map(turn).collect()
 }
 
 /// Rows and columns that a region touches.

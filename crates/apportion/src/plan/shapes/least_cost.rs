@@ -1,66 +1,60 @@
 //! The portfolio: every method that serves any areas, and the best of all for a given objective.
 
-use super::block_rectangle::strip_and_block;
-use super::columns::best_columns;
-use super::columns_largest::columns_of_least_largest;
+use super::columns::{best_columns, columns_of_least_largest};
 use super::nagamochi_abe::thirds;
-use super::objective::{Objective, in_whole_numbers};
 use super::recursive::search;
 use super::square_corner::diagonal;
-use super::square_rectangle::strip_and_square;
-use super::tiling::{Tiling, Total};
-use super::{descending, grid_shape};
+use super::strips::{strip_and_block, strip_and_square};
+use super::tiling::{Frame, Objective, Tiling, Total};
+use super::{LayoutMethod, Mesh, NamedLayout, descending};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
-/// The method that moves the fewest elements in real arithmetic, and its layout in whole numbers.
+/// The best of columns, grid, Nagamochi-Abe, squares on the diagonal, square-rectangle, block-rectangle (if they
+/// support the processors) and recursive for an objective, in real arithmetic; ties go to the first in this
+/// order.
 ///
-/// Compares columns, grid, Nagamochi-Abe, squares on the diagonal, square-rectangle, block-rectangle (if they
-/// support the processors) and recursive; ties go to the first in this order. On squares, the worst ratio to
-/// the lower bound that a search for bad speeds found is 1.0981, that of two processors at 3:1. Time: that of
-/// `recursive`.
-///
-/// # Errors
-/// None; the signature is that of every method.
-pub fn least_cost(shape: Shape, weights: &[f64]) -> Result<(&'static str, Layout)> {
-    choose(shape, weights, Objective::Volume)
+/// On squares, the worst ratio to the lower bound of the volume that a search for bad speeds found is 1.0981,
+/// that of two processors at 3:1. Time: that of [`Recursive`](super::Recursive).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeastCost {
+    /// What is minimised.
+    pub objective: Objective,
+    /// The matrix to which half-perimeters are relative, if only a part of it is laid out.
+    pub whole: Option<Shape>,
 }
 
-/// The best method for an objective in real arithmetic, and its layout in whole numbers.
-///
-/// # Errors
-/// None; the signature is that of every method.
-pub fn choose(shape: Shape, weights: &[f64], objective: Objective) -> Result<(&'static str, Layout)> {
-    choose_within(shape, weights, objective, shape)
-}
-
-/// [`choose`] on a part of the matrix `whole`.
-pub(super) fn choose_within(
-    shape: Shape,
-    weights: &[f64],
-    objective: Objective,
-    whole: Shape,
-) -> Result<(&'static str, Layout)> {
-    let (high, wide, total) = objective.sides(shape, whole);
-    let mut best: Option<(f64, &'static str, Tiling)> = None;
-    for (name, tiling) in candidates(weights, high, wide, total) {
-        let cost = tiling.cost(weights, high, wide, total);
-        // The tolerance keeps rounding in the sums from hiding a tie.
-        if best.as_ref().is_none_or(|(least, ..)| cost < least * (1.0 - 1e-12)) {
-            best = Some((cost, name, tiling));
-        }
+impl LayoutMethod for LeastCost {
+    fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {
+        Ok(self.choose(shape, weights).layout)
     }
-    let (_, name, tiling) = best.expect("columns serve every input");
-    Ok((name, in_whole_numbers(&tiling, (shape, weights), (high, wide))))
+}
+
+impl LeastCost {
+    /// The layout, and the name of its method.
+    pub fn choose(&self, shape: Shape, weights: &[f64]) -> NamedLayout {
+        let frame = self.objective.frame(shape, self.whole);
+        let mut best: Option<(f64, &'static str, Tiling)> = None;
+        for (name, tiling) in candidates(weights, frame) {
+            let cost = frame.cost(&tiling, weights);
+            // The tolerance keeps rounding in the sums from hiding a tie.
+            if best.as_ref().is_none_or(|(least, ..)| cost < least * (1.0 - 1e-12)) {
+                best = Some((cost, name, tiling));
+            }
+        }
+        let (_, name, tiling) = best.expect("columns serve every input");
+        NamedLayout { method: name.into(), layout: frame.layout(&tiling, weights) }
+    }
 }
 
 /// Every tiling to compare, the simplest first.
-fn candidates(weights: &[f64], high: f64, wide: f64, total: Total) -> Vec<(&'static str, Tiling)> {
+fn candidates(weights: &[f64], frame: Frame) -> Vec<(&'static str, Tiling)> {
+    let Frame { high, wide, total, .. } = frame;
     let order = descending(weights);
     let turn = |tiling: Tiling| if high > wide { tiling.turned() } else { tiling };
     // The shape search needs whole sides; only their ratio matters.
     let side = |length: f64| ((length / high.max(wide) * 1e9) as u64).max(1);
-    let (rows, _) = grid_shape(order.len(), side(high), side(wide));
+    let Mesh { rows, .. } = Mesh::cheapest(order.len(), side(high), side(wide));
     let columns = match total {
         Total::Sum => best_columns(weights, &order, high, wide),
         Total::Largest => columns_of_least_largest(weights, &order, high, wide),
@@ -87,7 +81,8 @@ mod tests {
 
     /// Sum, largest and volume of a choice.
     fn measured(shape: Shape, weights: &[f64], objective: Objective) -> [f64; 3] {
-        let metrics = Metrics::of_layout(&choose(shape, weights, objective).unwrap().1, 1.0);
+        let metrics =
+            Metrics::of_layout(&LeastCost { objective, whole: None }.layout(shape, weights).unwrap(), 1.0);
         let (sum, largest) = (metrics.sum_half_perimeters.unwrap(), metrics.largest_half_perimeter.unwrap());
         [sum, largest, metrics.volume.unwrap() as f64]
     }
@@ -119,7 +114,7 @@ mod tests {
     #[test]
     fn the_simplest_wins_a_tie_and_each_method_somewhere() {
         let cube = Shape::new(1000, 1000, 1000, "test").unwrap();
-        let name = |weights: &[f64]| least_cost(cube, weights).unwrap().0;
+        let name = |weights: &[f64]| LeastCost::default().choose(cube, weights).method;
         assert_eq!(name(&[1.0; 9]), "columns");
         assert_eq!(name(&[1.0, 1.0]), "columns");
         assert_eq!(name(&[5.0, 1.0]), "square-corner");
@@ -134,7 +129,8 @@ mod tests {
     fn rectangular_products() {
         let shape = Shape::new(400, 300, 1600, "test").unwrap();
         let sides = |objective, weights: &[f64]| {
-            let rect = choose(shape, weights, objective).unwrap().1.rects_by_owner()[1][0];
+            let rect =
+                LeastCost { objective, whole: None }.layout(shape, weights).unwrap().rects_by_owner()[1][0];
             (rect.rows.len(), rect.cols.len())
         };
         assert_eq!(sides(Objective::Sum, &[15.0, 1.0]), (100, 400));

@@ -1,13 +1,9 @@
-//! The layout methods by name.
+//! The registry of layout methods by name.
 
-use super::cartesian::cartesian_on;
-use super::columns::columns_for;
-use super::grid::grid_for;
-use super::recursive::recursive_for;
-use super::rows::rows_with;
 use super::{
-    Communication, Objective, block_rectangle, boxes, column_groups, hybrid_choice, inner, nagamochi_abe,
-    square_corner, square_edge, square_middle, square_rectangle, straight_line,
+    BlockRectangle, Boxes, Cartesian, ColumnGroups, Columns, Communication, Grid, Hybrid, Inner,
+    LayoutMethod, Mesh, NagamochiAbe, Objective, Recursive, Rows, SquareCorner, SquareEdge, SquareMiddle,
+    SquareRectangle, StraightLine,
 };
 use crate::error::{Error, Result};
 use crate::plan::shares::LeftOver;
@@ -70,7 +66,7 @@ pub struct MethodOptions {
     pub whole: Option<Shape>,
     /// Rows and columns of processors, used by [`Method::Grid`] and [`Method::Cartesian`]; `None` for the
     /// cheapest.
-    pub mesh: Option<[usize; 2]>,
+    pub mesh: Option<Mesh>,
     /// Who gets left-over rows; used by [`Method::Rows`].
     pub left_over: LeftOver,
     /// True if [`Method::Recursive`] looks ahead as little as possible: a fiftieth of the time, and 0.5 %
@@ -143,40 +139,48 @@ impl Method {
         matches!(self, Self::Inner | Self::Boxes)
     }
 
+    /// The method with its options.
+    ///
+    /// # Errors
+    /// An option that it needs is missing: exit code 2.
+    pub fn with(self, options: &MethodOptions) -> Result<Box<dyn LayoutMethod + '_>> {
+        let &MethodOptions { communication, centre, objective, whole, mesh, left_over, quick, .. } = options;
+        Ok(match self {
+            Self::Columns => Box::new(Columns { objective, whole }),
+            Self::SquareCorner => Box::new(SquareCorner),
+            Self::Recursive => Box::new(Recursive { objective, whole, quick }),
+            Self::StraightLine => Box::new(StraightLine),
+            Self::SquareRectangle => Box::new(SquareRectangle),
+            Self::BlockRectangle => Box::new(BlockRectangle),
+            Self::Grid => Box::new(Grid { mesh, objective, whole }),
+            Self::NagamochiAbe => Box::new(NagamochiAbe),
+            Self::Cartesian => Box::new(Cartesian { mesh, quick }),
+            Self::Rows => Box::new(Rows { left_over }),
+            Self::ColumnGroups => match &options.groups {
+                Some(groups) => Box::new(ColumnGroups { groups }),
+                None => {
+                    return Err(Error::input(
+                        "`groups`",
+                        "column-groups needs the processors of each column",
+                        "give the columns from the left, such as `groups = p0,p1;p2,p3`",
+                    ));
+                }
+            },
+            Self::Hybrid => Box::new(Hybrid { communication, centre }),
+            Self::Inner => Box::new(Inner),
+            Self::Boxes => Box::new(Boxes),
+            Self::SquareEdge => Box::new(SquareEdge),
+            Self::SquareMiddle => Box::new(SquareMiddle),
+        })
+    }
+
     /// The layout that this method makes.
     ///
     /// # Errors
     /// The method does not support the number of processors or the shape (exit code 1), or an option that it
     /// needs is missing or wrong (exit code 2).
-    pub fn layout(self, shape: Shape, weights: &[f64], terms: &MethodOptions) -> Result<Layout> {
-        let whole = terms.whole.unwrap_or(shape);
-        match self {
-            Self::Columns => Ok(columns_for(shape, weights, terms.objective, whole)),
-            Self::SquareCorner => square_corner(shape, weights),
-            Self::Recursive => Ok(recursive_for(shape, weights, terms.objective, whole, terms.quick)),
-            Self::StraightLine => straight_line(shape, weights),
-            Self::SquareRectangle => square_rectangle(shape, weights),
-            Self::BlockRectangle => block_rectangle(shape, weights),
-            Self::Grid => grid_for(shape, weights, terms.mesh, terms.objective, whole),
-            Self::NagamochiAbe => nagamochi_abe(shape, weights),
-            Self::Cartesian => cartesian_on(shape, weights, terms.mesh, terms.quick),
-            Self::Rows => Ok(rows_with(shape, weights, terms.left_over)),
-            Self::ColumnGroups => match &terms.groups {
-                Some(groups) => column_groups(shape, weights, groups),
-                None => Err(Error::input(
-                    "`groups`",
-                    "column-groups needs the processors of each column",
-                    "give the columns from the left, such as `groups = p0,p1;p2,p3`",
-                )),
-            },
-            Self::Hybrid => {
-                hybrid_choice(shape, weights, terms.communication, terms.centre).map(|(_, layout)| layout)
-            }
-            Self::Inner => inner(shape, weights),
-            Self::Boxes => boxes(shape, weights),
-            Self::SquareEdge => square_edge(shape, weights),
-            Self::SquareMiddle => square_middle(shape, weights),
-        }
+    pub fn layout(self, shape: Shape, weights: &[f64], options: &MethodOptions) -> Result<Layout> {
+        self.with(options)?.layout(shape, weights)
     }
 }
 

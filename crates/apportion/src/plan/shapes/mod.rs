@@ -1,65 +1,62 @@
-//! Methods that lay out the m x n matrix C in proportion to speeds: one file per algorithm.
+//! Methods that lay out the m x n matrix C in proportion to speeds: one file per idea.
 //!
-//! Every function takes the shape of the product and one weight per processor, and returns a
-//! [`Layout`] whose areas are in proportion to the weights. Weights are at least 0, and
-//! at least one is positive. A method that does not support the number of processors or their weights returns
-//! an error. [`Method`] selects a method by name.
+//! A method is a type with its options that implements [`LayoutMethod`]. [`Method`] is the registry: it selects
+//! one by name. A new layout is a file here, and a variant of [`Method`].
 
-mod block_rectangle;
 mod boxes;
 mod cartesian;
-mod column_groups;
 mod columns;
-mod columns_largest;
 mod grid;
 mod hierarchical;
 mod hybrid;
-mod hybrid_three;
-mod inner;
 mod least_cost;
 mod method;
 mod nagamochi_abe;
-mod objective;
-mod polish;
 mod recursive;
 mod rows;
-mod slicing;
 mod square_corner;
-mod square_corner_overlap;
-mod square_edge;
-mod square_middle;
-mod square_rectangle;
-mod steps;
-mod straight_line;
+mod strips;
 mod tiling;
 
-pub use block_rectangle::block_rectangle;
-pub use boxes::{all_boxes, boxes};
-pub use cartesian::cartesian;
-pub use column_groups::column_groups;
-pub use columns::columns;
-use grid::mesh_shape;
-pub use grid::{grid, grid_shape};
-pub use hierarchical::hierarchical;
-pub use hybrid::{Communication, hybrid, hybrid_choice};
-pub use hybrid_three::hybrid_three;
-pub use inner::inner;
-pub use least_cost::{choose, least_cost};
+pub use boxes::{Boxes, Inner};
+pub use cartesian::Cartesian;
+pub use columns::{ColumnGroups, Columns};
+pub use grid::{Grid, Mesh};
+pub use hierarchical::Hierarchical;
+pub use hybrid::{Communication, Hybrid};
+pub use least_cost::LeastCost;
 pub use method::{Method, MethodOptions};
-pub use nagamochi_abe::nagamochi_abe;
-pub use objective::Objective;
-pub use recursive::recursive;
-pub use rows::rows;
-pub use square_corner::square_corner;
-pub use square_corner_overlap::{square_corner_for_overlap, square_corner_scaled};
-pub use square_edge::square_edge;
-pub use square_middle::square_middle;
-pub use square_rectangle::square_rectangle;
-pub use straight_line::straight_line;
+pub use nagamochi_abe::NagamochiAbe;
+pub use recursive::Recursive;
+pub use rows::Rows;
+pub use square_corner::{SquareCorner, SquareEdge, SquareMiddle};
+pub(crate) use square_corner::{square_corner_for_overlap, square_corner_scaled};
+pub use strips::{BlockRectangle, SquareRectangle, StraightLine};
+pub use tiling::Objective;
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
-use crate::plan::{Layout, Part};
+use crate::plan::{Layout, Part, Shape};
+
+/// A method that lays out C in proportion to weights.
+pub trait LayoutMethod {
+    /// A layout whose areas are in proportion to the weights, one per processor: at least 0, and at least one of
+    /// them positive.
+    ///
+    /// # Errors
+    /// The method does not support the number of processors, their weights or the shape (exit code 1), or an
+    /// option is wrong (exit code 2).
+    fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout>;
+}
+
+/// A layout and the method that made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedLayout {
+    /// The method's name; those of the levels of a hierarchy from the top, as `square-corner/columns`.
+    pub method: String,
+    /// The layout.
+    pub layout: Layout,
+}
 
 /// Consecutive spans of the given lengths, starting at 0.
 pub(crate) fn consecutive(lengths: &[u64]) -> Vec<Span> {
@@ -83,7 +80,7 @@ pub(crate) fn descending(weights: &[f64]) -> Vec<usize> {
 
 /// A layout from rectangles that cover the matrix exactly once by construction.
 pub(crate) fn layout(
-    shape: crate::plan::Shape,
+    shape: Shape,
     processors: usize,
     parts: impl IntoIterator<Item = (usize, Span, Span)>,
 ) -> Layout {

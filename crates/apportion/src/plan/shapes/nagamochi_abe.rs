@@ -2,8 +2,8 @@
 //!
 //! Source: Nagamochi and Abe, Discrete Applied Mathematics 155 (2007).
 
-use super::descending;
 use super::tiling::Tiling;
+use super::{LayoutMethod, descending};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
@@ -22,12 +22,14 @@ use crate::plan::{Layout, Shape};
 /// between 1/3 and 2 of the other; and h + w <= (3 + 1) / sqrt(3) sqrt(h w) for sides up to 3:1. (Mohammadi
 /// and Behroozi 2023, arXiv 2308.16899, state this bound in their abstract for this case; their 1.203 for all
 /// areas is not established here.)
-///
-/// # Errors
-/// None; the signature is that of every method.
-pub fn nagamochi_abe(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    let order = descending(weights);
-    Ok(thirds(weights, &order, shape.m as f64, shape.n as f64).layout(shape, weights, 1.0))
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NagamochiAbe;
+
+impl LayoutMethod for NagamochiAbe {
+    fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {
+        let order = descending(weights);
+        Ok(thirds(weights, &order, shape.m as f64, shape.n as f64).layout(shape, weights, 1.0))
+    }
 }
 
 /// The tiling of some processors, fastest first, on a `high` x `wide` rectangle.
@@ -99,16 +101,16 @@ mod tests {
     fn four_equal_parts_are_squares() {
         assert!((ratio(&[1.0; 4]) - 1.0).abs() < 1e-12);
         let shape = Shape::new(6, 6, 6, "test").unwrap();
-        assert_eq!(nagamochi_abe(shape, &[1.0; 4]).unwrap().shares(), [9; 4]);
+        assert_eq!(NagamochiAbe.layout(shape, &[1.0; 4]).unwrap().shares(), [9; 4]);
     }
 
     /// Strips of a long matrix, and a chain as deep as there are processors.
     #[test]
     fn long_and_steep() {
         let shape = Shape::new(2, 2, 1000, "test").unwrap();
-        assert_eq!(nagamochi_abe(shape, &[1.0; 10]).unwrap().shares(), [200; 10]);
+        assert_eq!(NagamochiAbe.layout(shape, &[1.0; 10]).unwrap().shares(), [200; 10]);
         let steep: Vec<f64> = (0..900).map(|i| 0.5_f64.powi(i)).collect();
         let square = Shape::new(64, 64, 64, "test").unwrap();
-        assert_eq!(nagamochi_abe(square, &steep).unwrap().shares().iter().sum::<u64>(), 4096);
+        assert_eq!(NagamochiAbe.layout(square, &steep).unwrap().shares().iter().sum::<u64>(), 4096);
     }
 }

@@ -1,28 +1,28 @@
 //! Horizontal strips: row block striped partitioning (Tinetti, chapter 3, section 3.4.1).
 
-use super::{consecutive, layout};
+use super::{LayoutMethod, consecutive, layout};
 use crate::error::Result;
 use crate::geometry::Span;
 use crate::plan::shares::LeftOver;
 use crate::plan::{Layout, Shape};
 
-/// Processor i gets consecutive rows in proportion to its weight; left-over rows go to the processors that
-/// finish them soonest.
+/// Processor i gets consecutive rows in proportion to its weight; by default, left-over rows go to the
+/// processors that finish them soonest.
 ///
 /// Volume (p - 1) k n for p processors with a share. O(p log p).
-///
-/// # Errors
-/// None; the signature is that of every method.
-pub fn rows(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    Ok(rows_with(shape, weights, LeftOver::Soonest))
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rows {
+    /// Who gets the rows that are left over.
+    pub left_over: LeftOver,
 }
 
-/// The same with another rule for the rows that are left over.
-pub(super) fn rows_with(shape: Shape, weights: &[f64], left_over: LeftOver) -> Layout {
-    let heights = left_over.shares(shape.m, weights);
-    let all = Span::new(0, shape.n);
-    let parts = consecutive(&heights).into_iter().enumerate().map(|(i, rows)| (i, rows, all));
-    layout(shape, weights.len(), parts)
+impl LayoutMethod for Rows {
+    fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {
+        let heights = self.left_over.shares(shape.m, weights);
+        let all = Span::new(0, shape.n);
+        let parts = consecutive(&heights).into_iter().enumerate().map(|(i, rows)| (i, rows, all));
+        Ok(layout(shape, weights.len(), parts))
+    }
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn volume_is_b_for_all_but_one() {
         let shape = Shape::new(10, 6, 7, "test").unwrap();
-        let layout = rows(shape, &[5.0, 3.0, 2.0]).unwrap();
+        let layout = Rows::default().layout(shape, &[5.0, 3.0, 2.0]).unwrap();
         assert_eq!(layout.shares(), [35, 21, 14]);
         assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(2 * 6 * 7));
     }
@@ -42,13 +42,19 @@ mod tests {
     #[test]
     fn left_over_rows_of_the_source() {
         let shape = Shape::new(96, 5, 10, "test").unwrap();
-        assert_eq!(rows_with(shape, &[6.0, 24.0], LeftOver::First).shares(), [200, 760]);
-        assert_eq!(rows_with(shape, &[6.0, 24.0], LeftOver::Soonest).shares(), [190, 770]);
+        assert_eq!(
+            Rows { left_over: LeftOver::First }.layout(shape, &[6.0, 24.0]).unwrap().shares(),
+            [200, 760]
+        );
+        assert_eq!(
+            Rows { left_over: LeftOver::Soonest }.layout(shape, &[6.0, 24.0]).unwrap().shares(),
+            [190, 770]
+        );
     }
 
     #[test]
     fn more_processors_than_rows_leaves_some_without() {
         let shape = Shape::new(2, 2, 2, "test").unwrap();
-        assert_eq!(rows(shape, &[1.0; 5]).unwrap().shares(), [2, 2, 0, 0, 0]);
+        assert_eq!(Rows::default().layout(shape, &[1.0; 5]).unwrap().shares(), [2, 2, 0, 0, 0]);
     }
 }

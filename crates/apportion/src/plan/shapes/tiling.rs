@@ -1,4 +1,4 @@
-//! Real-valued layouts, and the one place where they become whole numbers.
+//! Real-valued layouts, what methods minimise on them, and the one place where they become whole numbers.
 //!
 //! A tiling says how a rectangle is divided, not how large the pieces are: sizes follow from the weights, so
 //! that the same tiling can be priced in real arithmetic, changed, and at last rounded to a [`Layout`].
@@ -42,6 +42,55 @@ impl Total {
             Self::Sum => total + more,
             Self::Largest => total.max(more),
         }
+    }
+}
+
+/// The objective by which a layout is selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Objective {
+    /// The sum of half-perimeters, r_i/m + c_i/n.
+    Sum,
+    /// The largest half-perimeter, r_i/m + c_i/n: the bottleneck of parallel communication.
+    Largest,
+    /// The elements moved, k sum(r_i + c_i) - m k - k n.
+    #[default]
+    Volume,
+}
+
+impl Objective {
+    /// The rectangle to tile for this objective. `shape` is all of the matrix, or a part of `whole`:
+    /// half-perimeters are relative to the whole matrix, volumes are not.
+    pub(super) fn frame(self, shape: Shape, whole: Option<Shape>) -> Frame {
+        let whole = whole.unwrap_or(shape);
+        let relative = [shape.m as f64 / whole.m as f64, shape.n as f64 / whole.n as f64];
+        let ([high, wide], total) = match self {
+            Self::Volume => ([shape.m as f64, shape.n as f64], Total::Sum),
+            Self::Sum => (relative, Total::Sum),
+            Self::Largest => (relative, Total::Largest),
+        };
+        Frame { shape, high, wide, total }
+    }
+}
+
+/// The rectangle to tile, with sides in the unit of an objective.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    shape: Shape,
+    pub(super) high: f64,
+    pub(super) wide: f64,
+    pub(super) total: Total,
+}
+
+impl Frame {
+    /// The cost of a tiling.
+    pub(super) fn cost(&self, tiling: &Tiling, weights: &[f64]) -> f64 {
+        tiling.cost(weights, self.high, self.wide, self.total)
+    }
+
+    /// A tiling in whole numbers.
+    pub(super) fn layout(&self, tiling: &Tiling, weights: &[f64]) -> Layout {
+        let Self { shape, high, wide, .. } = self;
+        tiling.layout(*shape, weights, (high / shape.m as f64) / (wide / shape.n as f64))
     }
 }
 
@@ -115,7 +164,7 @@ impl Tiling {
     ) {
         let mut sums = Vec::new();
         self.add_up(weights, &mut sums);
-        self.each_of(&mut &sums[..], (high, wide), visit);
+        self.each_of(&mut &sums[..], high, wide, visit);
     }
 
     /// The weights of this tiling and of all in it, in the order in which [`each_of`](Self::each_of) needs
@@ -135,7 +184,7 @@ impl Tiling {
     }
 
     /// [`each`](Self::each), given the sums of the weights.
-    fn each_of(&self, sums: &mut &[f64], (high, wide): (f64, f64), visit: &mut impl FnMut(usize, f64, f64)) {
+    fn each_of(&self, sums: &mut &[f64], high: f64, wide: f64, visit: &mut impl FnMut(usize, f64, f64)) {
         let total = sums[0];
         *sums = &sums[1..];
         match self {
@@ -143,13 +192,13 @@ impl Tiling {
             Self::Rows(parts) => {
                 for part in parts {
                     let own = sums[0];
-                    part.each_of(sums, (high * (own / total), wide), visit);
+                    part.each_of(sums, high * (own / total), wide, visit);
                 }
             }
             Self::Cols(parts) => {
                 for part in parts {
                     let own = sums[0];
-                    part.each_of(sums, (high, wide * (own / total)), visit);
+                    part.each_of(sums, high, wide * (own / total), visit);
                 }
             }
             Self::Corners { owner, blocks } => {
@@ -159,7 +208,7 @@ impl Tiling {
                     let side = (area * ratio).sqrt();
                     rows += side;
                     cols += area / side;
-                    inner.each_of(sums, (side, area / side), visit);
+                    inner.each_of(sums, side, area / side, visit);
                 }
                 // The tolerance lets squares meet at their corners (2:1:1) despite rounding.
                 let fits = rows <= high * (1.0 + 1e-12) && cols <= wide * (1.0 + 1e-12);

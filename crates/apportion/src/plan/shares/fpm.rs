@@ -196,28 +196,10 @@ pub(super) fn bracket(models: &[Model], n: u64, allowed: &[Allowed]) -> (f64, f6
 
 #[cfg(test)]
 mod tests {
-    use super::super::{compositions, makespan};
+    use super::super::{compositions, makespan, shortest_makespan};
     use super::*;
     use crate::model::Point;
     use proptest::prelude::*;
-
-    /// The smallest longest time over all integer shares, by dynamic programming: slow and obviously right.
-    fn oracle(models: &[Model], n: u64) -> Option<f64> {
-        let n = n as usize;
-        let mut best = vec![f64::INFINITY; n + 1];
-        best[0] = 0.0;
-        for model in models {
-            let mut next = vec![f64::INFINITY; n + 1];
-            for done in 0..=n {
-                for share in 0..=done {
-                    let time = best[done - share].max(model.seconds(share as f64));
-                    next[done] = next[done].min(time);
-                }
-            }
-            best = next;
-        }
-        best[n].is_finite().then_some(best[n])
-    }
 
     #[test]
     fn a_paging_processor_by_hand() {
@@ -231,7 +213,7 @@ mod tests {
         assert_eq!(shares, [61, 39]);
         assert_eq!(
             makespan(&[paging.clone(), steady.clone()], &shares),
-            oracle(&[paging, steady], 100).unwrap()
+            shortest_makespan(&[paging, steady], 100)
         );
     }
 
@@ -298,13 +280,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
         fn agrees_with_dynamic_programming(models in prop::collection::vec(model(), 1..5), n in 0u64..60) {
-            match (fpm(&models, n), oracle(&models, n)) {
-                (Ok(shares), Some(best)) => {
+            let best = shortest_makespan(&models, n);
+            match (fpm(&models, n), best.is_finite()) {
+                (Ok(shares), true) => {
                     prop_assert_eq!(shares.iter().sum::<u64>(), n);
                     prop_assert!(makespan(&models, &shares) <= best * (1.0 + 1e-9));
                     prop_assert!(ideal_seconds(&models, n).unwrap() <= best * (1.0 + 1e-9));
                 }
-                (Err(error), None) => prop_assert_eq!(error.exit_code(), 1),
+                (Err(error), false) => prop_assert_eq!(error.exit_code(), 1),
                 (ours, theirs) => prop_assert!(false, "{ours:?} against {theirs:?}"),
             }
         }

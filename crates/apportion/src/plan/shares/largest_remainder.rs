@@ -4,6 +4,7 @@
 //! With limits, quotas are the proportional ones of those processors that no limit binds.
 
 use super::limits::{Allowed, resolve};
+use super::proportional::scaled;
 use super::{Limits, even};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -25,11 +26,10 @@ use std::cmp::Ordering;
 /// assert_eq!(largest_remainder(100, &[13.626, 47.990, 9.596, 28.788]), [14, 48, 9, 29]);
 /// ```
 pub fn largest_remainder(n: u64, speeds: &[f64]) -> Vec<u64> {
-    assert!(speeds.iter().all(|s| s.is_finite() && *s >= 0.0), "speeds are finite and not negative");
-    assert!(speeds.iter().any(|s| *s > 0.0), "at least one speed is positive");
+    let speeds = scaled(speeds);
     let most = speeds.iter().map(|s| if *s > 0.0 { n } else { 0 });
     let allowed: Vec<Allowed> = most.map(|most| Allowed { least: 0, most, step: 1 }).collect();
-    rounded(n, &quotas(n, speeds, &allowed), &allowed)
+    rounded(n, &quotas(n, &speeds, &allowed), &allowed)
 }
 
 /// [`largest_remainder`] by the models' speeds at an equal share (or at their caps), within their caps and

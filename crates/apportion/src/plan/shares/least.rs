@@ -15,9 +15,18 @@ pub struct Fall {
     pub to: f64,
 }
 
+impl Fall {
+    /// That of the first processor whose time falls somewhere below `n` units.
+    pub fn first_of(models: &[Model], n: u64) -> Option<Self> {
+        let fall =
+            |(rank, model): (usize, &Model)| model.falls(n as f64).map(|[from, to]| Self { rank, from, to });
+        models.iter().enumerate().find_map(fall)
+    }
+}
+
 /// The result of [`least_time`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Divided {
+pub struct OptimalShares {
     /// Units of each processor, by rank.
     pub shares: Vec<u64>,
     /// The first processor whose time falls with size, if any.
@@ -48,13 +57,10 @@ pub struct Divided {
 /// assert_eq!(divided.fall.map(|fall| (fall.from, fall.to)), Some((5.0, 6.0)));
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
-pub fn least_time(models: &[Model], n: u64, limits: &[Limits]) -> Result<Divided> {
+pub fn least_time(models: &[Model], n: u64, limits: &[Limits]) -> Result<OptimalShares> {
     let shares = fpm_within(models, n, limits)?;
-    let fall = models
-        .iter()
-        .enumerate()
-        .find_map(|(rank, m)| m.falls(n as f64).map(|(from, to)| Fall { rank, from, to }));
-    let mut divided = Divided { shares, fall, exact: false, unproven: None };
+    let fall = Fall::first_of(models, n);
+    let mut divided = OptimalShares { shares, fall, exact: false, unproven: None };
     if fall.is_none() {
         return Ok(divided);
     }
@@ -72,26 +78,11 @@ pub fn least_time(models: &[Model], n: u64, limits: &[Limits]) -> Result<Divided
 mod tests {
     use super::*;
     use crate::model::Point;
+    use crate::plan::shares::exact::least_time_by_ranges;
     use crate::plan::shares::limits::resolve;
-    use crate::plan::shares::{fpm, ideal_seconds, ranges};
+    use crate::plan::shares::shortest_makespan as oracle;
+    use crate::plan::shares::{fpm, ideal_seconds};
     use proptest::prelude::*;
-
-    /// The smallest longest time over all integer shares, by dynamic programming: slow and obviously right.
-    fn oracle(models: &[Model], n: u64) -> f64 {
-        let n = n as usize;
-        let mut best = vec![f64::INFINITY; n + 1];
-        best[0] = 0.0;
-        for model in models {
-            let mut next = vec![f64::INFINITY; n + 1];
-            for done in 0..=n {
-                for share in 0..=done {
-                    next[done] = next[done].min(best[done - share].max(model.seconds(share as f64)));
-                }
-            }
-            best = next;
-        }
-        best[n]
-    }
 
     fn model(points: &[(u32, u32)]) -> Model {
         let points = points.iter().map(|&(x, t)| Point::new(f64::from(x), f64::from(t))).collect();
@@ -130,7 +121,7 @@ mod tests {
             prop_assert!(ideal_seconds(&models, n).unwrap() <= best * (1.0 + 1e-9));
             // The method for many units, on few.
             let allowed = resolve(&models, n, &[]).unwrap();
-            let shares = ranges::least_time(&models, n, &allowed, fpm(&models, n).unwrap()).unwrap();
+            let shares = least_time_by_ranges(&models, n, &allowed, fpm(&models, n).unwrap()).unwrap();
             prop_assert_eq!(shares.iter().sum::<u64>(), n);
             prop_assert!(makespan(&models, &shares) <= best * (1.0 + 1e-9));
         }

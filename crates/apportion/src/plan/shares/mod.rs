@@ -6,35 +6,30 @@
 //! divides among clusters first. A [`Balancer`] follows the times of a running loop.
 
 mod balancer;
-mod even;
 mod exact;
 mod fpm;
 mod hierarchical;
 mod largest_remainder;
 mod least;
-mod left_over;
 mod limits;
 mod multiples;
 pub(crate) mod noise;
 mod pareto;
 mod proportional;
-mod ranges;
 mod robust;
 
 pub(crate) use balancer::offsets;
 pub use balancer::{Balancer, Decision, MovingCost, Reason};
-pub use even::even;
 pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
 pub use fpm::{balanced_seconds, fpm, fpm_within, ideal_seconds};
 pub use hierarchical::{aggregate, hierarchical};
 pub use largest_remainder::{even_among, largest_remainder, largest_remainder_within};
-pub use least::{Divided, Fall, least_time};
-pub use left_over::{LeftOver, left_over_first};
+pub use least::{Fall, OptimalShares, least_time};
 pub use limits::Limits;
 pub use pareto::{Tradeoff, pareto, pareto_watched};
-pub use proportional::proportional;
-pub use robust::{Robust, regret, robust};
+pub use proportional::{LeftOver, even, left_over_first, proportional};
+pub use robust::{RobustShares, regret, robust};
 
 use crate::model::Model;
 
@@ -57,4 +52,22 @@ pub(crate) fn compositions(n: u64, p: usize) -> Vec<Vec<u64>> {
             })
         })
         .collect()
+}
+
+/// The smallest longest time over all integer shares, by dynamic programming: slow and obviously right.
+#[cfg(test)]
+fn shortest_makespan(models: &[Model], n: u64) -> f64 {
+    let n = n as usize;
+    let mut best = vec![f64::INFINITY; n + 1];
+    best[0] = 0.0;
+    for model in models {
+        let mut next = vec![f64::INFINITY; n + 1];
+        for done in 0..=n {
+            for share in 0..=done {
+                next[done] = next[done].min(best[done - share].max(model.seconds(share as f64)));
+            }
+        }
+        best = next;
+    }
+    best[n]
 }

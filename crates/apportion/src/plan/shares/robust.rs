@@ -9,7 +9,7 @@ use crate::model::Model;
 
 /// Shares with the smallest worst case, and the cost of this safety.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Robust {
+pub struct RobustShares {
     /// Units of each processor.
     pub shares: Vec<u64>,
     /// The longest time if every processor is as slow as its band allows: never exceeded inside the bands.
@@ -32,11 +32,11 @@ pub struct Robust {
 ///
 /// # Errors
 /// As [`fpm_within`].
-pub fn robust(models: &[Model], n: u64, limits: &[Limits]) -> Result<Robust> {
+pub fn robust(models: &[Model], n: u64, limits: &[Limits]) -> Result<RobustShares> {
     let slowest: Vec<Model> = models.iter().map(Model::slowest).collect();
     let shares = fpm_within(&slowest, n, limits)?;
     let plain = fpm_within(models, n, limits)?;
-    Ok(Robust {
+    Ok(RobustShares {
         worst_seconds: makespan(&slowest, &shares),
         expected_seconds: makespan(models, &shares),
         plain_expected_seconds: makespan(models, &plain),

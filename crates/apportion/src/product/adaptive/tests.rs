@@ -3,6 +3,7 @@
 use super::*;
 use crate::geometry::Rank;
 use crate::model::{Machine, Model};
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Shape, shapes};
 use crate::platform::{Network, Platform};
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
@@ -54,7 +55,7 @@ fn against_oracle(
     let models = speeds.iter().map(|&s| Model::constant("p", s * 1e6).unwrap()).collect();
     let machine = &Machine::new(platform, models, 64);
     let shape = Shape::new(600, K, 700, "test").unwrap();
-    let layout = shapes::columns(shape, speeds).unwrap();
+    let layout = shapes::Columns::default().layout(shape, speeds).unwrap();
     let order = ScheduleOptions::new(Flow::OneToAll, 64).with_look_ahead(1);
     let path = DataPath::InPlace;
     let rebalance = Rebalance { machine, order, element: 8, path };
@@ -115,7 +116,7 @@ fn processors_that_keep_their_speed_are_left_alone() {
 #[test]
 fn segments_are_whole_pivot_blocks() {
     let shape = Shape::new(3, 100, 3, "test").unwrap();
-    let layout = shapes::columns(shape, &[1.0]).unwrap();
+    let layout = shapes::Columns::default().layout(shape, &[1.0]).unwrap();
     let order = ScheduleOptions::new(Flow::Bulk, 16);
     let schedule = MatmulSchedule::new(&layout, order);
     for most in [0, 1, 3, 7, 1000] {
@@ -130,7 +131,7 @@ fn segments_are_whole_pivot_blocks() {
 #[test]
 fn volumes_of_segments_add_up() {
     let shape = Shape::new(30, 100, 40, "test").unwrap();
-    let layout = shapes::columns(shape, &[3.0, 2.0, 1.0]).unwrap();
+    let layout = shapes::Columns::default().layout(shape, &[3.0, 2.0, 1.0]).unwrap();
     for flow in Flow::ALL {
         let order = ScheduleOptions::new(flow, 16);
         let whole = MatmulSchedule::new(&layout, order);
@@ -148,8 +149,8 @@ fn volumes_of_segments_add_up() {
 #[test]
 fn moves_are_the_elements_whose_owner_changes() {
     let shape = Shape::new(13, 17, 11, "test").unwrap();
-    let old = shapes::columns(shape, &[3.0, 2.0, 1.0]).unwrap();
-    let new = shapes::square_corner(shape, &[1.0, 8.0, 1.0]).unwrap();
+    let old = shapes::Columns::default().layout(shape, &[3.0, 2.0, 1.0]).unwrap();
+    let new = shapes::SquareCorner.layout(shape, &[1.0, 8.0, 1.0]).unwrap();
     let rest = Span::new(5, 17);
     let moves = Moves::between(&old, &new, rest);
     let owner = |parts: &[crate::plan::Part], i: u64, j: u64| -> Rank {

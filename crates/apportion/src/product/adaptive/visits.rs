@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::model::{Machine, Model};
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Shape, shapes};
 use crate::platform::{Network, Platform};
 use crate::random::Random;
@@ -138,7 +139,7 @@ impl Product {
         let models = beside.speeds.iter().map(model).collect();
         let platform = Platform { network: self.network.clone(), ..Platform::from_speeds(&speeds).unwrap() };
         let machine = &Machine::new(platform, models, 64);
-        let layout = shapes::columns(shape, &speeds).unwrap();
+        let layout = shapes::Columns::default().layout(shape, &speeds).unwrap();
         let order = ScheduleOptions::new(Flow::OneToAll, 64);
         let path = DataPath::InPlace;
         let rebalance = Rebalance { machine, order, element: 8, path };

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::geometry::Span;
 use crate::kernels::Semiring;
 use crate::matrix::{Matrix, views_of};
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Layout, Metrics, Shape, repeated, shapes};
 use crate::platform::{Network, Platform};
 use crate::product::OwnRects;
@@ -71,12 +72,16 @@ fn platform(p: usize) -> Platform {
 }
 
 fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
-    let mut out = vec![shapes::rows(shape, weights).unwrap(), shapes::columns(shape, weights).unwrap()];
-    out.extend(shapes::straight_line(shape, weights));
-    out.extend(shapes::square_corner(shape, weights));
+    let mut out = vec![
+        shapes::Rows::default().layout(shape, weights).unwrap(),
+        shapes::Columns::default().layout(shape, weights).unwrap(),
+    ];
+    out.extend(shapes::StraightLine.layout(shape, weights));
+    out.extend(shapes::SquareCorner.layout(shape, weights));
     // Block-cyclic: a generalised block of 5 x 7 that repeats and is cut off at the edges.
     let block = Shape::new(5, shape.k, 7, "test").unwrap();
-    let blocks = [shapes::columns(block, weights), shapes::square_corner(block, weights)];
+    let blocks =
+        [shapes::Columns::default().layout(block, weights), shapes::SquareCorner.layout(block, weights)];
     out.extend(blocks.iter().flatten().map(|block| repeated(shape, block).unwrap()));
     out
 }
@@ -163,7 +168,7 @@ proptest! {
 fn a_whole_operand_stays_where_it_arrived() {
     let shape = Shape::new(4, 10, 6, "test").unwrap();
     let (a, b) = factors(shape);
-    let layout = shapes::columns(shape, &[1.0, 1.0]).unwrap();
+    let layout = shapes::Columns::default().layout(shape, &[1.0, 1.0]).unwrap();
     // Rank 0 owns the columns of A up to 5: of block 0 all, of block 1 one, of block 2 none.
     let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 4));
     let own = [Rect::new(Span::new(0, 4), Span::new(0, 5)), Rect::new(Span::new(0, 10), Span::new(0, 3))];
@@ -258,7 +263,7 @@ proptest! {
 fn several_threads_per_processor_compute_the_same() {
     let shape = Shape::new(37, 29, 41, "test").unwrap();
     let (a, b) = factors(shape);
-    let layout = shapes::square_corner(shape, &[4.0, 1.0]).unwrap();
+    let layout = shapes::SquareCorner.layout(shape, &[4.0, 1.0]).unwrap();
     let order = ScheduleOptions::new(Flow::OneToAll, 8).with_look_ahead(1);
     let schedule = MatmulSchedule::new(&layout, order);
     let mut platform = platform(2);
@@ -275,7 +280,7 @@ fn several_threads_per_processor_compute_the_same() {
 fn an_emulated_wire_takes_its_time() {
     let shape = Shape::new(40, 40, 40, "test").unwrap();
     let (a, b) = factors(shape);
-    let layout = shapes::square_corner(shape, &[3.0, 1.0]).unwrap();
+    let layout = shapes::SquareCorner.layout(shape, &[3.0, 1.0]).unwrap();
     let mut platform = platform(2);
     platform.network = Network::uniform(0.0, 64_000.0);
     platform.network.emulate = true;
@@ -292,7 +297,7 @@ fn an_emulated_wire_takes_its_time() {
 fn a_stopped_run_ends_with_interrupted() {
     let shape = Shape::new(40, 40, 40, "test").unwrap();
     let (a, b) = factors(shape);
-    let layout = shapes::rows(shape, &[1.0; 3]).unwrap();
+    let layout = shapes::Rows::default().layout(shape, &[1.0; 3]).unwrap();
     let mut platform = platform(3);
     platform.network = Network::uniform(1e6, 1.0);
     platform.network.emulate = true;
@@ -314,7 +319,7 @@ fn a_stopped_run_ends_with_interrupted() {
 fn stopped_ranks_end_with_interrupted() {
     let shape = Shape::new(40, 40, 40, "test").unwrap();
     let (a, b) = factors(shape);
-    let layout = shapes::rows(shape, &[1.0; 3]).unwrap();
+    let layout = shapes::Rows::default().layout(shape, &[1.0; 3]).unwrap();
     let mut platform = platform(3);
     platform.processors[1].emulated = Some("peak 1".parse().unwrap());
     let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 8));
@@ -339,7 +344,7 @@ fn a_lost_worker_ends_the_run_with_its_name() {
     let all = Span::new(0, 40);
     let short = parts(&a, &[Rect::new(all, Span::new(0, 35))]).remove(0).1;
     let short = Matrix::new(40, 35, short);
-    let layout = shapes::columns(shape, &[1.0; 4]).unwrap();
+    let layout = shapes::Columns::default().layout(shape, &[1.0; 4]).unwrap();
     let platform = platform(4);
     for (flow, path) in Flow::ALL.into_iter().flat_map(|flow| PATHS.map(|path| (flow, path))) {
         let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 8));
@@ -371,7 +376,7 @@ fn a_tail_changes_no_byte_on_several_threads() {
     let (a, b) = (fill(shape.m, shape.k), fill(shape.k, shape.n));
     let mut platform = platform(2);
     platform.processors[0].cores = vec![0; 4];
-    let layout = shapes::rows(shape, &[2.0, 1.0]).unwrap();
+    let layout = shapes::Rows::default().layout(shape, &[2.0, 1.0]).unwrap();
     let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 350));
     let (monitor, kernel) = (Monitor::new(), Kernel::<f64>::plus_times());
     let world = World::solo(&monitor);

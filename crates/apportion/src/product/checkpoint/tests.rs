@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Shape, shapes};
 use crate::schedule::Flow;
 
@@ -8,7 +9,7 @@ fn identity(hash: u64) -> Fingerprint {
 
 fn begun() -> Manifest {
     let shape = Shape::new(4, 9, 5, "test").unwrap();
-    let layout = shapes::columns(shape, &[2.0, 1.0]).unwrap();
+    let layout = shapes::Columns::default().layout(shape, &[2.0, 1.0]).unwrap();
     let plan = Plan::of_layout("columns", vec!["a".into(), "b".into()], layout, 1.0);
     let order = ScheduleOptions::new(Flow::Ring, 3).with_look_ahead(2);
     Manifest { plan, order, panels: Panels { rows: 4, segment: 9 } }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::kernels::{View, ViewMut, gemm, max_plus, min_plus};
 use crate::matrix::Matrix;
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Shape, shapes};
 use crate::product::Operands;
 use crate::product::tests::{PATHS, on, parts};
@@ -39,7 +40,7 @@ fn outcome<T: Element>(
     seed: u64,
 ) -> Result<()> {
     let shape = Shape::new(a.rows() as u64, a.cols() as u64, b.cols() as u64, "test")?;
-    let layout = shapes::columns(shape, &[3.0, 2.0, 1.0])?;
+    let layout = shapes::Columns::default().layout(shape, &[3.0, 2.0, 1.0])?;
     let platform = Platform::from_speeds(&[3.0, 2.0, 1.0])?;
     let models: Vec<Model> = [3e9, 2e9, 1e9].map(|s| Model::constant("p", s).unwrap()).to_vec();
     let plan = Plan::of_layout("columns", platform.names(), layout, 1.0);

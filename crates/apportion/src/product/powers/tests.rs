@@ -4,6 +4,7 @@ use super::*;
 use crate::kernels::{View, ViewMut};
 use crate::matrix::Matrix;
 use crate::model::{Model, WorkUnit, platform_models};
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Layout, Plan, Shape, shapes};
 use crate::platform::Platform;
 use crate::product::tests::{PATHS, on, parts, whole};
@@ -22,7 +23,7 @@ fn with<T: Element, U: Element, V: Element, R: Send>(
     let shape = Shape::new(n as u64, n as u64, n as u64, "test").unwrap();
     let platform = Platform::from_speeds(&[3.0, 1.0]).unwrap();
     let models: Vec<Model> = ["p0", "p1"].iter().map(|name| Model::constant(*name, 1e9).unwrap()).collect();
-    let layout: Layout = shapes::straight_line(shape, &[3.0, 1.0]).unwrap();
+    let layout: Layout = shapes::StraightLine.layout(shape, &[3.0, 1.0]).unwrap();
     let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
     let order = ScheduleOptions::new(Flow::OneToAll, 4).with_look_ahead(1);
     let what = MatmulJob::new(kernel, &plan, order, &models, 4).with_seed(5);
@@ -205,7 +206,10 @@ fn powers_of_every_flow_are_those_of_one_thread() {
     let platform = Platform::from_speeds(&speeds).unwrap();
     let models: Vec<Model> =
         platform.names().into_iter().map(|name| Model::constant(name, 1e9).unwrap()).collect();
-    let layouts = [shapes::rows(shape, &speeds).unwrap(), shapes::columns(shape, &speeds).unwrap()];
+    let layouts = [
+        shapes::Rows::default().layout(shape, &speeds).unwrap(),
+        shapes::Columns::default().layout(shape, &speeds).unwrap(),
+    ];
     for (layout, flow) in layouts.into_iter().flat_map(|layout| Flow::ALL.map(|flow| (layout.clone(), flow)))
     {
         let plan = Plan::of_layout("strips", platform.names(), layout, 1.0);
@@ -326,7 +330,7 @@ fn the_forecast_decides_how_a_closure_is_computed() {
         let shape = Shape::new(n, n, n, "test").unwrap();
         let models: Vec<Model> =
             platform.names().into_iter().map(|name| Model::constant(name, speed).unwrap()).collect();
-        let layout = shapes::columns(shape, &[3.0, 1.0]).unwrap();
+        let layout = shapes::Columns::default().layout(shape, &[3.0, 1.0]).unwrap();
         let plan = Plan::of_layout(method, platform.names(), layout, 1.0);
         let order = ScheduleOptions::new(Flow::OneToAll, 64);
         let job = MatmulJob::new(Kernel::<f64>::min_plus(), &plan, order, &models, 64);
@@ -594,7 +598,7 @@ fn ratios_of_speeds_decide_how_a_closure_is_computed() {
             let plan = Plan::of_layout(
                 "columns",
                 platform.names(),
-                shapes::columns(shape, &[1.0, 1.0]).unwrap(),
+                shapes::Columns::default().layout(shape, &[1.0, 1.0]).unwrap(),
                 1.0,
             );
             let job = MatmulJob::new(

@@ -75,7 +75,7 @@ fn panels_do_not_begin_the_job_anew() {
     let rows = N.div_ceil(4);
     let mut setup = turning(&[1.0, 1.0], 0);
     let shape = Shape::new(rows, N, N, "test").unwrap();
-    let layout = shapes::columns(shape, &[1.0, 1.0]).unwrap();
+    let layout = shapes::Columns::default().layout(shape, &[1.0, 1.0]).unwrap();
     setup.plan = Plan::of_layout("columns", setup.platform.names(), layout, 1.0);
     let whole = Shape { m: 4 * rows, ..shape };
     let directory = tempfile::tempdir().unwrap();

@@ -50,21 +50,22 @@ pub(in crate::report) fn slices(layout: &Layout) -> Slices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Shape, shapes};
 
     #[test]
     fn slices_are_side_by_side() {
         let shape = Shape::new(10, 90, 24, "test").unwrap();
-        let few = slices(&shapes::inner(shape, &[1.0; 3]).unwrap());
+        let few = slices(&shapes::Inner.layout(shape, &[1.0; 3]).unwrap());
         assert_eq!((few.cols, few.all), (76, 3));
         let at = |i: usize| few.rects[i][0].cols;
         assert_eq!([0, 1, 2].map(at), [[0, 24], [26, 50], [52, 76]].map(Span::from));
         assert_eq!(few.slices[1], (Span::new(26, 50), Span::new(30, 60)));
-        let many = slices(&shapes::inner(shape, &[1.0; 30]).unwrap());
+        let many = slices(&shapes::Inner.layout(shape, &[1.0; 30]).unwrap());
         assert_eq!((many.slices.len(), many.all), (8, 30));
         let ends = (many.slices[0].1, many.slices[7].1);
         assert_eq!(ends, (Span::new(0, 3), Span::new(87, 90)));
-        let plain = slices(&shapes::rows(shape, &[1.0; 3]).unwrap());
+        let plain = slices(&shapes::Rows::default().layout(shape, &[1.0; 3]).unwrap());
         assert_eq!((plain.cols, plain.slices.len()), (24, 0));
     }
 }

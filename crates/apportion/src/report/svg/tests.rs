@@ -3,6 +3,7 @@
 use super::picture::borders;
 use super::*;
 use crate::geometry::{Rank, Rect, Span, SpanSet};
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Layout, Shape, shapes, shares};
 use crate::report::markup::percent;
 use proptest::prelude::*;
@@ -17,7 +18,7 @@ fn units(shares: Vec<u64>) -> Plan {
 }
 
 fn columns(m: u64, n: u64, weights: &[f64]) -> Plan {
-    plan(shapes::columns(Shape::new(m, n, n, "test").unwrap(), weights).unwrap())
+    plan(shapes::Columns::default().layout(Shape::new(m, n, n, "test").unwrap(), weights).unwrap())
 }
 
 /// Checks that tags nest, attributes are quoted, and `<` and `&` occur only as markup.
@@ -69,7 +70,8 @@ fn names_are_escaped() {
 /// square.
 #[test]
 fn an_l_is_one_piece() {
-    let layout = shapes::square_corner(Shape::new(1000, 1000, 1000, "test").unwrap(), &[9.0, 1.0]).unwrap();
+    let layout =
+        shapes::SquareCorner.layout(Shape::new(1000, 1000, 1000, "test").unwrap(), &[9.0, 1.0]).unwrap();
     let rects = layout.rects_by_owner();
     assert!(rects[0].len() == 2, "the L is stored as two rectangles");
     let lengths = |axes: fn(&Rect) -> (Span, Span)| -> Vec<u64> {
@@ -129,7 +131,8 @@ fn clusters_are_named_and_bordered() {
 fn small_parts_are_named_beside_the_picture() {
     let svg = plan_svg(&columns(1000, 1000, &[900.0, 100.0, 1.0]), &[]);
     assert!(svg.contains("class=\"leader\"") && svg.contains(">p2, 0.090 %<"), "{svg}");
-    let corner = shapes::square_corner(Shape::new(1000, 1000, 1000, "test").unwrap(), &[1e5, 1.0]).unwrap();
+    let corner =
+        shapes::SquareCorner.layout(Shape::new(1000, 1000, 1000, "test").unwrap(), &[1e5, 1.0]).unwrap();
     let svg = plan_svg(&plan(corner), &[]);
     assert!(svg.contains("r=\"7\"") && svg.contains(">p1, 0.00090 %<") && well_formed(&svg), "{svg}");
     let strips = [[0, 10], [10, 20], [20, 30]].map(|rows: [u64; 2]| Rect::new(rows.into(), Span::new(0, 30)));

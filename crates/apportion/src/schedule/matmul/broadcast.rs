@@ -258,6 +258,7 @@ pub(super) fn updates_by_turn(schedule: &MatmulSchedule, rank: Rank) -> BTreeMap
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Metrics, shapes};
     use crate::schedule::{Flow, ScheduleOptions};
     use proptest::prelude::*;
@@ -271,12 +272,12 @@ mod tests {
     #[test]
     fn b_lies_in_equal_column_blocks() {
         let shape = Shape::new(6, 5, 11, "test").unwrap();
-        let layout = shapes::rows(shape, &[4.0, 1e-9, 1.0, 1.0]).unwrap();
+        let layout = shapes::Rows::default().layout(shape, &[4.0, 1e-9, 1.0, 1.0]).unwrap();
         let schedule = MatmulSchedule::new(&layout, order(5, false));
         let widths: Vec<u64> =
             (0..4).map(|i| schedule.own(Rank(i)).1.iter().map(|p| p.cols.len()).sum()).collect();
         assert_eq!(widths, [4, 0, 4, 3]);
-        let corner = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
+        let corner = shapes::SquareCorner.layout(shape, &[9.0, 1.0]).unwrap();
         assert!(columns_of_b(&corner).is_none());
     }
 
@@ -306,7 +307,7 @@ mod tests {
     #[test]
     fn p_broadcasts_and_p_computations() {
         let shape = Shape::new(40, 30, 20, "test").unwrap();
-        let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
+        let layout = shapes::Rows::default().layout(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
         for (block, blocks) in [(30, 1), (10, 3), (7, 5)] {
             for overlap in [false, true] {
                 let schedule = MatmulSchedule::new(&layout, order(block, overlap));
@@ -325,7 +326,7 @@ mod tests {
     #[test]
     fn a_bus_carries_b_once() {
         let shape = Shape::new(40, 30, 20, "test").unwrap();
-        let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
+        let layout = shapes::Rows::default().layout(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
         let schedule = MatmulSchedule::new(&layout, order(10, false));
         let casts = (0..4).flat_map(|rank| schedule.steps(Rank(rank))).filter_map(|step| match step {
             Step::Broadcast(cast) => Some(cast),

@@ -5,6 +5,7 @@
 
 use super::{MatmulSchedule, MatmulStep, Step, Update};
 use crate::geometry::{Rank, Rect};
+use crate::plan::OwnedLines;
 
 /// Steps of `rank`, generated on demand.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
@@ -33,7 +34,7 @@ fn updates(schedule: &MatmulSchedule, rects: Vec<Rect>) -> impl Iterator<Item = 
 
 /// A processor's rectangles, split into the part that needs no message and the rest.
 pub(super) fn divided(schedule: &MatmulSchedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
-    let (free_rows, free_cols) = &schedule.free[rank.0];
+    let OwnedLines { rows: free_rows, cols: free_cols } = &schedule.free[rank.0];
     let (mut free, mut rest) = (Vec::new(), Vec::new());
     for rect in schedule.rects(rank) {
         for rows in free_rows.intersect(rect.rows) {

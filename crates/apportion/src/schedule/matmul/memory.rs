@@ -99,6 +99,7 @@ fn areas(layout: &Layout, parts: &[Part]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Shape, shapes};
 
     fn of(layout: &Layout, flow: Flow, block: u64, look_ahead: u64) -> Vec<u64> {
@@ -114,7 +115,8 @@ mod tests {
     /// Two processors at 3:1, 8 x 12 x 16 in strips: 6 and 2 rows, counted by hand.
     #[test]
     fn by_hand() {
-        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let layout =
+            shapes::Rows::default().layout(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
         // A's rows, B's 12 x 16 in the ratio of the rows (9 and 3 of 12), C's rows.
         let own = [6 * 12 + 9 * 16 + 6 * 16, 2 * 12 + 3 * 16 + 2 * 16].map(|x: u64| 8 * x);
         let with = |lines: [u64; 2], depth: u64| [0, 1].map(|i| own[i] + 8 * lines[i] * depth);
@@ -133,7 +135,8 @@ mod tests {
     /// The same strips: only the own parts in place; between processes also the blocks of the look-ahead.
     #[test]
     fn by_the_way_to_the_operands() {
-        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let layout =
+            shapes::Rows::default().layout(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
         let own = [6 * 12 + 9 * 16 + 6 * 16, 2 * 12 + 3 * 16 + 2 * 16].map(|x: u64| 8 * x);
         for flow in [Flow::OneToAll, Flow::Ring, Flow::Bulk] {
             let of = |ahead, path| {
@@ -158,7 +161,8 @@ mod tests {
     /// Two column blocks of 8, all 12 rows at once: one block is held in addition to the one in use.
     #[test]
     fn look_ahead_on_strips_holds_other_column_blocks() {
-        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let layout =
+            shapes::Rows::default().layout(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
         let own = [6 * 12 + 12 * 8 + 6 * 16, 2 * 12 + 12 * 8 + 2 * 16].map(|x: u64| 8 * x);
         for (ahead, blocks) in [(0, 1), (1, 2), (9, 2)] {
             let order = ScheduleOptions::new(Flow::Broadcast, 12).with_look_ahead(ahead);
@@ -169,7 +173,8 @@ mod tests {
 
     #[test]
     fn no_share_no_memory() {
-        let layout = shapes::rows(Shape::new(4, 4, 4, "test").unwrap(), &[1.0, 1e-9]).unwrap();
+        let layout =
+            shapes::Rows::default().layout(Shape::new(4, 4, 4, "test").unwrap(), &[1.0, 1e-9]).unwrap();
         for flow in Flow::ALL {
             assert_eq!(of(&layout, flow, 2, 0)[1], 0, "{flow}");
         }

@@ -20,7 +20,7 @@ pub(crate) use traffic::{Exchange, Traffic};
 
 use super::{Application, Flow, ScheduleOptions, Step};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
-use crate::plan::{Layout, Part, communication_free};
+use crate::plan::{Layout, OwnedLines, Part, communication_free};
 
 /// The steps of a matrix product on a layout, for every processor, generated one at a time.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub struct MatmulSchedule {
     a: Vec<Vec<Part>>,
     b: Vec<Vec<Part>>,
     /// Parts of C that need no message; used by the bulk flow with overlap only.
-    free: Vec<(SpanSet, SpanSet)>,
+    free: Vec<OwnedLines>,
     /// Starts of the column groups after the first, if the columns are processed in groups (broadcast on
     /// strips).
     groups: Vec<u64>,

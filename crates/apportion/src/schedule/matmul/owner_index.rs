@@ -148,14 +148,15 @@ impl OwnerIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Shape, shapes};
 
     /// Three columns of unequal heights: A's bands are cut at every start and end of a rectangle.
     #[test]
     fn bands_follow_irregular_overlaps() {
         let shape = Shape::new(12, 12, 12, "test").unwrap();
-        let layout =
-            shapes::column_groups(shape, &[1.0, 1.0, 2.0, 1.0, 1.0], &[vec![0, 1], vec![2], vec![3, 4]]);
+        let layout = shapes::ColumnGroups { groups: &[vec![0, 1], vec![2], vec![3, 4]] }
+            .layout(shape, &[1.0, 1.0, 2.0, 1.0, 1.0]);
         let bands = OwnerIndex::of_a(&layout.unwrap());
         let members: Vec<Vec<usize>> =
             bands.bands.iter().map(|b| b.members.iter().map(|m| m.0).collect()).collect();

@@ -197,6 +197,7 @@ impl ByPeer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Shape, shapes};
     use crate::schedule::{Flow, ScheduleOptions};
 
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn strips_talk_to_the_next_one_only() {
         let shape = Shape::new(40, 40, 40, "test").unwrap();
-        let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
+        let layout = shapes::Rows::default().layout(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
         let order = ScheduleOptions::new(Flow::Ring, 10);
         let schedule = MatmulSchedule::new(&layout, order);
         for rank in 0..4 {

@@ -76,14 +76,16 @@ impl MatmulSchedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::LayoutMethod;
     use crate::plan::{Shape, shapes};
     use crate::schedule::ScheduleOptions;
 
     /// A long inner dimension is refused before a step is made, and generated step by step where it is not.
     #[test]
     fn long_inner_dimensions() {
-        let layout =
-            shapes::rows(Shape::new(10, 1_000_000_000_000, 10, "test").unwrap(), &[1.0, 1.0]).unwrap();
+        let layout = shapes::Rows::default()
+            .layout(Shape::new(10, 1_000_000_000_000, 10, "test").unwrap(), &[1.0, 1.0])
+            .unwrap();
         for flow in Flow::ALL {
             let with = |block| MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block));
             let refused = with(256).check_size().unwrap_err();
@@ -95,13 +97,13 @@ mod tests {
     #[test]
     fn ten_thousand_processors() {
         let shape = Shape::new(90_000, 90_000, 90_000, "test").unwrap();
-        let layout = shapes::columns(shape, &[1.0; 10_000]).unwrap();
+        let layout = shapes::Columns::default().layout(shape, &[1.0; 10_000]).unwrap();
         let check = |flow| MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 256)).check_size();
         check(Flow::OneToAll).unwrap();
         check(Flow::Ring).unwrap();
         // Each strip of C has an update for each strip of A.
         assert_eq!(check(Flow::Broadcast).unwrap_err().exit_code(), 1);
-        let grid = shapes::grid(shape, &[1.0; 10_000]).unwrap();
+        let grid = shapes::Grid::default().layout(shape, &[1.0; 10_000]).unwrap();
         let schedule = MatmulSchedule::new(&grid, ScheduleOptions::new(Flow::Broadcast, 256));
         // Each of 100 x 100 rectangles has one for each column of the grid.
         assert_eq!(schedule.updates(), 100 * 100 * 100);

@@ -2,15 +2,19 @@
 //! have arrived.
 
 use super::*;
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Metrics, Shape, shapes};
 use crate::schedule::Messages;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
-    let mut out = vec![shapes::rows(shape, weights).unwrap(), shapes::columns(shape, weights).unwrap()];
-    out.extend(shapes::straight_line(shape, weights));
-    out.extend(shapes::square_corner(shape, weights));
+    let mut out = vec![
+        shapes::Rows::default().layout(shape, weights).unwrap(),
+        shapes::Columns::default().layout(shape, weights).unwrap(),
+    ];
+    out.extend(shapes::StraightLine.layout(shape, weights));
+    out.extend(shapes::SquareCorner.layout(shape, weights));
     out
 }
 
@@ -148,7 +152,7 @@ proptest! {
 /// With a look-ahead of n blocks, exactly n + 1 blocks have been sent when the first update begins.
 #[test]
 fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
-    let layout = shapes::rows(Shape::new(40, 40, 40, "test").unwrap(), &[1.0; 4]).unwrap();
+    let layout = shapes::Rows::default().layout(Shape::new(40, 40, 40, "test").unwrap(), &[1.0; 4]).unwrap();
     for flow in [Flow::OneToAll, Flow::Ring] {
         for look_ahead in [1, 2, 3, 9, u64::MAX] {
             let order = ScheduleOptions::new(flow, 5).with_look_ahead(look_ahead);
@@ -177,20 +181,19 @@ fn separate_messages_are_the_steps_of_the_thesis() {
         let sends = |rank| schedule.steps(Rank(rank)).map(|step| step.sent().len()).sum::<usize>();
         (0..layout.processors()).map(sends).sum::<usize>()
     };
-    type Method = fn(Shape, &[f64]) -> crate::error::Result<Layout>;
-    let two: [(Method, usize); 4] = [
-        (shapes::straight_line, 2),
-        (shapes::square_corner, 4),
-        (shapes::square_edge, 5),
-        (shapes::square_middle, 6),
+    let two: [(&dyn LayoutMethod, usize); 4] = [
+        (&shapes::StraightLine, 2),
+        (&shapes::SquareCorner, 4),
+        (&shapes::SquareEdge, 5),
+        (&shapes::SquareMiddle, 6),
     ];
     for (method, steps) in two {
-        let layout = method(shape, &[8.0, 1.0]).unwrap();
+        let layout = method.layout(shape, &[8.0, 1.0]).unwrap();
         assert_eq!(count(&layout, Messages::Separate), steps);
         assert_eq!(count(&layout, Messages::Together), 2);
     }
     for (method, steps) in [(two[0].0, 6), (two[1].0, 8)] {
-        let layout = method(shape, &[8.0, 2.0, 1.0]).unwrap();
+        let layout = method.layout(shape, &[8.0, 2.0, 1.0]).unwrap();
         assert_eq!(count(&layout, Messages::Separate), steps);
     }
     for layout in layouts(Shape::new(37, 11, 53, "test").unwrap(), &[5.0, 3.0, 1.0, 1.0]) {
@@ -201,7 +204,7 @@ fn separate_messages_are_the_steps_of_the_thesis() {
 #[test]
 fn the_free_part_is_computed_before_the_wait() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
-    let layout = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
+    let layout = shapes::SquareCorner.layout(shape, &[9.0, 1.0]).unwrap();
     let order = ScheduleOptions::new(Flow::Bulk, 50).with_look_ahead(1);
     let schedule = MatmulSchedule::new(&layout, order);
     let free: u64 = schedule

@@ -1,6 +1,7 @@
 //! Cases worked out by hand.
 
 use super::*;
+use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Layout, Metrics, Shape, shapes};
 use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use crate::simulate::simulate;
@@ -130,14 +131,14 @@ fn product(
 }
 
 fn laid_out(n: u64, weights: &[f64]) -> Layout {
-    shapes::columns(Shape::new(n, n, n, "test").unwrap(), weights).unwrap()
+    shapes::Columns::default().layout(Shape::new(n, n, n, "test").unwrap(), weights).unwrap()
 }
 
 /// On a bus every element is transferred once, for any number of receivers; without that rule, once per
 /// receiver. Counts stay the same.
 #[test]
 fn a_bus_carries_a_broadcast_once() {
-    let layout = shapes::rows(Shape::new(60, 60, 60, "test").unwrap(), &[1.0; 4]).unwrap();
+    let layout = shapes::Rows::default().layout(Shape::new(60, 60, 60, "test").unwrap(), &[1.0; 4]).unwrap();
     let mut network = Network::uniform(0.0, 1e3);
     network.topology = Topology::Bus;
     let volume = Metrics::of_layout(&layout, 1.0).volume.unwrap();

@@ -1,7 +1,7 @@
 //! What every method of two dimensions promises about its layouts, beyond covering each element once.
 
 use super::{layouts, shape};
-use apportion::plan::shapes::{Method, Objective, choose, least_cost};
+use apportion::plan::shapes::{LayoutMethod, LeastCost, Method, Objective};
 use apportion::plan::{Layout, Metrics, Shape, message_steps, outlines, star_volume};
 use apportion_testing::cases;
 use proptest::prelude::*;
@@ -17,9 +17,12 @@ fn all(shape: Shape, weights: &[f64]) -> Vec<(String, Layout)> {
         assert!(methods.iter().any(|(m, _)| *m == method), "{method} serves any input");
     }
     let mut all: Vec<_> = methods.into_iter().map(|(method, layout)| (method.to_string(), layout)).collect();
-    all.push(("least cost".into(), least_cost(shape, weights).unwrap().1));
+    all.push(("least cost".into(), LeastCost::default().layout(shape, weights).unwrap()));
     for objective in [Objective::Sum, Objective::Largest, Objective::Volume] {
-        all.push((format!("{objective:?}"), choose(shape, weights, objective).unwrap().1));
+        all.push((
+            format!("{objective:?}"),
+            LeastCost { objective, whole: None }.layout(shape, weights).unwrap(),
+        ));
     }
     all
 }

@@ -3,6 +3,7 @@
 use super::shape;
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::model::{Model, Point};
+use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Layout, Metrics, Part, shapes, shares};
 use proptest::prelude::*;
 
@@ -25,7 +26,7 @@ proptest! {
     fn no_corner_rectangle_moves_less_than_the_square(
         m in 2u64..22, k in 1u64..9, n in 2u64..22, ratio in 1.0f64..30.0,
     ) {
-        let Ok(layout) = shapes::square_corner(shape(m, k, n), &[ratio, 1.0]) else {
+        let Ok(layout) = shapes::SquareCorner.layout(shape(m, k, n), &[ratio, 1.0]) else {
             // Refused only where the square does not fit.
             prop_assert!(((m * n) as f64 / (ratio + 1.0)).sqrt() > m.min(n) as f64);
             return Ok(());
@@ -81,7 +82,7 @@ proptest! {
     fn columns_are_the_best_of_all_column_partitions(
         m in 2_000u64..9_000, n in 2_000u64..9_000, weights in prop::collection::vec(0.1f64..10.0, 1..7),
     ) {
-        let layout = shapes::columns(shape(m, 10, n), &weights).unwrap();
+        let layout = shapes::Columns::default().layout(shape(m, 10, n), &weights).unwrap();
         let lines = |sets: Vec<apportion::geometry::SpanSet>| sets.iter().map(apportion::geometry::SpanSet::len).sum::<u64>();
         let ours = (lines(layout.rows_by_owner()) + lines(layout.cols_by_owner())) as f64;
         let best = best_columns(m as f64, n as f64, &weights);

@@ -8,7 +8,7 @@ mod header;
 mod scalapack;
 mod table;
 
-use super::Exported;
+use super::Export;
 use crate::error::{Error, Result};
 use crate::plan::{Division, Plan};
 use header::CHeader;
@@ -19,7 +19,7 @@ use table::OwnerTable;
 type Tables = Vec<(&'static str, OwnerTable)>;
 
 /// One JSON object with the tables.
-pub(super) fn json(plan: &Plan) -> Result<Exported> {
+pub(super) fn json(plan: &Plan) -> Result<Export> {
     let matrices: serde_json::Map<String, Value> =
         tables(plan)?.iter().map(|(name, table)| ((*name).to_owned(), table.to_value())).collect();
     let whole = json!({
@@ -28,32 +28,32 @@ pub(super) fn json(plan: &Plan) -> Result<Exported> {
         "processors": plan.processors,
         "matrices": matrices,
     });
-    Ok(Exported { text: format!("{whole:#}\n"), warnings: Vec::new() })
+    Ok(Export { text: format!("{whole:#}\n"), warnings: Vec::new() })
 }
 
 /// A C header with the tables as arrays, and functions that look elements and tiles up.
-pub(super) fn header(plan: &Plan) -> Result<Exported> {
+pub(super) fn header(plan: &Plan) -> Result<Export> {
     let tables = tables(plan)?;
     let mut header = CHeader::new("owners", &plan.processors);
     header.lookup();
     for (name, table) in &tables {
         header.table(name, table)?;
     }
-    Ok(Exported { text: header.finish(), warnings: Vec::new() })
+    Ok(Export { text: header.finish(), warnings: Vec::new() })
 }
 
 /// ScaLAPACK's process grid and descriptors as JSON.
-pub(super) fn scalapack(plan: &Plan) -> Result<Exported> {
+pub(super) fn scalapack(plan: &Plan) -> Result<Export> {
     let cyclic = scalapack::Cyclic::of(&tables(plan)?)?;
-    Ok(Exported { text: format!("{:#}\n", cyclic.to_value()), warnings: cyclic.warnings(&plan.processors) })
+    Ok(Export { text: format!("{:#}\n", cyclic.to_value()), warnings: cyclic.warnings(&plan.processors) })
 }
 
 /// The same as a C header.
-pub(super) fn scalapack_header(plan: &Plan) -> Result<Exported> {
+pub(super) fn scalapack_header(plan: &Plan) -> Result<Export> {
     let cyclic = scalapack::Cyclic::of(&tables(plan)?)?;
     let mut header = CHeader::new("scalapack", &plan.processors);
     cyclic.write(&mut header)?;
-    Ok(Exported { text: header.finish(), warnings: cyclic.warnings(&plan.processors) })
+    Ok(Export { text: header.finish(), warnings: cyclic.warnings(&plan.processors) })
 }
 
 /// The tables of A, B and C, or that of a stencil's domain.

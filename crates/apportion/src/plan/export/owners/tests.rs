@@ -1,6 +1,6 @@
 use super::*;
 use crate::geometry::{Rank, Span};
-use crate::plan::shapes::{Method, MethodOptions, grid};
+use crate::plan::shapes::{Grid, LayoutMethod, Method, MethodOptions};
 use crate::plan::{ExportFormat, Layout, Part, Shape, export_plan, repeated};
 use proptest::prelude::*;
 
@@ -81,7 +81,7 @@ proptest! {
 /// 2 x 3 processes with blocks of 2 x 2, in a matrix that they do not fill: by hand.
 #[test]
 fn a_block_cyclic_plan_has_descriptors() {
-    let block = grid(shape(4, 6, 6), &[1.0; 6]).unwrap();
+    let block = Grid::default().layout(shape(4, 6, 6), &[1.0; 6]).unwrap();
     let block = Layout::new(shape(4, 14, 6), 6, block.parts().iter().copied());
     let plan = plan(repeated(shape(9, 14, 14), &block.unwrap()).unwrap());
     let cyclic = value("scalapack", &plan);
@@ -150,6 +150,11 @@ fn plans_without_matrices_are_refused() {
         let names = ["p0".to_string()];
         assert_eq!(crate::plan::export(format.parse().unwrap(), &names, &[3]).unwrap_err().exit_code(), 2);
     }
-    let domain = Plan::of_grid("rows", vec!["p0".into()], grid(shape(4, 1, 5), &[1.0]).unwrap(), 1.0);
+    let domain = Plan::of_grid(
+        "rows",
+        vec!["p0".into()],
+        Grid::default().layout(shape(4, 1, 5), &[1.0]).unwrap(),
+        1.0,
+    );
     assert_eq!(value("owners", &domain)["matrices"]["domain"]["owners"], json!([[0]]));
 }

@@ -16,7 +16,7 @@ const BUDGET: usize = 300;
 
 /// A way to divide a box among members.
 #[derive(Debug, Clone, Copy)]
-enum Option3 {
+enum Division {
     /// The first `count` members on the lower part of this side.
     Cut { side: usize, count: usize },
     /// The first member around a corner with all others.
@@ -60,7 +60,7 @@ impl Search<'_> {
             if least.as_ref().is_some_and(|(cost, _)| bound >= *cost) {
                 break;
             }
-            let (cost, found) = self.taken(sides, from, to, option);
+            let (cost, found) = self.divide(sides, from, to, option);
             if least.as_ref().is_none_or(|(least, _)| cost < *least) {
                 least = Some((cost, found));
             }
@@ -69,16 +69,16 @@ impl Search<'_> {
     }
 
     /// The boxes by one option.
-    fn taken(&mut self, sides: Sides, from: usize, to: usize, option: Option3) -> (f64, Found) {
+    fn divide(&mut self, sides: Sides, from: usize, to: usize, option: Division) -> (f64, Found) {
         match option {
-            Option3::Cut { side, count } => {
+            Division::Cut { side, count } => {
                 let [low, high] = self.halves(sides, from, to, side, count);
                 let (one, mut found) = self.best(low, from, from + count);
                 let (other, more) = self.best(high, from + count, to);
                 found.extend(more);
                 (one + other, found)
             }
-            Option3::Corner => {
+            Division::Corner => {
                 let corner = self.corner(sides, from, to);
                 let (inside, mut found) = self.best(corner, from + 1, to);
                 found.extend(around(sides, corner).map(|part| (from, part)));
@@ -89,7 +89,7 @@ impl Search<'_> {
 
     /// All options with a lower bound of the faces that they lead to, times the largest factor by which
     /// rounding makes a part too small.
-    fn options(&self, sides: Sides, from: usize, to: usize) -> Vec<(f64, Option3)> {
+    fn options(&self, sides: Sides, from: usize, to: usize) -> Vec<(f64, Division)> {
         let mut options = Vec::new();
         let count = to - from;
         let volume = |sides: Sides| sides.iter().map(|side| side.len() as f64).product::<f64>();
@@ -101,7 +101,7 @@ impl Search<'_> {
                 let is = volume(low) / volume(sides);
                 let uneven = (is / first).max((1.0 - is) / (1.0 - first)).max(1.0);
                 let least = bound(low, from, from + part) + bound(high, from + part, to);
-                options.push((least * uneven, Option3::Cut { side, count: part }));
+                options.push((least * uneven, Division::Cut { side, count: part }));
             }
         }
         if self.corners && count > 1 {
@@ -111,7 +111,7 @@ impl Search<'_> {
             let uneven = (is / rest).max((1.0 - is) / (1.0 - rest)).max(1.0);
             let least = outer(sides, corner) + bound(corner, from + 1, to);
             if sides.iter().any(|side| side.len() > 1) && is < 1.0 {
-                options.push((least * uneven, Option3::Corner));
+                options.push((least * uneven, Division::Corner));
             }
         }
         options

@@ -1,7 +1,6 @@
 //! Alternating optima, and the search that sorts the processors by the areas: for many processors.
 
-use super::Arrangement;
-use super::order::classes;
+use super::{Arrangement, Mesh, classes};
 
 /// Maximum number of rounds of sorting and solving, up to [`Depth::of`] processors.
 const MOST_ROUNDS: usize = 50;
@@ -32,7 +31,7 @@ pub(super) fn best(
     speeds: &[f64],
     given: &[usize],
     sorted: &[usize],
-    (rows, cols): (usize, usize),
+    Mesh { rows, cols }: Mesh,
     equal: f64,
     depth: Depth,
 ) -> Arrangement {

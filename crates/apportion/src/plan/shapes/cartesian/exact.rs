@@ -9,7 +9,7 @@
 //! h_i w_j <= s_ij is a convex function to be maximised over a polyhedron, so that a vertex is optimal: the
 //! tight cells connect all rows and columns. Every spanning tree of cells is tried.
 
-use super::{Arrangement, alternate};
+use super::{Arrangement, Mesh, alternate};
 
 /// Up to this number of processors all arrangements are tried.
 pub(super) const MOST_PROCESSORS: usize = 12;
@@ -23,25 +23,18 @@ struct Edge {
 }
 
 /// The best arrangement; among those equal within a fraction, the given order, then the first tableau.
-pub(super) fn best(
-    speeds: &[f64],
-    given: &[usize],
-    sorted: &[usize],
-    (rows, cols): (usize, usize),
-    equal: f64,
-) -> Arrangement {
-    let trees = spanning_trees(rows, cols);
+pub(super) fn best(speeds: &[f64], given: &[usize], sorted: &[usize], mesh: Mesh, equal: f64) -> Arrangement {
+    let trees = spanning_trees(mesh);
     let mut all = vec![given.to_vec()];
-    tableaux(sorted, (rows, cols), &mut all);
-    let solved: Vec<Arrangement> =
-        all.into_iter().map(|cells| solve(speeds, cells, (rows, cols), &trees)).collect();
+    tableaux(sorted, mesh, &mut all);
+    let solved: Vec<Arrangement> = all.into_iter().map(|cells| solve(speeds, cells, mesh, &trees)).collect();
     let least = solved.iter().map(|a| a.time).fold(f64::INFINITY, f64::min);
     let first = solved.into_iter().find(|a| a.time <= least * (1.0 + equal));
     first.expect("one of them is the best")
 }
 
 /// Every tableau of the grid, row by row, with the processors in this order.
-fn tableaux(order: &[usize], (rows, cols): (usize, usize), out: &mut Vec<Vec<usize>>) {
+fn tableaux(order: &[usize], Mesh { rows, cols }: Mesh, out: &mut Vec<Vec<usize>>) {
     fn place(
         order: &[usize],
         next: usize,
@@ -68,7 +61,7 @@ fn tableaux(order: &[usize], (rows, cols): (usize, usize), out: &mut Vec<Vec<usi
 }
 
 /// Every set of rows + cols - 1 cells that connects all rows and columns, in an order that starts at row 0.
-fn spanning_trees(rows: usize, cols: usize) -> Vec<Vec<Edge>> {
+fn spanning_trees(Mesh { rows, cols }: Mesh) -> Vec<Vec<Edge>> {
     let cells: Vec<(usize, usize)> = (0..rows * cols).map(|at| (at / cols, at % cols)).collect();
     let count = rows + cols - 1;
     let masks = (0u32..1 << cells.len()).filter(|mask| mask.count_ones() as usize == count);
@@ -89,12 +82,7 @@ fn spanning_trees(rows: usize, cols: usize) -> Vec<Vec<Edge>> {
 }
 
 /// The best heights and widths of an arrangement.
-fn solve(
-    speeds: &[f64],
-    cells: Vec<usize>,
-    (rows, cols): (usize, usize),
-    trees: &[Vec<Edge>],
-) -> Arrangement {
+fn solve(speeds: &[f64], cells: Vec<usize>, Mesh { rows, cols }: Mesh, trees: &[Vec<Edge>]) -> Arrangement {
     let speed = |row: usize, col: usize| speeds[cells[row * cols + col]];
     let (mut heights, mut widths) = (vec![1.0; rows], vec![1.0; cols]);
     let mut best: Option<(f64, &Vec<Edge>)> = None;
@@ -139,10 +127,10 @@ mod tests {
         for (rows, cols, tableaux_of, trees) in
             [(1, 5, 1, 1), (2, 2, 2, 4), (2, 3, 5, 12), (2, 6, 132, 192), (3, 3, 42, 81), (3, 4, 462, 432)]
         {
-            let mut all = Vec::new();
-            tableaux(&(0..rows * cols).collect::<Vec<_>>(), (rows, cols), &mut all);
+            let (mesh, mut all) = (Mesh::new(rows, cols), Vec::new());
+            tableaux(&(0..rows * cols).collect::<Vec<_>>(), mesh, &mut all);
             assert_eq!(all.len(), tableaux_of, "{rows} x {cols}");
-            assert_eq!(spanning_trees(rows, cols).len(), trees, "{rows} x {cols}");
+            assert_eq!(spanning_trees(mesh).len(), trees, "{rows} x {cols}");
             for cells in all {
                 let falls = |i: usize, j: usize| cells[i] < cells[j];
                 assert!((0..rows * cols).all(|at| at % cols + 1 == cols || falls(at, at + 1)));

@@ -4,6 +4,8 @@
 //! The fastest processor is in the corner. The fastest that is not yet the product of a known row and column
 //! begins a new row or a new column; either is tried, and every product that this implies must be there.
 
+use super::Mesh;
+
 /// Maximum number of trials before the search gives up.
 const MOST_TRIALS: usize = 20_000;
 
@@ -11,7 +13,7 @@ const MOST_TRIALS: usize = 20_000;
 pub(super) fn arrangement(
     speeds: &[f64],
     sorted: &[usize],
-    (rows, cols): (usize, usize),
+    Mesh { rows, cols }: Mesh,
     equal: f64,
 ) -> Option<Vec<usize>> {
     let values: Vec<f64> = sorted.iter().map(|&i| speeds[i]).collect();

@@ -1,7 +1,6 @@
 use super::alternate::{self, Depth, fit};
 use super::*;
 use crate::plan::Metrics;
-use crate::plan::shapes::grid_shape;
 use crate::random::Random;
 use proptest::prelude::*;
 
@@ -11,7 +10,7 @@ fn cube(n: u64) -> Shape {
 
 /// The largest area over speed of the layout, both relative to the whole.
 fn imbalance(n: u64, weights: &[f64]) -> f64 {
-    late(&cartesian(cube(n), weights).unwrap(), weights)
+    late(&Cartesian::default().layout(cube(n), weights).unwrap(), weights)
 }
 
 fn late(layout: &Layout, weights: &[f64]) -> f64 {
@@ -21,7 +20,7 @@ fn late(layout: &Layout, weights: &[f64]) -> f64 {
 
 /// Weights as the planner passes them: whole numbers of elements.
 fn areas(n: u64, speeds: &[f64]) -> Vec<f64> {
-    crate::plan::shares::proportional(n * n, speeds).iter().map(|&s| s as f64).collect()
+    proportional(n * n, speeds).iter().map(|&s| s as f64).collect()
 }
 
 /// The exact optimum for a 2 x c grid of given speeds: at the optimum the tight cells connect all lines, so
@@ -48,7 +47,7 @@ fn two_rows(speeds: &[Vec<f64>]) -> f64 {
 
 /// Every permutation, with the heights and widths of many alternations: slow, and right where alternations
 /// are; the last processor's place is fixed by exchanging whole rows and columns.
-fn every_arrangement(speeds: &[f64], rows: usize, cols: usize) -> f64 {
+fn every_arrangement(speeds: &[f64], Mesh { rows, cols }: Mesh) -> f64 {
     fn permute(cells: &mut Vec<usize>, from: usize, visit: &mut impl FnMut(&[usize])) {
         if from == cells.len() {
             return visit(cells);
@@ -85,7 +84,7 @@ proptest! {
     fn rank_one_is_balanced_in_any_order(
         rows in 2usize..=4, more in 0usize..=2, seed in any::<u64>(), counted in any::<bool>(),
     ) {
-        let (rows, cols) = grid_shape(rows * (rows + more), 7, 7);
+        let Mesh { rows, cols } = Mesh::cheapest(rows * (rows + more), 7, 7);
         let mut random = Random::new(seed);
         let mut draw = |n: usize| (0..n).map(|_| 1.0 + (random.word() % 60) as f64 / 6.0).collect::<Vec<_>>();
         let (a, b) = (draw(rows), draw(cols));
@@ -95,19 +94,19 @@ proptest! {
         }
         let n = 100_000;
         let given = if counted { areas(n, &weights) } else { weights.clone() };
-        let found = late(&cartesian(cube(n), &given).unwrap(), &weights);
+        let found = late(&Cartesian::default().layout(cube(n), &given).unwrap(), &weights);
         prop_assert!(found <= 1.002, "{} {:?}", found, weights);
     }
 
     /// Up to six processors: no permutation is better.
     #[test]
     fn no_arrangement_of_few_is_better(weights in prop::collection::vec(0.2f64..5.0, 4..=6)) {
-        let (rows, cols) = grid_shape(weights.len(), 7, 7);
+        let mesh = Mesh::cheapest(weights.len(), 7, 7);
         let speeds = scaled(&weights);
         let sorted = descending(&weights);
         let given: Vec<usize> = (0..weights.len()).collect();
-        let found = exact::best(&speeds, &given, &sorted, (rows, cols), 1e-12).time;
-        let oracle = every_arrangement(&speeds, rows, cols);
+        let found = exact::best(&speeds, &given, &sorted, mesh, 1e-12).time;
+        let oracle = every_arrangement(&speeds, mesh);
         prop_assert!(found <= oracle * (1.0 + 1e-9), "{} {}", found, oracle);
     }
 
@@ -116,7 +115,7 @@ proptest! {
     fn the_size_does_not_matter(speeds in prop::collection::vec(1u32..9, 4..=10)) {
         let speeds: Vec<f64> = speeds.into_iter().map(f64::from).collect();
         let owners = |n| -> Vec<usize> {
-            cartesian(cube(n), &areas(n, &speeds)).unwrap().parts().iter().map(|p| p.owner.0).collect()
+            Cartesian::default().layout(cube(n), &areas(n, &speeds)).unwrap().parts().iter().map(|p| p.owner.0).collect()
         };
         let first = owners(12_000);
         for n in [11_999, 1000, 5000, 50_000, 100_000] {
@@ -131,10 +130,10 @@ fn no_arrangement_of_eight_or_nine_is_better() {
     let mut random = Random::new(7);
     for p in [8, 9] {
         let weights: Vec<f64> = (0..p).map(|_| 0.5 + (random.word() % 1000) as f64 / 200.0).collect();
-        let (rows, cols) = grid_shape(p, 7, 7);
+        let mesh = Mesh::cheapest(p, 7, 7);
         let given: Vec<usize> = (0..p).collect();
-        let found = exact::best(&scaled(&weights), &given, &descending(&weights), (rows, cols), 1e-12);
-        let oracle = every_arrangement(&scaled(&weights), rows, cols);
+        let found = exact::best(&scaled(&weights), &given, &descending(&weights), mesh, 1e-12);
+        let oracle = every_arrangement(&scaled(&weights), mesh);
         assert!(found.time <= oracle * (1.0 + 1e-9), "{} {oracle}", found.time);
     }
 }
@@ -144,7 +143,7 @@ fn no_arrangement_of_eight_or_nine_is_better() {
 #[test]
 fn known_cases() {
     assert!((imbalance(12_000, &[6.0, 4.0, 2.0, 3.0, 2.0, 1.0]) - 1.0).abs() < 1e-12);
-    let layout = cartesian(cube(12_000), &[6.0, 4.0, 2.0, 3.0, 2.0, 1.0]).unwrap();
+    let layout = Cartesian::default().layout(cube(12_000), &[6.0, 4.0, 2.0, 3.0, 2.0, 1.0]).unwrap();
     assert_eq!(layout.parts().iter().map(|p| p.owner.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     assert!(imbalance(1_000_000, &[1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 6.0, 9.0]) < 1.000_01);
     assert!(imbalance(1_000_000, &[1.0, 2.0, 5.0, 3.0, 6.0, 15.0, 7.0, 14.0, 35.0]) < 1.000_01);
@@ -160,7 +159,7 @@ fn known_cases() {
         14.52464660552561,
     ];
     for n in [1000, 5000, 11_999, 12_000, 50_000, 100_000] {
-        let found = late(&cartesian(cube(n), &areas(n, &erratic)).unwrap(), &erratic);
+        let found = late(&Cartesian::default().layout(cube(n), &areas(n, &erratic)).unwrap(), &erratic);
         assert!(found < 1.0 + 20.0 / n as f64, "{n}: {found}");
     }
 }
@@ -170,8 +169,8 @@ fn cuts_are_straight_and_cost_rows_plus_columns() {
     let shape = cube(100);
     for p in [12, 15] {
         let weights: Vec<f64> = (1..=p).map(f64::from).collect();
-        let layout = cartesian(shape, &weights).unwrap();
-        let (rows, cols) = grid_shape(p as usize, 100, 100);
+        let layout = Cartesian::default().layout(shape, &weights).unwrap();
+        let Mesh { rows, cols } = Mesh::cheapest(p as usize, 100, 100);
         assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some((rows + cols - 2) as u64 * 100 * 100));
         let mut cuts: Vec<u64> = layout.parts().iter().map(|part| part.cols.start).collect();
         cuts.sort_unstable();
@@ -184,22 +183,28 @@ fn cuts_are_straight_and_cost_rows_plus_columns() {
 #[test]
 fn awkward_inputs() {
     let dot = cube(1);
-    assert_eq!(cartesian(dot, &[1.0; 6]).unwrap().shares().iter().sum::<u64>(), 1);
-    assert_eq!(cartesian(dot, &[0.0, 3.0]).unwrap().shares(), [0, 1]);
+    assert_eq!(Cartesian::default().layout(dot, &[1.0; 6]).unwrap().shares().iter().sum::<u64>(), 1);
+    assert_eq!(Cartesian::default().layout(dot, &[0.0, 3.0]).unwrap().shares(), [0, 1]);
     let shape = Shape::new(10, 10, 3, "test").unwrap();
-    let shares = cartesian(shape, &[1.0, 1.0, 0.0, 1.0]).unwrap().shares();
+    let shares = Cartesian::default().layout(shape, &[1.0, 1.0, 0.0, 1.0]).unwrap().shares();
     assert_eq!((shares[2], shares.iter().sum::<u64>()), (0, 30));
-    let steep = cartesian(cube(100), &[1e300, 1e-300, 1.0, 1e150]).unwrap();
+    let steep = Cartesian::default().layout(cube(100), &[1e300, 1e-300, 1.0, 1e150]).unwrap();
     assert_eq!(steep.shares().iter().sum::<u64>(), 10_000);
 }
 
 /// A mesh that is named is the one that is laid out.
 #[test]
 fn a_mesh_is_kept() {
-    let layout = cartesian_on(cube(60), &[1.0; 6], Some([3, 2]), false).unwrap();
+    let layout = Cartesian { mesh: Some(Mesh::new(3, 2)), quick: false }.layout(cube(60), &[1.0; 6]).unwrap();
     assert_eq!(layout.shares(), [600; 6]);
     assert_eq!(layout.rects_by_owner()[1][0].cols.start, 30);
-    assert_eq!(cartesian_on(cube(60), &[1.0; 6], Some([2, 2]), false).unwrap_err().exit_code(), 2);
+    assert_eq!(
+        Cartesian { mesh: Some(Mesh::new(2, 2)), quick: false }
+            .layout(cube(60), &[1.0; 6])
+            .unwrap_err()
+            .exit_code(),
+        2
+    );
 }
 
 /// The quick search loses less than 0.3 % of the time on the mean, and nothing up to 64 processors.
@@ -213,8 +218,9 @@ fn the_quick_search_loses_little() {
             let weights: Vec<f64> = (0..p).map(|_| 50f64.powf(random.unit())).collect();
             let (speeds, sorted) = (scaled(&weights), descending(&weights));
             let given: Vec<usize> = (0..p).collect();
-            let best =
-                |quick| alternate::best(&speeds, &given, &sorted, (side, side), 1e-9, Depth::of(quick)).time;
+            let best = |quick| {
+                alternate::best(&speeds, &given, &sorted, Mesh::new(side, side), 1e-9, Depth::of(quick)).time
+            };
             ratios += best(true) / best(false) / 10.0;
         }
         assert!(ratios <= if p <= 64 { 1.0 + 1e-12 } else { 1.003 }, "{p}: {ratios}");

@@ -10,6 +10,15 @@ fn tree(paths: &[&str]) -> Hierarchy {
     Hierarchy::of_paths(&paths.iter().map(|&p| p.to_owned()).collect::<Vec<_>>())
 }
 
+fn by_levels(
+    hierarchy: &Hierarchy,
+    methods: &[Option<Method>],
+    shape: Shape,
+    weights: &[f64],
+) -> Result<Layout> {
+    Hierarchical { hierarchy, methods, options: &MethodOptions::default() }.layout(shape, weights)
+}
+
 /// Methods for any number of processors, in order of variety.
 const UNIVERSAL: [Option<Method>; 7] = [
     Some(Method::Columns),
@@ -43,7 +52,7 @@ proptest! {
         weights[0] += 1.0;
         let hierarchy = Hierarchy::of_paths(&paths);
         let methods = &[UNIVERSAL[top], UNIVERSAL[below]][..hierarchy.levels().min(2)];
-        let layout = hierarchical(shape(m, n), &weights, &hierarchy, methods, &MethodOptions::default()).unwrap();
+        let layout = by_levels(&hierarchy, methods, shape(m, n), &weights).unwrap();
         prop_assert_eq!(layout.shares().iter().sum::<u64>(), m * n);
         prop_assert!(layout.shares().iter().zip(&weights).all(|(&s, &w)| w > 0.0 || s == 0));
     }
@@ -59,7 +68,7 @@ proptest! {
         for top in [Some(Method::Recursive), Some(Method::SquareCorner), Some(Method::SquareRectangle)] {
             let methods = &[top, UNIVERSAL[below]][..hierarchy.levels().min(2)];
             let whole = shape(4001, 2999);
-            let Ok(layout) = hierarchical(whole, weights, &hierarchy, methods, &MethodOptions::default()) else { continue };
+            let Ok(layout) = by_levels(&hierarchy, methods, whole, weights) else { continue };
             for (share, weight) in layout.shares().iter().zip(weights) {
                 let ratio = *share as f64 / (weight / total * whole.elements() as f64);
                 prop_assert!((ratio - 1.0).abs() < 0.03, "{:?}: {}", methods, ratio);
@@ -80,7 +89,7 @@ proptest! {
         paths.extend(&names[..corners.len()]);
         let methods = [Some(Method::SquareCorner), Some(Method::Columns)];
         let whole = shape(3000, 3000);
-        let layout = hierarchical(whole, &all, &tree(&paths), &methods, &MethodOptions::default()).unwrap();
+        let layout = by_levels(&tree(&paths), &methods, whole, &all).unwrap();
         let pieces: usize = layout.rects_by_owner()[..weights.len()].iter().map(Vec::len).sum();
         prop_assert!(pieces <= weights.len() + 2 * corners.len(), "{} pieces", pieces);
     }
@@ -92,13 +101,7 @@ fn one_cluster_is_the_flat_method() {
     for method in UNIVERSAL.into_iter().flatten() {
         let flat = method.layout(shape(700, 500), &weights, &MethodOptions::default()).unwrap();
         for paths in [["a"; 5], ["a", "b", "c", "d", "e"], ["a/b"; 5]] {
-            let ours = hierarchical(
-                shape(700, 500),
-                &weights,
-                &tree(&paths),
-                &[Some(method)],
-                &MethodOptions::default(),
-            );
+            let ours = by_levels(&tree(&paths), &[Some(method)], shape(700, 500), &weights);
             assert_eq!(ours.unwrap(), flat, "{method}");
         }
     }
@@ -108,7 +111,7 @@ fn one_cluster_is_the_flat_method() {
 fn a_cluster_of_one_has_the_whole_part() {
     let (paths, weights) = (["a", "a", "b", "c"], [5.0, 4.0, 6.0, 3.0]);
     let layout = |p: &[&str], w: &[f64], methods: &[Option<Method>]| {
-        hierarchical(shape(900, 900), w, &tree(p), methods, &MethodOptions::default()).unwrap()
+        by_levels(&tree(p), methods, shape(900, 900), w).unwrap()
     };
     let ours = layout(&paths, &weights, &[Some(Method::Columns), Some(Method::Rows)]);
     let top = layout(&["a", "b", "c"], &[9.0, 6.0, 3.0], &[Some(Method::Columns)]);
@@ -120,8 +123,7 @@ fn a_cluster_of_one_has_the_whole_part() {
 fn the_last_method_serves_all_levels_below() {
     let paths = ["s/c", "s/c", "s/d", "s/d", "t/c", "t/c", "t/d", "t/d"];
     let methods = [Some(Method::StraightLine), Some(Method::Rows)];
-    let layout =
-        hierarchical(shape(80, 80), &[1.0; 8], &tree(&paths), &methods, &MethodOptions::default()).unwrap();
+    let layout = by_levels(&tree(&paths), &methods, shape(80, 80), &[1.0; 8]).unwrap();
     for (i, rects) in layout.rects_by_owner().iter().enumerate() {
         let at = i as u64 % 4 * 20;
         let cols = if i < 4 { Span::new(0, 40) } else { Span::new(40, 80) };
@@ -134,14 +136,7 @@ fn the_last_method_serves_all_levels_below() {
 fn an_l_shape_is_cut_well() {
     let paths = ["a", "a", "b"];
     let methods = [Some(Method::SquareCorner), None];
-    let layout = hierarchical(
-        shape(1000, 1000),
-        &[45.0, 45.0, 10.0],
-        &tree(&paths),
-        &methods,
-        &MethodOptions::default(),
-    )
-    .unwrap();
+    let layout = by_levels(&tree(&paths), &methods, shape(1000, 1000), &[45.0, 45.0, 10.0]).unwrap();
     let rects = layout.rects_by_owner();
     assert!(rects[0].len() + rects[1].len() <= 3);
     let metrics = Metrics::of_layout(&layout, 1.0);
@@ -155,8 +150,7 @@ fn an_l_shape_is_cut_well() {
 #[test]
 fn what_cannot_be_is_said() {
     let lay = |methods: &[Option<Method>], paths: &[&str]| {
-        hierarchical(shape(90, 90), &vec![1.0; paths.len()], &tree(paths), methods, &MethodOptions::default())
-            .unwrap_err()
+        by_levels(&tree(paths), methods, shape(90, 90), &vec![1.0; paths.len()]).unwrap_err()
     };
     let columns = Some(Method::Columns);
     assert_eq!(lay(&[], &["a", "b"]).exit_code(), 2);

@@ -1,7 +1,6 @@
 //! Against closed forms, all cuts, and bounds.
 
 use super::*;
-use crate::plan::shapes::slicing::tests::all_cuts;
 use proptest::prelude::*;
 
 fn cost(weights: &[f64]) -> f64 {
@@ -45,7 +44,7 @@ proptest! {
         prop_assert!(ours <= bound(&skewed) * 2.0 / 3.0_f64.sqrt());
         let order = descending(&skewed);
         for total in [Total::Sum, Total::Largest] {
-            let quick = quickly(&skewed, &order, 1.0, 1.0, total).cost(&skewed, 1.0, 1.0, total);
+            let quick = search_quickly(&skewed, &order, 1.0, 1.0, total).cost(&skewed, 1.0, 1.0, total);
             prop_assert!(quick <= columns_cost(&skewed, &order, 1.0, 1.0, total) + 1e-9);
         }
     }
@@ -120,17 +119,17 @@ fn ten_thousand_processors() {
     let columns = columns_cost(&weights, &order, 1.0, 1.0, Total::Sum);
     assert!(cost(&weights) <= columns && cost(&weights) < 1.03 * bound(&weights));
     let shape = Shape::new(3000, 3000, 3000, "test").unwrap();
-    assert_eq!(recursive(shape, &weights).unwrap().shares().iter().sum::<u64>(), 9_000_000);
+    assert_eq!(Recursive::default().layout(shape, &weights).unwrap().shares().iter().sum::<u64>(), 9_000_000);
 }
 
 #[test]
 fn awkward_inputs() {
     let shape = Shape::new(3, 2, 5, "test").unwrap();
-    assert_eq!(recursive(shape, &[0.0, 1.0]).unwrap().shares(), [0, 15]);
-    let many = recursive(shape, &[1.0; 40]).unwrap();
+    assert_eq!(Recursive::default().layout(shape, &[0.0, 1.0]).unwrap().shares(), [0, 15]);
+    let many = Recursive::default().layout(shape, &[1.0; 40]).unwrap();
     assert_eq!(many.shares().iter().sum::<u64>(), 15);
     let steep: Vec<f64> = (0..300).map(|i| 0.1_f64.powi(i)).collect();
-    assert_eq!(recursive(shape, &steep).unwrap().shares()[0], 14);
+    assert_eq!(Recursive::default().layout(shape, &steep).unwrap().shares()[0], 14);
 }
 
 /// The quick search looks ahead by one step only, and loses less than a hundredth on the mean.
@@ -142,9 +141,45 @@ fn the_quick_search_loses_little() {
         for _ in 0..20 {
             let weights: Vec<f64> = (0..p).map(|_| 20f64.powf(random.unit())).collect();
             let order = descending(&weights);
-            let quick = quickly(&weights, &order, 1.0, 1.0, Total::Sum).cost(&weights, 1.0, 1.0, Total::Sum);
+            let quick =
+                search_quickly(&weights, &order, 1.0, 1.0, Total::Sum).cost(&weights, 1.0, 1.0, Total::Sum);
             lost += quick / cost(&weights) / 20.0;
         }
         assert!((1.0 - 1e-3..most).contains(&lost), "{p}: {lost}");
+    }
+}
+
+/// The smallest cost of all recursive straight cuts, with any processors on either side: slow and
+/// obviously right.
+fn all_cuts(areas: &[f64], high: f64, wide: f64, total: Total) -> f64 {
+    if areas.len() == 1 {
+        return high + wide;
+    }
+    let whole: f64 = areas.iter().sum();
+    let mut best = f64::INFINITY;
+    for mask in 1..1u32 << (areas.len() - 1) {
+        let side = |wanted| (0..areas.len()).filter(move |i| mask >> i & 1 == wanted).map(|i| areas[i]);
+        let (one, two): (Vec<f64>, Vec<f64>) = (side(1).collect(), side(0).collect());
+        let part = one.iter().sum::<f64>() / whole;
+        let cost = |cut: [f64; 4]| {
+            total.of(all_cuts(&one, cut[0], cut[1], total), all_cuts(&two, cut[2], cut[3], total))
+        };
+        let rows = cost([high * part, wide, high * (1.0 - part), wide]);
+        best = best.min(rows).min(cost([high, wide * part, high, wide * (1.0 - part)]));
+    }
+    best
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_cuts_cost_less(weights in prop::collection::vec(0.02f64..1.0, 2..6), wide in 0.3f64..3.0) {
+        let order: Vec<usize> = (0..weights.len()).collect();
+        for total in [Total::Sum, Total::Largest] {
+            let found = best_cuts(&weights, &order, 1.0, wide, total).cost(&weights, 1.0, wide, total);
+            let oracle = all_cuts(&weights, 1.0, wide, total);
+            prop_assert!((found - oracle).abs() < 1e-9, "{:?} {} {}", total, found, oracle);
+        }
     }
 }

@@ -9,10 +9,8 @@
 //! rules that notice a processor whose speed has changed, a cost of moving, limits on shares, and known
 //! models to start from.
 
-mod decide;
 mod decision;
-mod learnt;
-mod state;
+mod observed;
 
 pub(crate) use decision::offsets;
 pub use decision::{Decision, MovingCost, Reason};
@@ -22,7 +20,7 @@ use super::{Limits, even, fpm_within, noise};
 use crate::error::{Error, Result};
 use crate::input::extreme;
 use crate::model::{Model, Point};
-use learnt::{Learnt, Memory};
+use observed::{Memory, Observations};
 use serde::{Deserialize, Serialize};
 
 /// Number of rounds near the present share whose median counts.
@@ -71,7 +69,7 @@ pub struct Balancer {
     searching: bool,
     /// True if the first shares follow models.
     from_models: bool,
-    processors: Vec<Learnt>,
+    processors: Vec<Observations>,
     shares: Vec<u64>,
     rounds: u64,
     /// In a search, the shares since its begin or since a processor changed.
@@ -105,7 +103,7 @@ impl Balancer {
             warm_up: 0,
             searching: false,
             from_models: false,
-            processors: vec![Learnt::nothing(); processors],
+            processors: vec![Observations::none(); processors],
             shares: even(units, processors),
             rounds: 0,
             tried: Vec::new(),
@@ -171,7 +169,7 @@ impl Balancer {
             let what = format!("{} models for {} processors", models.len(), self.processors.len());
             return Err(Error::input("models", what, "give one per processor"));
         }
-        let processors = models.iter().map(Learnt::from_model).collect();
+        let processors = models.iter().map(Observations::from_model).collect();
         Self { processors, from_models: true, ..self }.restarted()
     }
 
@@ -275,7 +273,7 @@ impl Balancer {
         let near = self.memory().near;
         let name = |i: usize| format!("p{i}");
         let known: Vec<Option<Model>> = (self.processors.iter().enumerate())
-            .map(|(i, learnt)| learnt.model(&name(i), near))
+            .map(|(i, observed)| observed.model(&name(i), near))
             .collect::<Result<_>>()?;
         let speeds = known.iter().flatten().flat_map(|m| m.points().iter().map(Point::speed));
         let fastest = speeds.fold(0.0, f64::max);
@@ -299,6 +297,49 @@ impl Balancer {
                 Memory { window: WINDOW, near: (2.0 * noise).clamp(least, NEAR), noise, tolerance }
             }
         }
+    }
+}
+
+const FORMAT: &str = "apportion-balancer";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File<B> {
+    format: String,
+    version: u32,
+    balancer: B,
+}
+
+impl Balancer {
+    /// The whole state as one line of JSON. [`Balancer::from_json`] returns an equal balancer.
+    pub fn to_json(&self) -> String {
+        let file = File { format: FORMAT.into(), version: 1, balancer: self };
+        serde_json::to_string(&file).expect("the state has finite numbers only")
+    }
+
+    /// The balancer of a text by [`Balancer::to_json`].
+    ///
+    /// # Errors
+    /// Another text, or one that was changed so that it is no state of a balancer.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let refuse =
+            |what: String| Error::input("state of a balancer", what, "give a text that to_json has returned");
+        let file: File<Self> = serde_json::from_str(text).map_err(|e| refuse(e.to_string()))?;
+        if file.format != FORMAT || file.version != 1 {
+            return Err(refuse(format!("format {:?}, version {}", file.format, file.version)));
+        }
+        let state = file.balancer;
+        check_tolerance(state.tolerance)?;
+        check_hysteresis(state.hysteresis)?;
+        state.cost.checked()?;
+        // Equal to a new one where it matters: sizes, limits and models fit together.
+        let p = state.processors.len();
+        Self::new(state.units, p)?.with_limits(&state.limits)?.adopt(&state.shares)?;
+        if let Some(what) = state.processors.iter().find_map(|observed| observed.defect()) {
+            return Err(refuse(what.into()));
+        }
+        state.known_models()?;
+        Ok(state)
     }
 }
 

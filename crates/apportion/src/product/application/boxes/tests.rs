@@ -102,7 +102,7 @@ fn rounded_sums_are_the_same_bytes() {
     let (a, b) = (filled(29, 170, value), filled(170, 31, |i| -value(i + 5)));
     let exact = defined(Kernel::plus_times(), &a, &b);
     for weights in [&[3.0, 2.0][..], &[4.0, 3.0, 2.0, 1.0], &[20.0, 3.0, 3.0, 2.0, 2.0]] {
-        for layout in shapes::all_boxes(shape, weights).unwrap() {
+        for layout in shapes::Boxes::all(shape, weights).unwrap() {
             assert!(layout.boxes().is_some());
             assert!(layout.cuboids().iter().all(|one| one.rows.len() > 1 && one.cols.len() > 1));
             let c = agreed(Kernel::plus_times(), &layout, [&a, &b], (16, 1));

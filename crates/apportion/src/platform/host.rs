@@ -1,7 +1,8 @@
-//! Discovery of this machine: cores (one hardware thread per physical core) and memory, from `/sys` and
-//! `/proc` where they exist, else from the standard library.
+//! This host: its cores (one hardware thread per physical core) and memory, and what measured speeds depend on
+//! besides; from `/sys` and `/proc` where they exist, else from the standard library.
 
 use super::control_groups::ControlGroups;
+use super::memory::read_kib;
 use super::{Network, Platform, Processor};
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,7 @@ use std::path::Path;
 
 /// The description of this machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Machine {
+pub struct Host {
     /// Processor model, e.g. "AMD EPYC".
     pub model: String,
     /// One entry per usable physical core.
@@ -34,7 +35,7 @@ pub struct Core {
 }
 
 /// Describes this machine. It never fails: unknown values stay empty.
-pub fn discover() -> Machine {
+pub fn discover() -> Host {
     let mut cores = Vec::new();
     let mut seen = BTreeSet::new();
     for cpu in usable_cpus() {
@@ -48,16 +49,16 @@ pub fn discover() -> Machine {
         }
     }
     let groups = ControlGroups::of_process(Path::new("/"));
-    Machine {
+    Host {
         model: cpu_model(),
         cores,
-        memory: meminfo("MemTotal:"),
+        memory: read_kib("/proc/meminfo", "MemTotal:"),
         quota_cores: groups.quota(),
         memory_limit: groups.memory_limit(),
     }
 }
 
-impl Machine {
+impl Host {
     /// CPU seconds per second that the control groups allow, if that is less than the cores could use.
     pub fn scarce_cores(&self) -> Option<f64> {
         self.quota_cores.filter(|quota| *quota < self.cores.len() as f64)
@@ -88,7 +89,7 @@ impl Machine {
     }
 }
 
-pub(super) fn read(cpu: usize, file: &str) -> Option<String> {
+fn read(cpu: usize, file: &str) -> Option<String> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
     fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
 }
@@ -138,11 +139,45 @@ fn cpu_model() -> String {
     from_proc.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-pub(super) fn meminfo(field: &str) -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix(field))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024)
+/// What a host's measured speeds depend on besides its processors; unknown values stay empty.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HostState {
+    /// The release of the operating system's kernel.
+    pub release: String,
+    /// One entry per core that was asked for.
+    pub cores: Vec<CoreState>,
+    /// CPU seconds per second that the control groups of this process allow; `None` for no limit.
+    pub quota: Option<f64>,
+}
+
+/// The state of one core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CoreState {
+    /// Relative capacity; 1024 for the fastest kind.
+    pub capacity: Option<u64>,
+    /// Highest clock in kHz.
+    pub max_khz: Option<u64>,
+}
+
+/// The state of this host for this process on these cores. It never fails.
+pub fn read_host_state(cores: &[usize]) -> HostState {
+    let number = |core: usize, file: &str| read(core, file).and_then(|text| text.parse().ok());
+    let state = |&core: &usize| CoreState {
+        capacity: number(core, "cpu_capacity"),
+        max_khz: number(core, "cpufreq/scaling_max_freq"),
+    };
+    let quota = ControlGroups::of_process(Path::new("/")).quota();
+    HostState { release: release(), cores: cores.iter().map(state).collect(), quota }
+}
+
+#[cfg(unix)]
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn release() -> String {
+    String::new()
 }
 
 #[cfg(test)]
@@ -158,8 +193,15 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_core() {
-        let machine = discover();
-        assert!(!machine.cores.is_empty());
-        assert_eq!(machine.platform().len(), machine.cores.len());
+        let host = discover();
+        assert!(!host.cores.is_empty());
+        assert_eq!(host.platform().len(), host.cores.len());
+    }
+
+    #[test]
+    fn a_host_has_one_state() {
+        let here = read_host_state(&[0]);
+        assert_eq!(here, read_host_state(&[0]));
+        assert_eq!(here.cores.len(), 1);
     }
 }

@@ -48,7 +48,7 @@ impl Round {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Learnt {
+pub(super) struct Observations {
     interpolation: Interpolation,
     /// Size and seconds, ascending by size: from models, or of shares that are no longer used.
     points: Vec<(f64, f64)>,
@@ -63,8 +63,8 @@ pub(super) struct Learnt {
     pub differences: Vec<f64>,
 }
 
-impl Learnt {
-    pub fn nothing() -> Self {
+impl Observations {
+    pub fn none() -> Self {
         Self {
             interpolation: Interpolation::PiecewiseLinear,
             points: Vec::new(),
@@ -83,7 +83,7 @@ impl Learnt {
             cap: model.max_size(),
             believed: true,
             ratio: model.is_ratio(),
-            ..Self::nothing()
+            ..Self::none()
         }
     }
 
@@ -208,7 +208,7 @@ impl Learnt {
     }
 
     /// Takes ratios of speeds as times, multiplied by a factor.
-    pub fn settle_ratio(&mut self, factor: f64) {
+    pub fn scale_ratio(&mut self, factor: f64) {
         self.scale(factor);
         self.ratio = false;
     }

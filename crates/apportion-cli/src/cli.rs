@@ -47,8 +47,9 @@ pub enum Command {
     Plot(PlotArgs),
     /// Remap a plan's parts to processors to reduce the cost of communication.
     Arrange(ArrangeArgs),
-    /// Multiply two matrices on unequal processors, verify the product, and compare forecast and measured
-    /// time.
+    /// Multiply two matrices on unequal processors and verify the product.
+    ///
+    /// Compares forecast and measured time.
     Matmul(Box<MatmulArgs>),
     /// Raise a matrix to a power over a semiring by repeated squaring on unequal processors.
     Power(Box<PowerArgs>),

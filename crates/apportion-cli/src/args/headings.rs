@@ -1,6 +1,7 @@
 //! The headings under which help lists flags, the same for all commands.
 
 use crate::cli::Arguments;
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
 /// Headings and the flags under them. A flag that a group of flags already has under a heading of its own
@@ -128,6 +129,109 @@ const HEADINGS: [(&str, &[&str]); 14] = [
     ),
 ];
 
+/// The heading of flags that few people need: the last one, and only in `--help`.
+const EXPERT: &str = "For experts";
+
+/// The flags under it.
+const EXPERT_FLAGS: [&str; 68] = [
+    "accuracy",
+    "algorithm",
+    "alone",
+    "alpha",
+    "any-size",
+    "at",
+    "beta",
+    "blas",
+    "blocks",
+    "boundary",
+    "boxes",
+    "c-in",
+    "carry-over",
+    "communication",
+    "copy",
+    "distribution",
+    "eager",
+    "edges",
+    "element",
+    "exchange",
+    "explain",
+    "export-simgrid",
+    "granularity",
+    "grid-shape",
+    "groups",
+    "infinite-gauge",
+    "keep-all",
+    "largest",
+    "left-over",
+    "levels",
+    "log",
+    "look-ahead",
+    "margin",
+    "max-repetitions",
+    "max-rounds",
+    "max-seconds",
+    "max-size",
+    "mesh",
+    "messages",
+    "methods",
+    "minimise",
+    "mix",
+    "most-unequal",
+    "panels",
+    "points",
+    "rate-tolerance",
+    "remeasure",
+    "repeat",
+    "repetitions",
+    "reproducible",
+    "robust",
+    "searched",
+    "seed",
+    "segments",
+    "shares",
+    "smallest",
+    "stall-timeout",
+    "subsets",
+    "surfaces",
+    "sweep-points",
+    "tail",
+    "tcp",
+    "third-order",
+    "timeout",
+    "tolerance",
+    "transpose-a",
+    "transpose-b",
+    "warm-up",
+];
+
+/// Flags that a command takes, but does not list: what a product on several processors has, and a simulation of
+/// events seldom needs.
+const UNLISTED: [(&str, &[&str]); 1] = [(
+    "mdem",
+    &[
+        "models",
+        "keep-all",
+        "remeasure",
+        "plan",
+        "method",
+        "shares",
+        "flow",
+        "overlap",
+        "look-ahead",
+        "block",
+        "blocks",
+        "messages",
+        "stall-timeout",
+        "copy",
+        "blas",
+        "reproducible",
+        "report",
+        "trace",
+        "explain",
+        "svg",
+    ],
+)];
+
 /// The heading of flags of all commands.
 const GLOBAL: &str = "Global options";
 
@@ -136,8 +240,70 @@ pub fn command() -> Command {
     let whole = Arguments::command();
     let names: Vec<String> = whole.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     names.into_iter().fold(with_help(whole), |whole, name| {
-        whole.mut_subcommand(name, |command| with_examples(with_help(command.mut_args(under_heading))))
+        whole.mut_subcommand(name, |command| {
+            let unlisted = UNLISTED.iter().find(|(of, _)| *of == command.get_name());
+            let unlisted = unlisted.map_or(&[][..], |(_, flags)| flags);
+            let command = command.mut_args(under_heading).mut_args(with_short_help);
+            let command = command.mut_args(|arg| {
+                let hidden = arg.get_long().is_some_and(|long| unlisted.contains(&long));
+                if hidden { arg.hide(true) } else { arg }
+            });
+            with_examples(with_help(with_experts_last(command)))
+        })
     })
+}
+
+/// The same command with the flags for experts after all others: help lists headings in the order of their first
+/// flags.
+fn with_experts_last(command: Command) -> Command {
+    let mut ordered = Command::new(command.get_name().to_owned());
+    ordered = match command.get_about() {
+        Some(about) => ordered.about(about.clone()),
+        None => ordered,
+    };
+    if let Some(text) = command.get_long_about() {
+        ordered = ordered.long_about(text.clone());
+    }
+    if let Some(text) = command.get_after_help() {
+        ordered = ordered.after_help(text.clone());
+    }
+    if let Some(text) = command.get_after_long_help() {
+        ordered = ordered.after_long_help(text.clone());
+    }
+    let is_expert = |arg: &&Arg| arg.get_help_heading() == Some(EXPERT);
+    let (experts, others): (Vec<&Arg>, Vec<&Arg>) = command.get_arguments().partition(is_expert);
+    ordered
+        .hide(command.is_hide_set())
+        .args(others.into_iter().chain(experts).cloned())
+        .groups(command.get_groups().cloned())
+}
+
+/// The first statement of a flag's help for `-h`, all of it for `--help`.
+fn with_short_help(arg: Arg) -> Arg {
+    let Some(text) = arg.get_help().map(ToString::to_string) else { return arg };
+    let mut long = arg.get_long_help().map_or_else(|| text.clone(), ToString::to_string);
+    let values = arg.get_possible_values();
+    let values: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
+    let many = values.join(", ").len() > SHORT;
+    if many {
+        long += &format!("\n\n[possible values: {}]", values.join(", "));
+    }
+    arg.help(first_statement(&text)).long_help(long).hide_possible_values(many)
+}
+
+/// A help text that `-h` shows whole: one line, and a little.
+const SHORT: usize = 50;
+
+/// A text up to the end of its first sentence, or of the first part of a long one.
+fn first_statement(text: &str) -> String {
+    let whole = text.split(". ").next().unwrap_or(text);
+    let whole = whole.split(" [default").next().unwrap_or(whole);
+    if whole.chars().count() <= SHORT {
+        return whole.to_owned();
+    }
+    let cut = [": ", "; ", " (", ", so that ", " instead of", ", such as", ", between"];
+    let end = cut.into_iter().filter_map(|mark| whole.find(mark)).min().unwrap_or(whole.len());
+    whole[..end].to_owned()
 }
 
 /// Width of the lines of examples.
@@ -147,12 +313,18 @@ const COLUMNS: usize = 80;
 /// clap would break them within a command.
 fn with_examples(command: Command) -> Command {
     let Some(after) = command.get_after_help().map(ToString::to_string) else { return command };
-    let lines: Vec<String> = after
-        .lines()
-        .map(|line| if line.starts_with("  ") { broken(line) } else { line.to_owned() })
-        .collect();
-    command.after_help(lines.join("\n"))
+    let is_example = |line: &str| line.starts_with("  ");
+    let broken = |line: &str| if is_example(line) { broken(line) } else { line.to_owned() };
+    let lines: Vec<String> = after.lines().map(broken).collect();
+    // The first examples are enough for `-h`, and explanations are for `--help`.
+    let first = after.lines().filter(|line| is_example(line)).take(FEW_EXAMPLES).map(broken);
+    let short: Vec<String> = ["Examples:".to_owned()].into_iter().chain(first).collect();
+    let short = if short.len() > 1 { short.join("\n") + "\n" } else { String::new() };
+    command.after_help(short + "All flags: --help").after_long_help(lines.join("\n"))
 }
+
+/// Number of examples in `-h`.
+const FEW_EXAMPLES: usize = 1;
 
 /// A command on several lines, broken before flags.
 fn broken(line: &str) -> String {
@@ -169,10 +341,16 @@ fn broken(line: &str) -> String {
 }
 
 fn under_heading(arg: Arg) -> Arg {
-    if arg.get_help_heading().is_some() || arg.is_positional() {
+    if arg.is_positional() {
         return arg;
     }
     let long = arg.get_long().unwrap_or_default().to_owned();
+    if EXPERT_FLAGS.contains(&long.as_str()) {
+        return arg.help_heading(EXPERT).hide_short_help(true);
+    }
+    if arg.get_help_heading().is_some() {
+        return arg;
+    }
     match HEADINGS.iter().find(|(_, flags)| flags.contains(&long.as_str())) {
         Some((heading, _)) => arg.help_heading(*heading),
         None => arg,
@@ -230,6 +408,19 @@ mod tests {
         for sub in command().get_subcommands_mut() {
             let text = sub.render_long_help().to_string();
             assert!(!text.contains("\\\""), "{}: {text}", sub.get_name());
+        }
+    }
+
+    /// The first help of every command fits one screen, and points to the rest.
+    #[test]
+    fn short_help_fits_one_screen() {
+        let mut grammar = command();
+        grammar.build();
+        for sub in grammar.get_subcommands_mut() {
+            let text = sub.render_help().to_string();
+            assert!(text.lines().count() <= 50, "{}: {} lines", sub.get_name(), text.lines().count());
+            let listed = sub.get_arguments().filter(|arg| !arg.is_hide_set() && !arg.is_positional()).count();
+            assert!(sub.get_name() != "mdem" || listed <= 15 + 4, "mdem lists {listed} flags");
         }
     }
 

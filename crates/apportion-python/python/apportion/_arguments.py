@@ -123,7 +123,7 @@ def task(what: str, semiring: str, **options: Any) -> dict[str, Any]:
     given |= {"what": what, "semiring": word("semiring", semiring), **options}
     for name in ("exponent", "segments", "seed"):
         given[name] = whole(name, given[name])
-    for name in ("adaptive", "measure", "remeasure"):
+    for name in ("adaptive", "remeasure"):
         given[name] = bool(given[name])
     return given
 

@@ -7,7 +7,6 @@
 mod api;
 mod laws;
 mod layers;
-mod lines;
 mod panics;
 mod platforms;
 mod simgrid;

@@ -214,7 +214,10 @@ impl Sources {
         };
         match platform.len() {
             all if all == count => Ok(platform),
-            all => misfit(format!("there are {count} for {all} processors"), "pass one for each processor"),
+            all => misfit(
+                format!("{count} {place} for the platform's {all} processors"),
+                "pass one for each processor",
+            ),
         }
     }
 

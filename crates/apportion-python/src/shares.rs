@@ -119,7 +119,8 @@ pub fn shares(
         };
         let monitor = Monitor::new();
         let world = World::solo(&monitor);
-        divide_units(units, &options, &machine, Context::silent(&world, &monitor)).map(|division| division.plan)
+        divide_units(units, &options, &machine, Context::silent(&world, &monitor))
+            .map(|division| division.plan)
     })?;
     Ok(Shares { plan })
 }

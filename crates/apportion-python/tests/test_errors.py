@@ -67,7 +67,7 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, "unknown name 'x'", lambda: apportion.matmul(SQUARE, SQUARE, semiring="x")),
     (
         ValueError,
-        "A: has elements of float64, but or-and takes bool or uint8",
+        "A: holds f64, but or-and takes bool or u8",
         lambda: apportion.matmul(SQUARE, SQUARE, semiring="or-and"),
     ),
     (ValueError, "block: 0 is out of range", lambda: apportion.matmul(SQUARE, SQUARE, block=0, speeds=[1])),
@@ -82,7 +82,7 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, "plus-times", lambda: apportion.closure(SQUARE, semiring="plus-times", speeds=[1])),
     (
         ValueError,
-        "has no best paths",
+        "plus-times has no closure by paths",
         lambda: apportion.closure(SQUARE, semiring="plus-times", predecessors=True),
     ),
     (TypeError, "comm: 5 is no communicator", lambda: apportion.matmul(SQUARE, SQUARE, comm=5)),

@@ -87,5 +87,5 @@ def test_the_command_and_the_package_refuse_alike(place, options, arguments) -> 
         apportion.matmul(numpy.load("A.npy"), numpy.load("B.npy"), **arguments)
     # The command's line begins with its name, and calls parameters as flags.
     theirs = done.stderr.removeprefix("apportion: ").strip()
-    ours = str(raised.value)
+    ours = raised.value.strerror if isinstance(raised.value, OSError) else str(raised.value)
     assert ours.split(": ")[-1].split(" (")[0] in theirs, (ours, theirs)

@@ -11,9 +11,12 @@ use crate::measure::{
 use crate::model::Models;
 use crate::platform::{Platform, discover};
 use crate::product::{ClosureMethod, RunReport};
+use crate::run::World;
 use crate::trace::Activity;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sizes of the quick measurement: elements of C.
 const SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
@@ -93,9 +96,17 @@ pub fn measure_or_recall<T: Element>(
         })
     };
     if !context.world.is_solo() {
-        context.detail("measuring speeds on all processes together");
-        let speeds = measure()?;
-        return Ok(MeasuredSpeeds::new(speeds, None, work, context));
+        let key = format!("{} {block} {}", kernel.name(), platform.to_toml());
+        let recalled = if remeasure { None } else { recall_together(&key, effort, context.world)? };
+        let (speeds, source) = match recalled {
+            Some(speeds) => (speeds, SpeedSource::Remembered),
+            None => {
+                context.detail("measuring speeds on all processes together");
+                (measure()?, SpeedSource::Measured)
+            }
+        };
+        known_together().insert(key, speeds.clone());
+        return Ok(MeasuredSpeeds { source, ..MeasuredSpeeds::new(speeds, None, work, context) });
     }
     let path = cache::path(platform, &kernel.name(), block);
     if let Some(path) = path.as_ref().filter(|_| !remeasure) {
@@ -119,6 +130,19 @@ pub fn measure_or_recall<T: Element>(
         context.detail(format!("speeds: measured, saved to {}", path.display()));
     }
     Ok(MeasuredSpeeds::new(speeds, path, work, context))
+}
+
+/// What the processes of worlds have measured together in their life, by kernel, block and platform.
+fn known_together() -> MutexGuard<'static, BTreeMap<String, QuickSpeeds>> {
+    static KNOWN: Mutex<BTreeMap<String, QuickSpeeds>> = Mutex::new(BTreeMap::new());
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Speeds that all processes of the world remember; `None` if one does not.
+fn recall_together(key: &str, effort: Effort, world: &World) -> Result<Option<QuickSpeeds>> {
+    let known = known_together().get(key).filter(|speeds| speeds.serves(effort)).cloned();
+    let all = world.all_reduce(&[u64::from(known.is_some())], u64::min)?;
+    Ok(known.filter(|_| all == [1]))
 }
 
 /// The part of its time that each processor gets at the moment. A look lasts no longer than the run.

@@ -11,9 +11,9 @@
 //! ```
 //! use apportion::prelude::*;
 //!
-//! // Two processors, one three times as fast; speeds in elements of C updated by one inner index, per
-//! second. let platform = Platform::from_speeds(&[3.0, 1.0])?; let models = [Model::constant("p0", 3e8)?,
-//! Model::constant("p1", 1e8)?];
+//! // Two processors, one three times as fast; speeds in elements of C updated by one inner index, a second.
+//! let platform = Platform::from_speeds(&[3.0, 1.0])?;
+//! let models = [Model::constant("p0", 3e8)?, Model::constant("p1", 1e8)?];
 //!
 //! // Who computes what, in which order: every layout and flow is simulated, the fastest comes first.
 //! let shape = Shape::new(120, 80, 100, "example")?;

@@ -17,6 +17,7 @@ fn total(list: &Value, field: &str) -> u64 {
 }
 
 #[test]
+#[ignore = "slow"]
 fn parts_move_away_from_the_processor_that_turned_slower() {
     let bench = Bench::new();
     bench.write("turning.toml", TURNING);

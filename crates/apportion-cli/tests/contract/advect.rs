@@ -28,6 +28,7 @@ fn three(bench: &Bench) -> &'static str {
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_plan_and_resumption_gives_the_same_bytes() {
     let bench = Bench::new();
     let call = three(&bench);
@@ -83,6 +84,7 @@ fn mass_is_kept_and_both_precisions_run() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn what_cannot_be_advected_is_refused_by_name() {
     let bench = Bench::new();
     three(&bench);

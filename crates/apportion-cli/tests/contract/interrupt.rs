@@ -157,6 +157,7 @@ fn a_product_and_other_signals() {
 /// Programs end with the process, however that ends, and so do those that they have started.
 #[cfg(target_os = "linux")]
 #[test]
+#[ignore = "slow"]
 fn programs_of_a_process_that_is_killed() {
     let bench = Bench::new();
     bench.done("partition --units 2 --speeds 1,1 -o plan.json");

@@ -91,6 +91,7 @@ fn slurm_has_a_host_a_line() {
 /// Each of the tasks of a launcher would do the whole work, and write the same file: refused with the remedy.
 /// Batch scripts, and commands that only print, run.
 #[test]
+#[ignore = "slow"]
 fn tasks_that_would_all_do_the_same_are_refused() {
     let bench = Bench::new();
     bench.done("random 20 20 -o a.npy");

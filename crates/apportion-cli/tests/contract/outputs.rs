@@ -104,6 +104,7 @@ fn writers() -> Bench {
 /// An output to a descriptor follows what is there, and what the script prints afterwards follows it.
 #[cfg(unix)]
 #[test]
+#[ignore = "slow"]
 fn outputs_to_descriptors_stand_where_these_stand() {
     let bench = writers();
     std::os::unix::fs::symlink("/dev/stdout", bench.path("link")).unwrap();

@@ -63,6 +63,7 @@ fn other_semirings_and_types_come_in_panels_too() {
 /// Larger than the memory that it is given, and measured by the operating system.
 #[cfg(target_os = "linux")]
 #[test]
+#[ignore = "slow"]
 fn matrices_larger_than_memory_are_streamed() {
     let bench = Bench::new();
     bench.write("two.toml", TWO);
@@ -86,6 +87,7 @@ fn matrices_larger_than_memory_are_streamed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
     let bench = Bench::new();
     bench.write("slow.toml", SLOW);

@@ -235,7 +235,7 @@ fn a_failing_program_is_named_and_the_others_end() {
     assert_eq!(output.status.code(), Some(1));
     let err = String::from_utf8(output.stderr).unwrap();
     let last = err.lines().last().unwrap();
-    holds(&last, &["apportion: ", "\"p1\"", "exit status: 5", "no disk"]);
+    holds(last, &["apportion: ", "\"p1\"", "exit status: 5", "no disk"]);
     assert!(bench.has("done-0") && bench.has("done-2"));
     let ran: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(ran["seconds"], Value::Null);

@@ -234,6 +234,7 @@ fn sparse_files_over_every_semiring() {
 
 /// Every chain of predecessors leads back along edges that add up to the distance, for every layout and flow.
 #[test]
+#[ignore = "slow"]
 fn predecessors_on_every_flow() {
     let directory = Bench::new();
     let n = 23;

@@ -19,6 +19,7 @@ fn deep(bench: &Bench) -> &'static str {
 const LIMIT: u64 = 56 << 20;
 
 #[test]
+#[ignore = "slow"]
 fn a_field_larger_than_the_limit_gives_the_bytes_of_the_run_in_memory() {
     let bench = Bench::new();
     let call = deep(&bench);
@@ -67,6 +68,7 @@ fn a_field_larger_than_the_limit_gives_the_bytes_of_the_run_in_memory() {
 
 /// A run in memory continues in slabs, and the other way round; a finished one writes its result.
 #[test]
+#[ignore = "slow"]
 fn checkpoints_are_those_of_the_run_in_memory() {
     let bench = Bench::new();
     let call = format!("{} --speeds 1 --boundary zero", deep(&bench));

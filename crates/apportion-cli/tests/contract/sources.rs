@@ -61,6 +61,7 @@ fn speeds_are_measured_once_and_kept() {
 
 /// Speeds that are three times too high are found out by the first long run, and replaced.
 #[test]
+#[ignore = "slow"]
 fn a_run_corrects_the_speeds_that_it_was_planned_by() {
     let bench = Bench::new();
     let size = 1200;
@@ -160,6 +161,7 @@ fn the_same_call_writes_the_same_bytes() {
 
 /// What a race found for each processor is remembered, and runs; a table of other length is not believed.
 #[test]
+#[ignore = "slow"]
 fn processors_keep_kernels_of_their_own() {
     let bench = Bench::new();
     let size = 1720;

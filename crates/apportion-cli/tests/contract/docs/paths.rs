@@ -26,8 +26,9 @@ fn paths(text: &str, is_page: bool) -> BTreeSet<String> {
             let path = word.trim_matches([',', ';', ':', '(', ')']).trim_end_matches('.');
             let anchored =
                 ["crates/", "docs/", "lab/", "platforms/", ".ci/"].iter().any(|f| path.starts_with(f));
-            let source =
-                [".rs", ".c", ".h", ".f90"].iter().any(|e| path.strip_suffix(e).is_some_and(|s| s != ""));
+            let source = [".rs", ".c", ".h", ".f90"]
+                .iter()
+                .any(|e| path.strip_suffix(e).is_some_and(|stem| !stem.is_empty()));
             let folder = is_page && path.ends_with('/') && !path.starts_with('/');
             let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
             if plain && (anchored || i % 2 == 1 && (source || folder)) {

@@ -132,6 +132,7 @@ fn a_rank_asked_to_stop_ends_all() {
 /// A stopped rank sends nothing and does not end: the others notice, and one names the rank that it waits
 /// for.
 #[test]
+#[ignore = "slow"]
 fn a_stopped_rank_is_noticed() {
     let stop = |pid| kill_process(pid, Signal::STOP).unwrap();
     let product = format!("{PRODUCT} --flow one-to-all --block 4");

@@ -156,6 +156,7 @@ fn three_directories() -> Bench {
 /// Ranks that see other files, or were started with other arguments, do not compute one result: every command
 /// says so before it begins, in one line, with the rank and its host.
 #[test]
+#[ignore = "slow"]
 fn ranks_that_differ() {
     let bench = three_directories();
     let here = format!("rank 1 ({})", apportion::run::host_name());

@@ -260,6 +260,7 @@ fn shared_memory_under_mpich() {
 
 /// Several threads in each process: the same bytes, on the cores that the platform names.
 #[test]
+#[ignore = "slow"]
 fn several_threads_in_each_process() {
     let bench = Bench::new();
     bench.numbers("a.npy", "<f8", (1021, 1021), false);

@@ -126,7 +126,7 @@ pub struct FastestKernels<T> {
 /// machine, or by one now.
 ///
 /// # Errors
-/// Those of [`measure::fastest`].
+/// Those of [`measure::choose_kernel`].
 pub fn fastest_kernel<T: Real>(
     platform: &Platform,
     elements: f64,

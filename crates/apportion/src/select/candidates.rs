@@ -210,17 +210,16 @@ fn sized_for_overlap(
     corner_for_overlap(shape, weights, timed.then_some(&seconds as &dyn Fn(&Layout) -> Result<f64>))
 }
 
+/// The seconds that a layout takes.
+type LayoutSeconds<'a> = &'a dyn Fn(&Layout) -> Result<f64>;
+
 /// The square corner of least forecast among squares with 20 to 100 % of the areas in proportion, and with
 /// those of [`square_corner_for_overlap`], which alone remain if there is no forecast. Never worse than in
 /// proportion. 82 forecasts.
 ///
 /// # Errors
 /// Squares that do not fit (exit code 1), and those of `forecast`.
-fn corner_for_overlap(
-    shape: Shape,
-    weights: &[f64],
-    forecast: Option<&dyn Fn(&Layout) -> Result<f64>>,
-) -> Result<Layout> {
+fn corner_for_overlap(shape: Shape, weights: &[f64], forecast: Option<LayoutSeconds<'_>>) -> Result<Layout> {
     let thesis = square_corner_for_overlap(shape, weights)?;
     let Some(forecast) = forecast else { return Ok(thesis) };
     let mut best = (forecast(&thesis)?, thesis);

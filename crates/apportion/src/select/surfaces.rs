@@ -91,12 +91,12 @@ fn fpm_br(shape: Shape, surfaces: &[Surface], lay: impl Fn(&[f64]) -> Result<Lay
     Ok(best.expect("the first layout is the best so far"))
 }
 
-/// Plans as [`plan_matmul`](crate::select::plan_matmul) does, with areas by [`fpm_br`] for each method.
+/// Plans as [`plan_matmul`](crate::select::plan_matmul) does, with areas that balance the surfaces for each method.
 /// Surfaces over (rows, columns) contain the seconds of one pivot block of `block` indices; surfaces over
 /// (rows, k, columns) those of the whole product.
 ///
 /// # Errors
-/// As [`fpm_br`]; the requested method is not applicable (exit code 1).
+/// Surfaces that cannot be balanced; the requested method is not applicable (exit code 1).
 pub fn plan_fpm_br(
     shape: Shape,
     platform: &Platform,

@@ -178,9 +178,9 @@ impl<'a> Matrix<'a> {
         Ok(Self { name: operand.name(), rows: operand.rows, cols: operand.cols, elements })
     }
 
-    /// The same operand with its empty side made 1 long, full of the semiring's zero.
+    /// The same factor with an inner dimension of 1 instead of 0, full of the semiring's zero.
     fn filled(self, zero: f64) -> Self {
-        let (rows, cols) = (self.rows.max(1), self.cols.max(1));
+        let (rows, cols) = if self.name == "A" { (self.rows, 1) } else { (1, self.cols) };
         let count = rows * cols;
         let elements = match self.elements {
             Elements::F32(_) => Elements::F32(vec![zero as f32; count].into()),

@@ -295,7 +295,7 @@ def product(
 ) -> tuple[Array, Array | None, Report | None]: ...
 def product_on(
     task: dict[str, Any],
-    operands: tuple[Buffer, Buffer, Buffer | None],
+    objects: tuple[Buffer, Buffer, Buffer | None],
     sources: dict[str, Any],
     order: dict[str, Any],
     layout: Layout | None,

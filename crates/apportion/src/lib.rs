@@ -58,7 +58,7 @@
 //!
 //! The matrix product is one [`Application`](schedule::Application). A stencil or a user's own code is
 //! another: implement the trait, and [`run::run`], [`simulate::simulate`] and the exports take it.
-//! `examples/own_application.rs` is complete.
+//! `crates/apportion/examples/own_application.rs` is complete.
 
 pub mod advect;
 pub mod error;

@@ -288,7 +288,10 @@ fn with_short_help(arg: Arg) -> Arg {
     if many {
         long += &format!("\n\n[possible values: {}]", values.join(", "));
     }
-    arg.help(first_statement(&text)).long_help(long).hide_possible_values(many)
+    let short = first_statement(&text);
+    // One long text is enough for clap to space the flags of a whole command widely.
+    let arg = if short == long { arg } else { arg.long_help(long) };
+    arg.help(short).hide_possible_values(many)
 }
 
 /// A help text that `-h` shows whole: one line, and a little.

@@ -21,7 +21,7 @@ pub struct PowerArgs {
     /// Output file for the power (.npy); without it the power is verified and dropped.
     #[arg(long, short, value_name = "C", value_parser = matrix_or_layout)]
     pub output: Option<PathBuf>,
-    /// Semiring: plus-times, max-plus, min-plus or or-and.
+    /// Plus-times, max-plus, min-plus or or-and.
     #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring)]
     pub semiring: Semiring,
     #[command(flatten)]

@@ -211,7 +211,7 @@ pub fn fit_text() {
     let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     if let Some(columns) = asked.or(terminal.map(|(width, _)| usize::from(width.0))) {
-        apportion::report::set_text_width(columns);
+        apportion_report::set_text_width(columns);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::errors::{exception, refuse};
 use crate::product::Block;
 use apportion::Rect;
 use apportion::matrix::{AnyBlocks, LocalBlocks};
-use apportion::platform::available_memory;
+use apportion::process_memory::available_memory;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use crate::models::from_json;
 use crate::value::{Reduced, Value, of_state, reduce, to_state};
 use crate::wait::long;
 use apportion::model::{WorkUnit, only_ratios};
-use apportion::report::{Timeline, timeline_svg};
+use apportion_report::{Timeline, timeline_svg};
 use apportion::schedule::{MatmulSchedule, ScheduleOptions};
 use apportion::select::{Cost, check_has_times, orders, preferred};
 use apportion::simulate::{CostModel, simulate as simulated};

@@ -13,7 +13,7 @@ use apportion::plan::shapes::Method;
 use apportion::plan::{Plan, Problem, Shape, read_plan, volume_lower_bound};
 use apportion::schedule::{DataPath, ScheduleOptions};
 use apportion::select::{Choice, PlanOptions, plan_matmul};
-use apportion::{Rect, Result, Span, report};
+use apportion::{Rect, Result, Span};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
@@ -311,7 +311,7 @@ impl Layout {
     fn _repr_svg_(&self) -> String {
         let processors = self.origin.iter().flat_map(|origin| &origin.machine.platform.processors);
         let clusters: Vec<String> = processors.map(|processor| processor.cluster.clone()).collect();
-        report::plan_svg(&self.plan, &clusters)
+        apportion_report::plan_svg(&self.plan, &clusters)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

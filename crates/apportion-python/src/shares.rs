@@ -9,7 +9,7 @@ use apportion::job::{Context, UnitOptions, divide_units};
 use apportion::plan::shares::Limits;
 use apportion::plan::{Division, ExportFormat, Plan, export_plan, read_plan};
 use apportion::run::{Monitor, World};
-use apportion::{Result, report};
+use apportion::Result;
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
@@ -215,7 +215,7 @@ impl Shares {
     }
 
     fn _repr_svg_(&self) -> String {
-        report::plan_svg(&self.plan, &[])
+        apportion_report::plan_svg(&self.plan, &[])
     }
 
     fn __len__(&self) -> usize {

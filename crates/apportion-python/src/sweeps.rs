@@ -8,7 +8,7 @@ use crate::wait::long;
 use apportion::explore::{Candidate, LayoutSource, ParameterSweep, SweepSetup, sweep as swept};
 use apportion::model::WorkUnit;
 use apportion::plan::shapes::Method;
-use apportion::report::{Plot, Series, plot_svg_on, wide_axes};
+use apportion_report::{Plot, Series, plot_svg_on, wide_axes};
 use apportion::select::orders;
 use apportion::{Error, Result};
 use pyo3::prelude::*;

@@ -60,36 +60,20 @@
 //! another: implement the trait, and [`run::run`], [`simulate::simulate`] and the exports take it.
 //! `crates/apportion/examples/own_application.rs` is complete.
 
-pub mod advect;
-pub mod error;
-pub mod events;
 pub mod explore;
-pub mod files;
-pub mod geometry;
-mod input;
 pub mod job;
-pub mod kernels;
-pub mod matrix;
 pub mod measure;
-pub mod memory;
-pub mod model;
-pub mod output;
-pub mod plan;
-pub mod platform;
 pub mod product;
-pub mod random;
-pub mod report;
 pub mod run;
-pub mod schedule;
-pub mod select;
-pub mod simulate;
-mod threads;
-pub mod trace;
-pub mod units;
 pub mod verify;
 
-pub use error::{Error, Result};
-pub use geometry::{Rank, Rect, Span};
+use apportion_core::threads;
+pub use apportion_core::{
+    Error, Rank, Rect, Result, Span, error, files, geometry, input, memory, output, process_memory, random,
+    units,
+};
+pub use apportion_kernels::{kernels, matrix};
+pub use apportion_plan::{model, plan, platform, schedule, select, simulate, trace};
 pub use job::{layout, matmul, shares};
 
 /// What most programs need: `use apportion::prelude::*;`.

@@ -1,8 +1,8 @@
 //! What an experiment is, and what it reports.
 
 use apportion::error::Result;
-use apportion::report::{Plot, plot_svg_on};
 use apportion::run::Monitor;
+use apportion_report::{Plot, plot_svg_on};
 use std::fmt::Write;
 
 /// How an experiment gets its numbers.

@@ -13,8 +13,8 @@ mod output;
 mod tinetti;
 
 use apportion::error::{Error, Result};
-use apportion::report::set_text_width;
 use apportion::run::Monitor;
+use apportion_report::set_text_width;
 use clap::{Parser, Subcommand};
 use experiment::{Context, Experiment, Kind, Verdict};
 use output::Done;

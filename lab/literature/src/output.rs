@@ -3,7 +3,7 @@
 use crate::experiment::{About, Check, Report, Table, Verdict};
 use apportion::error::{Error, Result};
 use apportion::output::write_whole;
-use apportion::report::table;
+use apportion_report::table;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;

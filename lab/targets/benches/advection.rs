@@ -10,16 +10,16 @@
 //! beside ours in double precision (benches/pympdata.py; its compilation takes another minute). It has arrays
 //! of Courant numbers in any case.
 
-use apportion::advect::{AdvectJob, Courant, advect, needed_faces};
 use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};
 use apportion::matrix::LocalBlocks;
 use apportion::plan::shapes::{LayoutMethod, Rows};
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
-use apportion::report::table;
 use apportion::run::{Monitor, Session, World};
-use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule};
 use apportion::{Rect, Span};
+use apportion_advect::{AdvectJob, Courant, advect, needed_faces};
+use apportion_advect::{AdvectOrder, AdvectProblem, AdvectSchedule};
+use apportion_report::table;
 use std::process::Command;
 use std::time::Instant;
 

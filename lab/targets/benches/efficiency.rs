@@ -16,10 +16,10 @@ use apportion::model::{Machine, Model};
 use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::{Network, Platform};
-use apportion::report::table;
 use apportion::run::Monitor;
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::{PlanOptions, plan_matmul};
+use apportion_report::table;
 use product::{RUNS, matrix, seconds, verdict};
 use std::time::Instant;
 

@@ -14,9 +14,9 @@ use apportion::model::Model;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
-use apportion::report::table;
 use apportion::run::Monitor;
 use apportion::schedule::{Flow, ScheduleOptions};
+use apportion_report::table;
 use product::{RUNS, matrix, seconds, verdict};
 
 /// Slowdowns whose inverses add up to less than two cores, and the runs on processors with these slowdowns.

@@ -11,9 +11,9 @@ use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::{Platform, parse_platform};
 use apportion::product::{MatmulJob, Operands, multiply, whole_block};
-use apportion::report::table;
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Flow, ScheduleOptions};
+use apportion_report::table;
 
 fn main() {
     let files = [

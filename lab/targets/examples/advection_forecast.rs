@@ -2,15 +2,15 @@
 //!
 //! `cargo run --release -p targets --example advection_forecast` takes half a minute on a quiet machine.
 
-use apportion::advect::{AdvectJob, Courant, advect, plan_advection};
 use apportion::kernels::mpdata::{Boundary, Exchange, Scheme};
 use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::Method;
 use apportion::platform::{Platform, parse_platform};
-use apportion::report::table;
 use apportion::run::{Monitor, Session, World};
-use apportion::schedule::{AdvectOrder, AdvectProblem};
 use apportion::{Rect, Result, Span};
+use apportion_advect::{AdvectJob, Courant, advect, plan_advection};
+use apportion_advect::{AdvectOrder, AdvectProblem};
+use apportion_report::table;
 
 /// The grid, and the number of steps.
 const SIZES: [usize; 3] = [96, 96, 16];

@@ -3,14 +3,14 @@
 //!
 //! `cargo run --release -p targets --example advection_order`
 
-use apportion::advect::{AdvectJob, Courant, advect};
 use apportion::kernels::mpdata::{Boundary, Scheme};
 use apportion::plan::{Layout, Part, Plan, Shape};
 use apportion::platform::Platform;
-use apportion::report::{Plot, Series, plot_svg, plot_svg_on};
 use apportion::run::{Monitor, Session, World};
-use apportion::schedule::{AdvectOrder, AdvectProblem};
 use apportion::{Error, Rank, Rect, Result, Span};
+use apportion_advect::{AdvectJob, Courant, advect};
+use apportion_advect::{AdvectOrder, AdvectProblem};
+use apportion_report::{Plot, Series, plot_svg, plot_svg_on};
 use std::f64::consts::TAU;
 use std::path::PathBuf;
 

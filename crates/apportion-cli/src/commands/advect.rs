@@ -9,17 +9,17 @@ use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
 use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, courant_files, inputs, settle};
 use crate::prepare::world::on_engine;
-use apportion::advect::{
-    AdvectJob, AdvectReport, FlowCheck, Moments, advect, check_flow, file_hash, moments,
-};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::job::{Context, InputFiles, warn_of_uncertainty};
 use apportion::kernels::mpdata::Advectable;
 use apportion::output::{is_stream, try_output};
 use apportion::run::{Session, World};
-use apportion::schedule::{AdvectSchedule, Application};
+use apportion::schedule::Application;
 use apportion::trace::Trace;
+use apportion_advect::AdvectSchedule;
+use apportion_advect::{AdvectJob, AdvectReport, FlowCheck, Moments, advect, check_flow, file_hash, moments};
+use apportion_report::Report;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -17,12 +17,12 @@ use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
 use apportion::product::{MatmulJob, Operands, RunReport, multiply, whole_block};
 use apportion::random::Random;
-use apportion::report::{Timeline, bars, beside, chrome_timeline, timeline_svg};
 use apportion::run::{Session, World};
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::select::{imbalance, rates};
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
+use apportion_report::{Report, Timeline, bars, beside, chrome_timeline, timeline_svg};
 use serde_json::json;
 
 /// The emulated machine: one processor is nine times as fast as the other, on a half-duplex 100 Mbit/s link.

@@ -6,8 +6,8 @@ use apportion::error::Result;
 use apportion::kernels::instruction_set;
 use apportion::output::write_whole;
 use apportion::platform::discover;
-use apportion::report::table;
 use apportion::units::show_bytes;
+use apportion_report::table;
 use serde_json::json;
 
 pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {

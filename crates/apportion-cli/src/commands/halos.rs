@@ -5,12 +5,12 @@ use crate::output::forecast::{Forecast, Keep, Order, Simulated};
 use crate::prepare::scheme::grid_sizes;
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::processors;
-use apportion::advect::{advection_rates, plan_advection};
 use apportion::error::Result;
 use apportion::plan::Plan;
-use apportion::schedule::{AdvectProblem, AdvectSchedule};
 use apportion::select::{Cost, preferred};
 use apportion::simulate::CostModel;
+use apportion_advect::{AdvectProblem, AdvectSchedule};
+use apportion_advect::{advection_rates, plan_advection};
 
 /// The forecast of the time steps of a grid by a plan, or by the fastest without one. Of the orders that the
 /// flags leave open, the fastest by the rule is kept.

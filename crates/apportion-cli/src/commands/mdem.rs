@@ -7,11 +7,11 @@ use crate::output::results::{Texts, commit};
 use crate::prepare::mdem::Simulation;
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
-use apportion::events::{End, EventMatrices, EventRun, LocalLogic, SharedLogic, seconds, simulate_workcell};
 use apportion::job::{Context, InputFiles, Outcome, decide};
 use apportion::kernels::Kernel;
 use apportion::plan::Shape;
 use apportion::run::{Session, World};
+use apportion_events::{End, EventMatrices, EventRun, LocalLogic, SharedLogic, seconds, simulate_workcell};
 use serde_json::Value;
 
 pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
@@ -76,9 +76,9 @@ fn steps(simulation: &Simulation) -> f64 {
         .parts
         .iter()
         .map(|part| match &part.arrivals {
-            apportion::events::Arrivals::AtStart(count) => *count,
-            apportion::events::Arrivals::Every { count, .. } => count.unwrap_or(100),
-            apportion::events::Arrivals::At(times) => times.len() as u64,
+            apportion_events::Arrivals::AtStart(count) => *count,
+            apportion_events::Arrivals::Every { count, .. } => count.unwrap_or(100),
+            apportion_events::Arrivals::At(times) => times.len() as u64,
         })
         .sum();
     (parts.max(10) * simulation.workcell.rules.len() as u64) as f64

@@ -7,7 +7,7 @@ use apportion::error::Result;
 use apportion::model::{Machine, WorkUnit, only_ratios, read_models};
 use apportion::output::write_whole;
 use apportion::plan::shares;
-use apportion::report::{pairs, plot_svg_on, wide_axes};
+use apportion_report::{pairs, plot_svg_on, wide_axes};
 use serde_json::json;
 
 pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {

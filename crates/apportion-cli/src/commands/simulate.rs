@@ -15,11 +15,11 @@ use apportion::job::rank_of;
 use apportion::model::Machine;
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
-use apportion::report::Timeline;
 use apportion::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
 use apportion::select::{Cost, FittedOrder, MemoryOverrun, fit_order, preferred};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
+use apportion_report::Timeline;
 use std::path::Path;
 
 pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {

@@ -7,19 +7,20 @@ use crate::output::advect::{note_kept, place_to_keep, snapshot};
 use crate::output::slabs::{Sampler, SlabReport, State, scratch};
 use crate::prepare::advect::Inputs;
 use crate::prepare::slabs::{Cut, courant_files, cut};
-use apportion::advect::{
-    AdvectReport, CourantFile, DiskUse, FlowCheck, Moments, MomentsSoFar, SlabRun, check_flow_in_file,
-    each_band,
-};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::kernels::mpdata::Advectable;
 use apportion::matrix::NpyFile;
 use apportion::output::OutputFile;
-use apportion::platform::return_freed_blocks;
+use apportion::process_memory::return_freed_blocks;
 use apportion::run::{Session, World};
-use apportion::schedule::{AdvectSchedule, Application};
+use apportion::schedule::Application;
 use apportion::trace::Trace;
+use apportion_advect::AdvectSchedule;
+use apportion_advect::{
+    AdvectReport, CourantFile, DiskUse, FlowCheck, Moments, MomentsSoFar, SlabRun, check_flow_in_file,
+    each_band,
+};
 use std::path::PathBuf;
 use std::time::Instant;
 

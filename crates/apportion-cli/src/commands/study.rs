@@ -7,7 +7,7 @@ use crate::output::study::{csv_of, plots, text, value};
 use apportion::error::{Error, Result};
 use apportion::explore::{Study, study};
 use apportion::output::write_whole;
-use apportion::report::{plot_svg_on, wide_axes};
+use apportion_report::{plot_svg_on, wide_axes};
 
 pub fn run(args: &StudyArgs, console: &Console) -> Result<()> {
     let csv = args.output.as_deref().map(is_csv).transpose()?;

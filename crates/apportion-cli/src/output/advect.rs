@@ -3,7 +3,6 @@
 use crate::console::monitor;
 use crate::output::open;
 use crate::prepare::advect::ArrayFile;
-use apportion::advect::{Moments, file_hash};
 use apportion::error::{Error, Result};
 use apportion::files::{FileState, read_own_text};
 use apportion::geometry::{Rect, Span};
@@ -11,9 +10,10 @@ use apportion::job::write_blocks;
 use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{LocalBlocks, npy_header, read_npy_array};
 use apportion::output::{OutputFile, write_whole};
-use apportion::report::field_png;
 use apportion::run::{World, redistribute};
-use apportion::schedule::{AdvectProblem, Plane};
+use apportion_advect::{AdvectProblem, Plane};
+use apportion_advect::{Moments, file_hash};
+use apportion_report::field_png;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use apportion::plan::arrange::{Arrangement, Cost, CostFunction};
 use apportion::platform::Platform;
-use apportion::report::pairs;
 use apportion::units;
+use apportion_report::pairs;
 use serde_json::{Value, json};
 
 /// The JSON for programs.

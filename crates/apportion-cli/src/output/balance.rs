@@ -2,8 +2,8 @@
 
 use apportion::measure::{Balance, Round, ShareCap};
 use apportion::platform::Platform;
-use apportion::report::{pairs, table};
 use apportion::units;
+use apportion_report::{pairs, table};
 use serde_json::{Value, json};
 
 /// One line about a round.

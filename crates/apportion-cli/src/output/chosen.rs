@@ -4,9 +4,9 @@ use super::plan::certificate;
 use apportion::job::{Decision, SpeedSource};
 use apportion::platform::Platform;
 use apportion::product::RunReport;
-use apportion::report::pairs;
 use apportion::select::{Choice, DecidedBy, MemoryOverrun, Minimise};
 use apportion::units;
+use apportion_report::pairs;
 use serde_json::{Value, json};
 
 /// Candidates, the best first, and the measure by which they were ranked.

@@ -4,9 +4,9 @@ use apportion::error::Result;
 use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, Metrics, Plan, star_volume};
 use apportion::platform::{Network, Platform, Topology};
-use apportion::report::{Candidate, pairs, sheet_svg, table};
 use apportion::select::{Minimise, UNEVEN};
 use apportion::units;
+use apportion_report::{Candidate, pairs, sheet_svg, table};
 use serde_json::{Value, json};
 
 /// The costs of the methods.

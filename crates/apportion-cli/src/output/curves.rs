@@ -2,8 +2,8 @@
 
 use apportion::model::{Model, Point};
 use apportion::plan::shares;
-use apportion::report::{Plot, Series};
 use apportion::units;
+use apportion_report::{Plot, Series};
 
 /// Number of sizes at which a curve is drawn.
 const SAMPLES: u32 = 400;

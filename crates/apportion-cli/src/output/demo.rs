@@ -3,8 +3,8 @@
 use apportion::error::{Error, Result};
 use apportion::output::write_whole;
 use apportion::product::RunReport;
-use apportion::report::{off, table};
 use apportion::units;
+use apportion_report::{off, table};
 use std::path::{Path, PathBuf};
 
 /// The file by which the demo recognises its own directory.

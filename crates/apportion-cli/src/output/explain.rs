@@ -1,9 +1,9 @@
 //! The reasons for a forecast: waits and their causes, as text and JSON.
 
 use apportion::geometry::Rank;
-use apportion::report::{pairs, table};
 use apportion::simulate::{Cause, Doing, History, Wait};
 use apportion::units::{show_bytes, show_count, show_seconds};
+use apportion_report::{pairs, table};
 use serde_json::{Value, json};
 
 /// Maximum number of waits, and of links of the chain, in the text.

@@ -4,8 +4,8 @@ use apportion::error::{Error, Result};
 use apportion::output::{OutputFile, is_stream};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
-use apportion::report::{Timeline, chrome_timeline, plan_svg, timeline_svg};
 use apportion::trace::Trace;
+use apportion_report::{Timeline, chrome_timeline, plan_svg, timeline_svg};
 use std::path::{Path, PathBuf};
 
 /// Starts an output file before the work, so that one that cannot be written is reported at once.

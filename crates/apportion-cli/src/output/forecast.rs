@@ -5,12 +5,13 @@ use crate::prepare::sharing::Rule;
 use apportion::error::Result;
 use apportion::kernels::mpdata::Scheme;
 use apportion::plan;
-use apportion::report::{pairs, table};
-use apportion::schedule::{AdvectOrder, Application, ScheduleOptions};
+use apportion::schedule::{Application, ScheduleOptions};
 use apportion::simulate::{
     CostModel, Outcome, forecast, forecast_fluid, simulate, simulate_explained, simulate_fluid,
 };
 use apportion::units;
+use apportion_advect::AdvectOrder;
+use apportion_report::{pairs, table};
 use serde_json::{Value, json};
 
 /// Said of times where speeds are ratios.

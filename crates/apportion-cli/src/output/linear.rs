@@ -2,8 +2,8 @@
 
 use crate::output::mdem::shown;
 use apportion::error::{Error, Result};
-use apportion::events::{End, EventGraph, EventOptions, EventRun, GraphCycle, Nanos, Workcell, seconds};
 use apportion::matrix::Matrix;
+use apportion_events::{End, EventGraph, EventOptions, EventRun, GraphCycle, Nanos, Workcell, seconds};
 use serde_json::{Value, json};
 
 /// Whether the workcell is linear over max-plus, and how the recursion compares with the simulation.

@@ -4,8 +4,8 @@ use apportion::geometry::Rank;
 use apportion::measure::MeasuredLink;
 use apportion::model::Hockney;
 use apportion::platform::{PairLink, Platform};
-use apportion::report::table;
 use apportion::units::show_bytes;
+use apportion_report::table;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -4,10 +4,10 @@ use crate::args::MdemArgs;
 use crate::output::{appear, is_csv, linear::Linear, open};
 use crate::prepare::mdem::Simulation;
 use apportion::error::{Error, Result};
-use apportion::events::{End, EventMatrices, EventRun, SharedPlace, Usage, Workcell, seconds, shared_places};
 use apportion::matrix::{Matrix, write_npy, write_npy_bool};
 use apportion::output::OutputFile;
-use apportion::report::{events_svg, pairs, table};
+use apportion_events::{End, EventMatrices, EventRun, SharedPlace, Usage, Workcell, seconds, shared_places};
+use apportion_report::{events_svg, pairs, table};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -132,7 +132,7 @@ impl<'a> Shown<'a> {
     }
 
     fn events(&self) -> Value {
-        let record = |record: &apportion::events::Record| {
+        let record = |record: &apportion_events::Record| {
             json!({"seconds": seconds(record.time), "event": record.what.word(),
                    "name": record.name(self.workcell), "number": record.number})
         };

@@ -3,7 +3,7 @@
 use apportion::measure::{UNDISTURBED, is_exhausted};
 use apportion::model::Models;
 use apportion::platform::Host;
-use apportion::report::table;
+use apportion_report::table;
 
 /// A table of all points; for a product, with its pivot block, in Gflop/s.
 pub fn text(models: &Models, block: Option<u64>) -> String {

@@ -1,9 +1,9 @@
 //! How a product was cut into panels: a field for programs, lines for readers.
 
 use apportion::job::{CutReason, PanelOutcome};
-use apportion::platform::peak_memory;
-use apportion::report::pairs;
+use apportion::process_memory::peak_memory;
 use apportion::units;
+use apportion_report::pairs;
 use serde_json::{Value, json};
 
 /// Why, in the terms of the command line.

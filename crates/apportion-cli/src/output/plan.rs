@@ -4,9 +4,9 @@ use super::chosen::Chosen;
 use super::compare::relayed_volume;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::{Network, Topology};
-use apportion::report::{pairs, table};
 use apportion::select::Choice;
 use apportion::units;
+use apportion_report::{pairs, table};
 
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(

@@ -9,9 +9,9 @@ use apportion::error::{Error, Result};
 use apportion::job::{Context, Outcome, forecast_trace};
 use apportion::output::{OutputFile, try_output};
 use apportion::product::RunReport;
-use apportion::report::{Timeline, off};
 use apportion::run::World;
 use apportion::units::show_seconds;
+use apportion_report::{Report, Timeline, messages_text, off};
 use serde_json::Value;
 
 /// The files of the texts about a run.
@@ -73,7 +73,7 @@ pub fn print_and_commit(
     let (world, files) = (context.world, std::mem::take(&mut outcome.files));
     let print = || {
         let (value, text) = commit(&outcome, files, texts, running, world)?;
-        console.detail(outcome.report.pairs_text());
+        console.detail(messages_text(&outcome.report));
         console.result(|| value, || text);
         Ok(())
     };

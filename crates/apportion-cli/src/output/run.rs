@@ -2,8 +2,8 @@
 
 use apportion::measure::{UnitsRun, round_of};
 use apportion::plan::Plan;
-use apportion::report::{pairs, table};
 use apportion::units;
+use apportion_report::{pairs, table};
 use serde_json::{Value, json};
 
 /// The longest time, if all programs ended well.

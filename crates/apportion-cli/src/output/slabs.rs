@@ -2,15 +2,15 @@
 
 use super::advect::write_picture;
 use crate::output::open;
-use apportion::advect::{DiskUse, Slabs};
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{NpyFile, npy_header, write_npy_rows};
 use apportion::output::{OutputFile, is_stream};
-use apportion::platform::peak_memory;
-use apportion::report::{field_png_spacing, pairs};
-use apportion::schedule::{AdvectProblem, Plane};
+use apportion::process_memory::peak_memory;
 use apportion::units;
+use apportion_advect::{AdvectProblem, Plane};
+use apportion_advect::{DiskUse, Slabs};
+use apportion_report::{field_png_spacing, pairs};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

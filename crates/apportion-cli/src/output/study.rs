@@ -1,8 +1,8 @@
 //! The Monte Carlo study's figures as text, JSON, CSV and pictures.
 
 use apportion::explore::{Study, StudyRatio, StudyRow};
-use apportion::report::{Plot, Series, table};
 use apportion::units;
+use apportion_report::{Plot, Series, table};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -4,8 +4,8 @@ use super::forecast::COMMUNICATION_ALONE;
 use crate::args::LogName;
 use crate::prepare::sharing::Rule;
 use apportion::explore::{Candidate, Parameter, ParameterSweep, SweepResult};
-use apportion::report::{Plot, Series, pairs, plot_svg_on, table, wide_axes};
 use apportion::units;
+use apportion_report::{Plot, Series, pairs, plot_svg_on, table, wide_axes};
 use serde_json::{Value, json};
 
 /// A sweep as text, JSON, CSV and picture.

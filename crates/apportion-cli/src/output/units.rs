@@ -1,8 +1,8 @@
 //! Output of `partition --units` in addition to the plan.
 
 use apportion::job::{Division, DivisionDetail};
-use apportion::report::{pairs, table};
 use apportion::units;
+use apportion_report::{pairs, table};
 use serde_json::{Value, json};
 
 /// How a division is shown.

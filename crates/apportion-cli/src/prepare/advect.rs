@@ -2,7 +2,6 @@
 
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
-use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
@@ -16,7 +15,8 @@ use apportion::model::{Machine, Model, WorkUnit, only_ratios, platform_models};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::run::World;
-use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
+use apportion_advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
+use apportion_advect::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use crate::args::{EngineName, MdemArgs};
 use apportion::error::{Error, Result};
-use apportion::events::{EventOptions, Workcell, read_workcell};
 use apportion::kernels::Semiring;
+use apportion_events::{EventOptions, Workcell, read_workcell};
 
 /// The most simulated seconds: about 285 years.
 const LONGEST: f64 = 9e9;

@@ -3,8 +3,8 @@
 use crate::args::{ExchangeName, SchemeArgs};
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Boundary, Exchange, Scheme};
-use apportion::schedule::AdvectOrder;
 use apportion::units::whole;
+use apportion_advect::AdvectOrder;
 
 impl SchemeArgs {
     /// The variant.

@@ -3,12 +3,12 @@
 use super::advect::{CourantInput, Inputs, Known, choose, known};
 use crate::args::{AdvectArgs, ExchangeName};
 use crate::console::Console;
-use apportion::advect::{AdvectChoice, CourantFile, SlabCosts, Slabs, slab_bytes, tallest_slab};
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Advectable, Exchange};
 use apportion::matrix::NpyFile;
 use apportion::run::World;
-use apportion::schedule::{AdvectProblem, AdvectSchedule};
+use apportion_advect::{AdvectChoice, CourantFile, SlabCosts, Slabs, slab_bytes, tallest_slab};
+use apportion_advect::{AdvectProblem, AdvectSchedule};
 
 /// Seconds for a cell and a step where no speed is known.
 const CELL_SECONDS: f64 = 1e-8;

@@ -11,7 +11,7 @@ use crate::kernels::Kernel;
 use crate::matrix::{Element, Matrix, NpyFile, npy_header, write_npy_rows};
 use crate::output::OutputFile;
 use crate::plan::Shape;
-use crate::platform::{forget_peak_memory, return_freed_memory};
+use crate::process_memory::{forget_peak_memory, return_freed_memory};
 use crate::product::{Checkpoint, Files, Fingerprint, Manifest, MatmulJob, PanelRun, Panels, check_panels};
 use crate::run::Session;
 use crate::schedule::{DataPath, Flow, ScheduleOptions};

@@ -49,7 +49,8 @@ pub(super) fn check_sizes(
 
 /// Bytes of this machine's memory that each of `processors` processors may take.
 fn memory_per_processor(processors: usize) -> f64 {
-    crate::platform::available_memory().map_or(f64::INFINITY, |free| 0.8 * free as f64 / processors as f64)
+    crate::process_memory::available_memory()
+        .map_or(f64::INFINITY, |free| 0.8 * free as f64 / processors as f64)
 }
 
 /// Bytes of the processor's own memory, and at most of its part of this machine's.

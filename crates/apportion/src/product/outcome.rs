@@ -1,4 +1,4 @@
-//! The result of a run as data; [`report`](crate::report) prints it.
+//! The result of a run as data; the crate `apportion-report` prints it.
 
 use super::{Adaptation, ClosureMethod, MatmulJob, TailOutcome};
 use crate::error::Result;
@@ -91,7 +91,7 @@ impl RunReport {
     ///
     /// # Errors
     /// The plan has no layout.
-    pub(crate) fn nothing<T: Element>(job: &MatmulJob<'_, T>, session: &Session<'_>) -> Result<Self> {
+    pub fn nothing<T: Element>(job: &MatmulJob<'_, T>, session: &Session<'_>) -> Result<Self> {
         let processors = session.platform().len();
         Ok(Self {
             engine: session.world().engine(),
@@ -122,7 +122,7 @@ impl RunReport {
     }
 
     /// Adds the report of the next run of the same job.
-    pub(crate) fn add(&mut self, next: Self) {
+    pub fn add(&mut self, next: Self) {
         self.plan = next.plan;
         self.trace.append(next.trace);
         let memory = self.predicted_memory.iter_mut().zip(&next.predicted_memory);

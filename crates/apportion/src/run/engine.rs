@@ -92,7 +92,7 @@ fn run_all<P: Piece, W: Work>(job: &Job<'_, P, W>, session: &Session<'_>) -> Res
 }
 
 /// The trace of all processors, on every rank.
-pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
+pub fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
     if world.size() == 1 {
         return Ok(Trace { lanes });
     }

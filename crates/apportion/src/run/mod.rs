@@ -7,7 +7,7 @@ mod launch;
 pub(crate) mod mailboxes;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
-pub(crate) mod parallel;
+pub mod parallel;
 mod session;
 mod sync;
 pub(crate) mod throttle;
@@ -18,7 +18,7 @@ mod world;
 
 pub(crate) use buffer_pool::BufferPool;
 pub use clock::absent_cores;
-pub(crate) use engine::trace_of_all;
+pub use engine::trace_of_all;
 pub use engine::{RunOutput, run};
 pub use launch::{Launcher, MpiLaunch};
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]

@@ -49,7 +49,7 @@ pub(crate) fn try_update<T: Element>(
 ///
 /// # Panics
 /// If the system refuses a thread: reported as the end of this processor's worker.
-pub(crate) fn all<P: Send>(parts: Vec<P>, compute: impl Fn(P) + Sync) -> f64 {
+pub fn all<P: Send>(parts: Vec<P>, compute: impl Fn(P) + Sync) -> f64 {
     try_all(parts, compute).unwrap_or_else(|refused| panic!("{refused}"))
 }
 

@@ -44,12 +44,12 @@ impl<'a> Session<'a> {
     }
 
     /// The processors and their network.
-    pub(crate) fn platform(&self) -> &'a Platform {
+    pub fn platform(&self) -> &'a Platform {
         self.platform
     }
 
     /// Progress, and the request to stop.
-    pub(crate) fn monitor(&self) -> &'a Monitor {
+    pub fn monitor(&self) -> &'a Monitor {
         self.monitor
     }
 

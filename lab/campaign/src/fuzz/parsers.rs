@@ -2,19 +2,19 @@
 
 use super::{Grammar, Target};
 use apportion::error::Error;
-use apportion::events::{
-    EventGraph, EventMatrices, EventOptions, LocalLogic, parse_workcell, shared_places, simulate_workcell,
-};
 use apportion::matrix::{DistributedFile, read_matrix, read_npy_array};
 use apportion::model::{Models, Surfaces};
 use apportion::plan::Plan;
 use apportion::plan::shares::{Balancer, fpm, least_time, makespan, robust};
 use apportion::platform::{Network, parse_platform};
 use apportion::product::Manifest;
-use apportion::report::plan_svg;
 use apportion::run::Monitor;
 use apportion::simulate::{Deployment, Fluid, Host, parse_traces, simulate_actions};
 use apportion::units::{self, Dimension};
+use apportion_events::{
+    EventGraph, EventMatrices, EventOptions, LocalLogic, parse_workcell, shared_places, simulate_workcell,
+};
+use apportion_report::plan_svg;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 

@@ -2,7 +2,7 @@
 
 use crate::experiment::{Check, Report, Table, short};
 use crate::laboratory::{REPETITIONS, Times};
-use apportion::report::{Plot, Series};
+use apportion_report::{Plot, Series};
 
 /// One ratio of a figure.
 pub struct Line {

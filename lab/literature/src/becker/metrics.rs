@@ -7,7 +7,7 @@ use apportion::plan::shapes::{
     Columns, Communication, Hybrid, LayoutMethod, SquareCorner, SquareEdge, SquareMiddle, StraightLine,
 };
 use apportion::plan::{Layout, Metrics, Shape, message_steps, outlines};
-use apportion::report::{Plot, Series};
+use apportion_report::{Plot, Series};
 
 const SIZE: u64 = 10_000;
 

@@ -3,7 +3,7 @@
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict};
 use apportion::error::Result;
 use apportion::explore::{Distribution, Study, StudyRow, study};
-use apportion::report::{Plot, Series};
+use apportion_report::{Plot, Series};
 
 /// Draws for each number of processors in the thesis.
 const DRAWS: u64 = 2_000_000;

@@ -4,7 +4,7 @@ use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, 
 use apportion::error::Result;
 use apportion::plan::shapes::{LayoutMethod, SquareCorner, StraightLine};
 use apportion::plan::{Layout, Metrics, Shape, star_volume};
-use apportion::report::{Plot, Series};
+use apportion_report::{Plot, Series};
 
 const SIZE: u64 = 60_000;
 

@@ -8,8 +8,8 @@ use apportion::geometry::Rank;
 use apportion::plan::Shape;
 use apportion::plan::shapes::{LayoutMethod, SquareCorner, StraightLine};
 use apportion::platform::Topology;
-use apportion::report::{Plot, Series};
 use apportion::schedule::{Flow, ScheduleOptions};
+use apportion_report::{Plot, Series};
 
 /// Nodes of the HCL cluster, N = 5,000.
 const HCL_THREE: Original = Original { size: 5000, speed: 1761e6, element: 8, here: 5.0 };

@@ -4,7 +4,7 @@ use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, 
 use apportion::error::Result;
 use apportion::plan::shapes::{Communication, Hybrid, LayoutMethod, SquareCorner, StraightLine};
 use apportion::plan::{Layout, Metrics, Shape};
-use apportion::report::{Plot, Series};
+use apportion_report::{Plot, Series};
 
 /// Order of the matrices whose layouts are counted.
 const SIZE: u64 = 100_000;

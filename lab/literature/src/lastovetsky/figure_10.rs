@@ -10,7 +10,7 @@ use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, 
 use apportion::error::{Error, Result};
 use apportion::model::{Surface, Surfaces};
 use apportion::plan::shares::{fpm, proportional};
-use apportion::report::{Plot, Series};
+use apportion_report::{Plot, Series};
 use std::time::{Duration, Instant};
 
 /// Seconds that an emulated division by functional models takes.

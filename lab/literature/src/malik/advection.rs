@@ -10,8 +10,8 @@ use apportion::plan::Plan;
 use apportion::plan::arrange::{Edges, GridDomain, SearchMethod, SearchOptions, arrange_grid};
 use apportion::plan::shapes::Mesh;
 use apportion::platform::Platform;
-use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule};
 use apportion::simulate::{CostModel, Fluid, simulate_fluid};
+use apportion_advect::{AdvectOrder, AdvectProblem, AdvectSchedule};
 
 /// Cells a second of a node of eight Haswell cores; the thesis gives no speed.
 const SPEED: f64 = 2.5e8;

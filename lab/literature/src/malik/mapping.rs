@@ -10,8 +10,8 @@ use apportion::plan::arrange::{
 use apportion::plan::shapes::Mesh;
 use apportion::plan::{Layout, Part, Plan, Shape};
 use apportion::platform::{Load, Platform, parse_platform};
-use apportion::report::plan_svg;
 use apportion::simulate::{Action, Deployment, Fluid, Host, Then, simulate_actions};
+use apportion_report::plan_svg;
 
 pub(super) const TABLE_4_1: (&str, &str) =
     ("grid5000-table-4-1", include_str!("../../../../platforms/grid5000-table-4-1.toml"));

@@ -14,9 +14,9 @@ use apportion::plan::arrange::{
 use apportion::plan::shapes::LayoutMethod;
 use apportion::plan::{Layout, Plan, Shape, in_blocks, shapes};
 use apportion::platform::{Platform, Speed, parse_platform};
-use apportion::report::plan_svg;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, Fluid, simulate_fluid};
+use apportion_report::plan_svg;
 
 const RING: CostFunction = CostFunction::Bandwidth(Pivots::Ring);
 const HOPS: CostFunction = CostFunction::Hops(Pivots::Ring);

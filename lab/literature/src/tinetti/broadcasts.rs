@@ -6,9 +6,9 @@ use apportion::error::Result;
 use apportion::plan::Shape;
 use apportion::plan::shapes::{LayoutMethod, Rows};
 use apportion::platform::Topology;
-use apportion::report::{Plot, Series};
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::simulate::BroadcastTime;
+use apportion_report::{Plot, Series};
 
 /// A PC of the chapter's time: 400 Mflop/s, N = 2,000.
 const PC: Original = Original { size: 2000, speed: 400e6, element: 8, here: 3.0 };

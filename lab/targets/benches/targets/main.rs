@@ -19,7 +19,7 @@ mod registers;
 mod scalapack;
 mod semirings;
 
-use apportion::report::table;
+use apportion_report::table;
 
 /// A target, the figure, its limit, and whether it is met.
 type Row = (String, f64, f64, bool);
@@ -37,7 +37,7 @@ fn main() {
     let wanted: Vec<&String> = arguments.iter().filter(|argument| *argument != "quick").collect();
     println!("{}; tropical kernels use {}\n", machine(), apportion::kernels::instruction_set());
     // Wide enough for the longest target.
-    apportion::report::set_text_width(130);
+    apportion_report::set_text_width(130);
     let mut missed = 0;
     let parts: [(&str, Part); 8] = [
         ("fresh starts", fresh::rows),

@@ -4,7 +4,8 @@
 use super::Probe;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::platform::{Direction, Load, Platform, available_memory};
+use crate::platform::{Direction, Load, Platform};
+use crate::process_memory::available_memory;
 use crate::run::Monitor;
 use crate::run::clock;
 use crate::run::mailboxes::{Mailboxes, StartBarrier, StopOnPanic, StopSignal};

@@ -150,7 +150,7 @@ impl World {
     ///
     /// # Panics
     /// If there are several ranks and their number is not `count`.
-    pub(crate) fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
+    pub fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
         if self.is_solo() {
             return 0..count;
         }

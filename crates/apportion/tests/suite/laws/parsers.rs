@@ -1,11 +1,11 @@
 //! Whatever a file holds: it is read, or refused in one line with exit code 2; never a panic.
 
 use apportion::error::Error;
-use apportion::events::{EventMatrices, EventOptions, LocalLogic, parse_workcell, simulate_workcell};
 use apportion::model::Models;
 use apportion::plan::Plan;
 use apportion::platform::parse_platform;
 use apportion::run::Monitor;
+use apportion_events::{EventMatrices, EventOptions, LocalLogic, parse_workcell, simulate_workcell};
 use proptest::prelude::*;
 
 const PLATFORM: &str = r#"name = "two"

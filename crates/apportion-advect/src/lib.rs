@@ -1,0 +1,23 @@
+//! MPDATA on unequal processors: files to fields, checks of the flow, the run, and its report.
+
+mod application;
+mod check;
+mod choose;
+mod job;
+mod moments;
+mod schedule;
+mod slabs;
+
+pub use application::{Advection, Courant, Held};
+pub use check::{FlowCheck, check_flow};
+pub use choose::{AdvectChoice, advection_rates, plan_advection};
+pub use job::{AdvectJob, AdvectReport, advect, file_hash, needed_faces, own_cells};
+pub use moments::{Moments, MomentsSoFar, moments};
+pub use schedule::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane, Region};
+pub use slabs::{
+    Band, CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, Window, check_flow_in_file, each_band,
+    least_memory, slab_bytes, tallest_slab,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,367 @@
+//! The plan, and its file `plan.json`. Reading is strict: unknown fields and inconsistent values are errors.
+//! The metrics of a layout are not read from the file but recomputed.
+
+mod raw;
+
+use super::{Layout, Metrics, Problem};
+use crate::error::{Error, Result};
+use crate::input::{Object, name_defect, read_text};
+use raw::{RawPart, RawPlan, entries, of_entries};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A division of a problem among processors, as `partition` makes it and `plan.json` stores it.
+///
+/// [`Plan::of_layout`] makes the plan of a matrix product, [`Plan::of_grid`] that of a stencil's domain, and
+/// [`Plan::of_units`] that of independent units.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The method that made the plan.
+    pub method: String,
+    /// The processors' names, by rank.
+    pub processors: Vec<String>,
+    /// The number of units, of elements of C, or of cells of the domain, of each processor, by rank.
+    pub shares: Vec<u64>,
+    /// How the problem is divided.
+    pub division: Division,
+    /// The costs of the plan.
+    pub metrics: Metrics,
+    /// The predicted times, if speeds are known.
+    pub forecast: Option<Forecast>,
+    /// If only ratios of speeds are known: each processor's computing time relative to the ideal time, by
+    /// rank.
+    pub relative_times: Option<Vec<f64>>,
+}
+
+/// How a problem is divided.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Division {
+    /// Independent units: the shares say everything.
+    Units {
+        /// Number of units.
+        n: u64,
+    },
+    /// A matrix product: the layout of C, and with it of A and B.
+    Matmul(Layout),
+    /// A stencil's domain: the layout of its m x n cells; k is 1.
+    Grid(Layout),
+}
+
+/// Predicted times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forecast {
+    /// Seconds from the start of the first step to the end of the last.
+    pub seconds: f64,
+    /// Seconds that each processor computes, by rank.
+    pub compute: Vec<f64>,
+    /// Seconds that each processor waits for data in transit, by rank.
+    pub communicate: Vec<f64>,
+}
+
+impl Plan {
+    /// The plan of a matrix product, without a forecast. `processors` holds the names by rank; `imbalance` is
+    /// the largest time over the ideal one (1.0: all processors finish together).
+    pub fn of_layout(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        layout: Layout,
+        imbalance: f64,
+    ) -> Self {
+        let mut plan = Self::candidate(method, processors, layout, imbalance);
+        plan.fill_in();
+        plan
+    }
+
+    /// [`of_layout`](Self::of_layout) without the table of directions, for plans that are only compared.
+    pub fn candidate(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        layout: Layout,
+        imbalance: f64,
+    ) -> Self {
+        Self {
+            method: method.into(),
+            processors,
+            shares: layout.shares(),
+            metrics: Metrics::without_table(&layout, imbalance),
+            division: Division::Matmul(layout),
+            forecast: None,
+            relative_times: None,
+        }
+    }
+
+    /// The plan of a stencil's domain of m x n cells, without a forecast. `layout` covers a shape with k = 1.
+    ///
+    /// # Panics
+    /// If k is not 1.
+    pub fn of_grid(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        layout: Layout,
+        imbalance: f64,
+    ) -> Self {
+        assert_eq!(layout.shape().k, 1, "a domain has rows and columns only");
+        Self {
+            method: method.into(),
+            processors,
+            shares: layout.shares(),
+            metrics: Metrics::of_grid(&layout, imbalance),
+            division: Division::Grid(layout),
+            forecast: None,
+            relative_times: None,
+        }
+    }
+
+    /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance`
+    /// is the largest time over the ideal one (1.0: all processors finish together).
+    pub fn of_units(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        shares: Vec<u64>,
+        imbalance: f64,
+    ) -> Self {
+        Self {
+            method: method.into(),
+            processors,
+            division: Division::Units { n: shares.iter().sum() },
+            shares,
+            metrics: Metrics::of_units(imbalance),
+            forecast: None,
+            relative_times: None,
+        }
+    }
+
+    /// The problem that this plan divides.
+    pub fn problem(&self) -> Problem {
+        match &self.division {
+            Division::Units { n } => Problem::Units { n: *n },
+            Division::Matmul(layout) => Problem::Matmul(layout.shape()),
+            Division::Grid(layout) => Problem::Grid { m: layout.shape().m, n: layout.shape().n },
+        }
+    }
+
+    /// The layout of C.
+    ///
+    /// # Errors
+    /// The plan divides independent units, which have no layout, or a stencil's domain: exit code 2.
+    pub fn layout(&self) -> Result<&Layout> {
+        match &self.division {
+            Division::Matmul(layout) => Ok(layout),
+            Division::Units { n } => {
+                let place = format!("plan of {n} units");
+                Err(Error::input(place, "has no layout", "use the plan of a matrix product"))
+            }
+            Division::Grid(layout) => {
+                let place = format!("plan of {} x {} cells", layout.shape().m, layout.shape().n);
+                Err(Error::input(place, "is a stencil's domain", "use the plan of a matrix product"))
+            }
+        }
+    }
+
+    /// The sizes at which speed functions are evaluated, by rank: the shares, except for a layout that cuts
+    /// the inner dimension ([`Layout::sizes`]).
+    pub fn sizes(&self) -> Vec<u64> {
+        self.rectangles().map_or_else(|| self.shares.clone(), Layout::sizes)
+    }
+
+    /// The rectangles of C or of a domain; `None` for units.
+    pub fn rectangles(&self) -> Option<&Layout> {
+        match &self.division {
+            Division::Matmul(layout) | Division::Grid(layout) => Some(layout),
+            Division::Units { .. } => None,
+        }
+    }
+
+    /// A plan with the same method, processors and imbalance, for another layout; its problem may differ.
+    pub fn laid_out(&self, layout: Layout) -> Self {
+        let (method, processors) = (self.method.clone(), self.processors.clone());
+        match self.division {
+            Division::Grid(_) => Self::of_grid(method, processors, layout, self.metrics.imbalance),
+            _ => Self::of_layout(method, processors, layout, self.metrics.imbalance),
+        }
+    }
+
+    /// Reads the text of a plan file; `place` names the file in errors.
+    ///
+    /// # Errors
+    /// Malformed JSON, an unknown field, another format or version, or shares or a layout that do not match
+    /// the problem: exit code 2.
+    pub fn parse(text: &str, place: &str) -> Result<Self> {
+        let refuse = |field: &str, what: String, remedy: &str| {
+            Err(Error::input(format!("{place}: {field}"), what, remedy))
+        };
+        let Object(raw): Object<RawPlan> = serde_json::from_str(text).map_err(|e| {
+            Error::input(
+                format!("{place}:{}", e.line()),
+                e.to_string(),
+                "write it with `apportion partition`, or see docs/reference/plan-file.md",
+            )
+        })?;
+        if raw.format != "apportion-plan" || raw.version != 1 {
+            let what =
+                format!("\"{}\" version {} is not \"apportion-plan\" version 1", raw.format, raw.version);
+            return refuse("format", what, "write it with this version of `apportion partition`");
+        }
+        let p = raw.processors.len();
+        if p == 0 || raw.shares.len() != p {
+            let what = format!("{} shares for {p} processors", raw.shares.len());
+            return refuse("shares", what, "give one share per processor");
+        }
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = raw.processors.iter().find(|name| !seen.insert(name.as_str())) {
+            let what = format!("\"{twice}\" is listed twice");
+            return refuse("processors", what, "list each processor once, with all of its rectangles");
+        }
+        if let Some(what) = raw.processors.iter().find_map(|name| name_defect(name)) {
+            return refuse("processors", what, "give every processor a name of its own");
+        }
+        if let Some((field, what, remedy)) = raw.defect_of_times() {
+            return refuse(field, what, remedy);
+        }
+        let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
+        let plan = match raw.problem {
+            Problem::Matmul(shape) => {
+                let shape = super::Shape::new(shape.m, shape.k, shape.n, &format!("{place}: problem"))?;
+                let layout = of_rectangles(raw.layout, &raw.shares, place, |parts| match raw.repeat {
+                    None => of_entries(shape, p, parts),
+                    Some(_) if parts.iter().any(|part| part.inner.is_some()) => {
+                        let what = "a repeated block cannot cut the inner dimension";
+                        Err(Error::input("repeat", what, "remove `repeat`, or every `inner`"))
+                    }
+                    Some([rows, cols]) => {
+                        let block = super::Shape::new(rows, shape.k, cols, "repeat")?;
+                        let parts = parts.iter().map(RawPart::part);
+                        Layout::new(block, p, parts).and_then(|layout| super::repeated(shape, &layout))
+                    }
+                })?;
+                Self::of_layout(raw.method, raw.processors, layout, imbalance)
+            }
+            Problem::Units { .. } | Problem::Grid { .. } if raw.repeat.is_some() => {
+                return refuse("repeat", "only matrix products have blocks".into(), "remove the field");
+            }
+            Problem::Grid { m, n } => {
+                let shape = super::Shape::new(m, 1, n, &format!("{place}: problem"))?;
+                let layout = of_rectangles(raw.layout, &raw.shares, place, |parts| {
+                    if parts.iter().any(|part| part.inner.is_some()) {
+                        let what = "a domain has no inner dimension";
+                        return Err(Error::input("layout: inner", what, "remove the field"));
+                    }
+                    Layout::new(shape, p, parts.iter().map(RawPart::part))
+                })?;
+                Self::of_grid(raw.method, raw.processors, layout, imbalance)
+            }
+            Problem::Units { .. } if raw.layout.is_some() => {
+                return refuse("layout", "units have none".into(), "remove the field");
+            }
+            Problem::Units { n } => {
+                let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();
+                if sum != u128::from(n) {
+                    return refuse(
+                        "shares",
+                        format!("add up to {sum}, not to {n}"),
+                        "divide every unit once",
+                    );
+                }
+                Self::of_units(raw.method, raw.processors, raw.shares, imbalance)
+            }
+        };
+        let plan = Self { forecast: raw.forecast, relative_times: raw.relative_times, ..plan };
+        // The bound depends on the platform: it is read, not computed again.
+        let bound = raw.metrics.and_then(|m| m.time_bound);
+        if bound.is_some_and(|bound| !(bound.is_finite() && bound > 0.0)) {
+            return refuse("metrics.time_bound", "is no positive number".into(), "remove the field");
+        }
+        Ok(plan.with_time_bound(bound))
+    }
+
+    /// The same plan with the seconds that no plan can beat, and its forecast over these. Without a forecast,
+    /// both are left out.
+    #[must_use]
+    pub fn with_time_bound(mut self, bound: Option<f64>) -> Self {
+        self.set_time_bound(bound);
+        self
+    }
+
+    /// As [`with_time_bound`](Self::with_time_bound), in place.
+    pub(crate) fn set_time_bound(&mut self, bound: Option<f64>) {
+        let known = self.forecast.as_ref().and_then(|f| Some((f.seconds, bound?)));
+        self.metrics.time_bound = known.map(|(_, bound)| bound);
+        self.metrics.forecast_over_bound = known.map(|(seconds, bound)| seconds / bound);
+    }
+
+    /// Adds what a candidate's metrics are without (`Metrics::without_table`).
+    pub(crate) fn fill_in(&mut self) {
+        if let Division::Matmul(layout) = &self.division {
+            self.metrics.fill_in(layout);
+        }
+    }
+
+    /// The plan as a JSON value. A layout that repeats a block is written as that block and its size,
+    /// `repeat`.
+    pub fn to_value(&self) -> serde_json::Value {
+        let layout = self.rectangles();
+        let block = layout.and_then(Layout::block);
+        let raw = RawPlan {
+            format: "apportion-plan".into(),
+            version: 1,
+            method: self.method.clone(),
+            problem: self.problem(),
+            processors: self.processors.clone(),
+            shares: self.shares.clone(),
+            layout: block.or(layout).map(entries),
+            repeat: block.map(|b| [b.shape().m, b.shape().n]),
+            // A plan that was read without metrics has no imbalance, and JSON has no NaN.
+            metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
+            forecast: self.forecast.clone(),
+            relative_times: self.relative_times.clone(),
+            _choice: None,
+        };
+        serde_json::to_value(&raw).expect("numbers and strings always serialise")
+    }
+
+    /// The text of the plan's file. Equal plans give equal bytes.
+    pub fn to_json(&self) -> String {
+        format!("{:#}\n", self.to_value())
+    }
+}
+
+/// The layout of a file's rectangles, if its shares are their areas.
+fn of_rectangles(
+    parts: Option<Vec<RawPart>>,
+    shares: &[u64],
+    place: &str,
+    layout: impl FnOnce(Vec<RawPart>) -> Result<Layout>,
+) -> Result<Layout> {
+    let refuse = |field: &str, what: String, remedy: &str| {
+        Err(Error::input(format!("{place}: {field}"), what, remedy))
+    };
+    let Some(parts) = parts else {
+        return refuse("layout", "is missing".into(), "give the rectangles of C");
+    };
+    let layout = layout(parts).map_err(|e| match e {
+        Error::Input { place: field, what, remedy } => {
+            Error::input(format!("{place}: {field}"), what, remedy)
+        }
+        other => other,
+    })?;
+    if layout.shares() != shares {
+        let of = if layout.boxes().is_some() { "shares of the work" } else { "areas" };
+        let what = format!("{shares:?} are not the {of} of the layout, {:?}", layout.shares());
+        return refuse("shares", what, "make shares and layout agree");
+    }
+    Ok(layout)
+}
+
+/// Reads a plan file.
+///
+/// # Errors
+/// The file cannot be read, or those of [`Plan::parse`]: exit code 2.
+pub fn read_plan(path: &Path) -> Result<Plan> {
+    let text = read_text(path)?;
+    Plan::parse(&text, &path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Problems: what a plan divides.
+
+use crate::error::{Error, Result};
+use crate::input::quoted;
+use crate::units::whole;
+use serde::{Deserialize, Serialize};
+
+/// The largest number of elements of one matrix: doubles represent all counts up to it exactly.
+const MOST_ELEMENTS: u128 = 1 << 53;
+
+/// The problem that a plan divides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Problem {
+    /// C (m x n) = A (m x k) B (k x n).
+    Matmul(Shape),
+    /// A domain of m x n cells, each of which exchanges data with its neighbours (a stencil).
+    Grid {
+        /// Rows.
+        m: u64,
+        /// Columns.
+        n: u64,
+    },
+    /// n independent units of work.
+    Units {
+        /// Number of units.
+        n: u64,
+    },
+}
+
+/// The three sizes of a matrix product: A is m x k, B is k x n, C is m x n.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    /// Rows of A and C.
+    pub m: u64,
+    /// Columns of A, rows of B: the inner dimension.
+    pub k: u64,
+    /// Columns of B and C.
+    pub n: u64,
+}
+
+impl Shape {
+    /// The shape of a product; `place` names its source in errors.
+    ///
+    /// # Errors
+    /// A size of 0, or a matrix of more than 2^53 elements: exit code 2.
+    pub fn new(m: u64, k: u64, n: u64, place: &str) -> Result<Self> {
+        for (name, size) in [("m", m), ("k", k), ("n", n)] {
+            if size == 0 {
+                return Err(Error::input(
+                    place,
+                    format!("{name} is zero"),
+                    "give every size as a whole number of at least 1",
+                ));
+            }
+        }
+        for (name, a, b) in [("m x n", m, n), ("m x k", m, k), ("k x n", k, n)] {
+            if u128::from(a) * u128::from(b) > MOST_ELEMENTS {
+                return Err(Error::input(
+                    place,
+                    format!("a matrix of {a} x {b} ({name}) has more than 2^53 elements"),
+                    "give smaller sizes",
+                ));
+            }
+        }
+        Ok(Self { m, k, n })
+    }
+
+    /// Reads `MxN` (then k = n) or `MxKxN`.
+    ///
+    /// # Errors
+    /// Anything but two or three whole numbers, and the errors of [`Shape::new`]: exit code 2.
+    pub fn parse(text: &str, place: &str) -> Result<Self> {
+        let sizes: Option<Vec<u64>> = text.split(['x', 'X', '×']).map(|t| whole(t).ok()).collect();
+        match sizes.as_deref() {
+            Some(&[m, n]) => Self::new(m, n, n, place),
+            Some(&[m, k, n]) => Self::new(m, k, n, place),
+            _ => Err(Error::input(
+                place,
+                format!("{} is not a shape", quoted(text)),
+                "write MxN or MxKxN, such as 1000x800 or 1000x500x800",
+            )),
+        }
+    }
+
+    /// Number of elements of C.
+    pub fn elements(&self) -> u64 {
+        self.m * self.n
+    }
+
+    /// Floating-point operations of the whole product: 2 m k n.
+    pub fn flops(&self) -> f64 {
+        2.0 * self.m as f64 * self.k as f64 * self.n as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_read_and_checked() {
+        assert_eq!(Shape::parse("3x4", "s").unwrap(), Shape { m: 3, k: 4, n: 4 });
+        assert_eq!(Shape::parse("3x4x5", "s").unwrap(), Shape { m: 3, k: 4, n: 5 });
+        for bad in ["", "3", "3x", "3x0", "-3x4", "3x4x5x6", "axb", "99999999999x99999999999"] {
+            assert_eq!(Shape::parse(bad, "s").unwrap_err().exit_code(), 2, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Platforms: processors and the network between them.
+//!
+//! A [`Platform`] describes a machine in numbers: speeds, memory, latencies and bandwidths. It comes from a
+//! platform file ([`read_platform`]), from this machine ([`discover()`]) or from speeds alone
+//! ([`Platform::from_speeds`]). This module measures nothing.
+
+mod emulated;
+mod host;
+mod host_network;
+mod link_bookings;
+mod network;
+mod parse;
+mod write;
+
+pub use emulated::Emulated;
+pub use host::{Core, CoreState, Host, HostState, discover, read_host_state};
+pub use host_network::{HostLink, HostNetwork};
+pub(crate) use link_bookings::NumberHasher;
+pub use link_bookings::{LinkBookings, Load, Transit};
+pub(crate) use network::Place;
+pub use network::{Crossing, Cut, Direction, Link, Network, PairLink, Route, Topology, Wire};
+pub use parse::{parse_platform, read_platform};
+
+use crate::error::{Error, Result};
+use crate::geometry::Rank;
+use crate::input::extreme;
+
+/// A set of processors and the network that joins them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Platform {
+    /// The platform's name, for reports.
+    pub name: String,
+    /// The processors, in the order of their ranks.
+    pub processors: Vec<Processor>,
+    /// The network between them.
+    pub network: Network,
+}
+
+/// Anything that takes one share of the work: a core, a group of cores, a GPU, a node or a cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Processor {
+    /// Unique name.
+    pub name: String,
+    /// Its path in the hierarchy of clusters, as `"site/node"`; by default its own name.
+    pub cluster: String,
+    /// Its constant speed; `None` if it is to be measured.
+    pub speed: Option<Speed>,
+    /// The number of bytes of data that it may hold; `None` for no limit.
+    pub memory: Option<u64>,
+    /// The cores that it is pinned to; empty for one thread that is not pinned.
+    pub cores: Vec<usize>,
+    /// Emulation: computation takes this many times longer; at least 1.
+    pub slowdown: f64,
+    /// Emulation: the processor becomes slower during a run. Measurements and forecasts ignore this.
+    pub slowdown_after: Option<SlowdownAfter>,
+    /// Emulation: its speed as a function of size, instead of a measured one. A run takes the time that the
+    /// function gives, if this machine is fast enough. A unit is one multiply-add; the size is the share in
+    /// elements of C.
+    pub emulated: Option<Emulated>,
+}
+
+/// Emulation of a processor that becomes slower during a product.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowdownAfter {
+    /// The fraction of all multiply-adds of the product, over all processors, after which the speed changes;
+    /// at least 0 and below 1.
+    pub work: f64,
+    /// The slowdown from then on; at least 1.
+    pub slowdown: f64,
+}
+
+/// A constant speed of at least 0. A processor of speed 0 takes no share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Speed {
+    /// A speed without a unit: only ratios between processors are meaningful.
+    Relative(f64),
+    /// Floating-point operations per second.
+    Flops(f64),
+    /// Units of work per second.
+    Units(f64),
+}
+
+impl Speed {
+    /// The number, without its unit.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Relative(x) | Self::Flops(x) | Self::Units(x) => x,
+        }
+    }
+}
+
+impl Processor {
+    /// A processor with a name and default values: a cluster of its own, not pinned, no emulation.
+    pub fn named(name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self {
+            cluster: name.clone(),
+            name,
+            speed: None,
+            memory: None,
+            cores: Vec::new(),
+            slowdown: 1.0,
+            slowdown_after: None,
+            emulated: None,
+        }
+    }
+}
+
+impl Platform {
+    /// Processors `p0`, `p1`, … with the given relative speeds and a network without costs.
+    ///
+    /// # Errors
+    /// No speed, a speed that is not a finite number of at least 0, or no positive one: exit code 2.
+    pub fn from_speeds(speeds: &[f64]) -> Result<Self> {
+        if speeds.is_empty() {
+            return Err(Error::input(
+                "`speeds`",
+                "no speed given",
+                "give one positive number per processor, such as 9,1",
+            ));
+        }
+        if speeds.iter().all(|&speed| speed == 0.0) {
+            let remedy = "give at least one processor a positive speed";
+            return Err(Error::input("`speeds`", "all are 0", remedy));
+        }
+        let processors = speeds
+            .iter()
+            .enumerate()
+            .map(|(i, &speed)| {
+                if let Some(what) = extreme(speed).filter(|_| speed != 0.0) {
+                    return Err(Error::input(
+                        "`speeds`",
+                        format!("processor p{i}: {what}"),
+                        "give one positive number per processor, such as 9,1, or 0 for no share",
+                    ));
+                }
+                Ok(Processor { speed: Some(Speed::Relative(speed)), ..Processor::named(format!("p{i}")) })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { name: "speeds".into(), processors, network: Network::free() })
+    }
+
+    /// Processors with the given names, default values and a network without costs.
+    pub fn from_names(names: &[String]) -> Self {
+        Self {
+            name: "names".into(),
+            processors: names.iter().map(Processor::named).collect(),
+            network: Network::free(),
+        }
+    }
+
+    /// True if its processors represent ones without shared memory: the network between them is emulated, or
+    /// some have a `memory` of their own. As threads they then copy the data sent to them.
+    pub fn has_memories_of_its_own(&self) -> bool {
+        self.network.emulate || self.processors.iter().any(|processor| processor.memory.is_some())
+    }
+
+    /// Number of processors.
+    pub fn len(&self) -> usize {
+        self.processors.len()
+    }
+
+    /// True if there is no processor.
+    pub fn is_empty(&self) -> bool {
+        self.processors.is_empty()
+    }
+
+    /// The processors' names, by rank.
+    pub fn names(&self) -> Vec<String> {
+        self.processors.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// The constant speeds, if every processor has one.
+    pub fn speeds(&self) -> Option<Vec<Speed>> {
+        self.processors.iter().map(|p| p.speed).collect()
+    }
+
+    /// The same platform with these links in place of its own. If several are for one pair, the last one
+    /// counts.
+    ///
+    /// # Panics
+    /// If a rank is not below [`Platform::len`].
+    pub fn with_links(&self, links: &[PairLink]) -> Self {
+        let known = links.iter().all(|l| l.from.0 < self.len() && l.to.0 < self.len());
+        assert!(known, "links join the platform's own processors");
+        Self { network: self.network.with_links(self.len(), links), ..self.clone() }
+    }
+
+    /// The processors with these names, in this order, and the network between them.
+    ///
+    /// # Panics
+    /// If the platform has no processor of that name.
+    pub fn select(&self, names: &[String]) -> Self {
+        let ranks: Vec<Rank> = names
+            .iter()
+            .map(|name| {
+                let place = self.processors.iter().position(|p| p.name == *name);
+                Rank(place.expect("only the platform's own names are asked for"))
+            })
+            .collect();
+        Self {
+            name: self.name.clone(),
+            processors: ranks.iter().map(|r| self.processors[r.0].clone()).collect(),
+            network: self.network.select(&ranks),
+        }
+    }
+
+    /// A platform of `count` processors that repeats the processors of this one, with the links of those
+    /// repeated.
+    pub fn repeated(&self, count: usize) -> Self {
+        let ranks: Vec<Rank> = (0..count).map(|i| Rank(i % self.len())).collect();
+        let processor = |i: usize| {
+            let original = &self.processors[i % self.len()];
+            let round = i / self.len();
+            let name =
+                if round == 0 { original.name.clone() } else { format!("{}-{}", original.name, round + 1) };
+            Processor { name, ..original.clone() }
+        };
+        Self {
+            name: self.name.clone(),
+            processors: (0..count).map(processor).collect(),
+            network: self.network.select(&ranks),
+        }
+    }
+
+    /// The text of a platform file for this platform. A network without costs is left out. O(p^2) if links
+    /// differ.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let mut out = format!("name = {}\n", quoted(&self.name));
+        for p in &self.processors {
+            out +=
+                &format!("\n[[processor]]\nname = {}\ncluster = {}\n", quoted(&p.name), quoted(&p.cluster));
+            match p.speed {
+                Some(Speed::Relative(x)) => out += &format!("speed = {x:?}\n"),
+                Some(Speed::Flops(x)) => out += &format!("speed = \"{x} flop/s\"\n"),
+                Some(Speed::Units(x)) => out += &format!("speed = \"{x} units/s\"\n"),
+                None => {}
+            }
+            if let Some(memory) = p.memory {
+                out += &format!("memory = \"{memory} B\"\n");
+            }
+            if !p.cores.is_empty() {
+                out += &format!("cores = {:?}\n", p.cores);
+            }
+            if p.slowdown != 1.0 {
+                out += &format!("slowdown = {:?}\n", p.slowdown);
+            }
+            if let Some(SlowdownAfter { work, slowdown }) = p.slowdown_after {
+                out += &format!("slowdown_after = {{ work = {work:?}, slowdown = {slowdown:?} }}\n");
+            }
+            if let Some(emulated) = &p.emulated {
+                out += &format!("emulated = \"{emulated}\"\n");
+            }
+        }
+        out + &self.network.to_toml(&self.names())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_survive_a_round_trip() {
+        let mut platform = Platform::from_speeds(&[9.0, 1.5]).unwrap();
+        platform.processors[0].cores = vec![0, 2];
+        platform.processors[0].memory = Some(1 << 30);
+        platform.processors[0].slowdown = 2.5;
+        platform.processors[1].emulated = Some("peak 2e9, knee 1e5 0.8".parse().unwrap());
+        platform.processors[1].name = "a \"b\"".into();
+        platform.processors[1].speed = Some(Speed::Flops(2.5e9));
+        let again = parse_platform(&platform.to_toml(), "again").unwrap();
+        assert_eq!(again.processors, platform.processors);
+    }
+
+    #[test]
+    fn repeated_processors_have_the_links_of_their_originals() {
+        let text = "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n\
+            [network]\nbandwidth = 10\n[[network.link]]\nbetween = [\"a\", \"b\"]\nbandwidth = 3\n";
+        let five = parse_platform(text, "p").unwrap().repeated(5);
+        assert_eq!(five.names(), ["a", "b", "a-2", "b-2", "a-3"]);
+        assert_eq!(five.network.link(Rank(2), Rank(3)).horizontal, 3.0);
+        assert_eq!(five.network.link(Rank(0), Rank(4)).horizontal, 10.0);
+        assert_eq!(five.processors[3].speed, Some(Speed::Relative(1.0)));
+    }
+
+    #[test]
+    fn a_selection_keeps_links() {
+        let text = "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[[processor]]\nname = \"c\"\n\
+            [network]\nbandwidth = 10\ntopology = \"star\"\ncentre = \"b\"\n\
+            [[network.link]]\nbetween = [\"a\", \"c\"]\nbandwidth = 3\n";
+        let platform = parse_platform(text, "p").unwrap().select(&["c".into(), "a".into(), "b".into()]);
+        assert_eq!(platform.network.link(Rank(0), Rank(1)).horizontal, 3.0);
+        assert_eq!(platform.network.link(Rank(0), Rank(2)).horizontal, 10.0);
+        assert_eq!(platform.network.topology, Topology::Star { centre: Rank(2) });
+    }
+}

@@ -1,0 +1,301 @@
+//! Selection of plans of matrix products: areas from speed functions, a method and a flow, and the forecast.
+//! If the user leaves method or flow open, every candidate is simulated and the fastest is chosen.
+
+mod appraisal;
+mod balance;
+mod budget;
+mod candidates;
+mod improve;
+mod link_lower_bound;
+mod memory_fit;
+mod pruning;
+mod rebalance;
+mod surfaces;
+mod time_bound;
+
+pub use crate::model::rates;
+pub use appraisal::{Cost, DecidedBy, in_order_of_preference, preferred};
+pub use balance::{
+    areas, check_has_times, forecast_units, ideal_seconds, ideal_seconds_turning, imbalance, imbalance_of,
+    relative_times,
+};
+pub use improve::LeftOut;
+pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
+#[cfg(test)]
+pub(crate) use rebalance::Moves;
+pub use rebalance::{Moves, Observed, Proposal, Rebalance};
+pub use surfaces::plan_fpm_br;
+pub use time_bound::time_bound;
+
+use crate::error::Result;
+use crate::model::Machine;
+use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
+use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape};
+use crate::platform::{Network, Topology};
+use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
+use crate::simulate::{self, CostModel, Effort, recurrence};
+use appraisal::Appraiser;
+
+/// Limit for simulating candidates, in pairs of processors x pivot blocks x candidates (a few seconds). Above
+/// it, candidates are ranked by volume, and only the chosen one is simulated if it is within the limit.
+const MOST_SIMULATED: f64 = 1e8;
+/// A candidate is excluded if its imbalance exceeds the smallest one by this factor and the criterion is not
+/// time.
+pub const UNEVEN: f64 = 1.05;
+
+/// Criterion for the choice of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Minimise {
+    /// Forecast seconds; if speeds are only ratios, the seconds of communication alone.
+    Time,
+    /// The sum of half-perimeters.
+    Sum,
+    /// The largest half-perimeter.
+    Largest,
+    /// Elements moved; on a star, relayed elements count twice.
+    Volume,
+}
+
+impl Minimise {
+    /// True for the sum of half-perimeters and the largest of them.
+    fn half_perimeters(self) -> bool {
+        matches!(self, Self::Sum | Self::Largest)
+    }
+
+    /// What methods with a choice minimise.
+    pub fn objective(self) -> Objective {
+        match self {
+            Self::Time | Self::Volume => Objective::Volume,
+            Self::Sum => Objective::Sum,
+            Self::Largest => Objective::Largest,
+        }
+    }
+}
+
+/// How the parts of a layout are sized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sizing {
+    /// In proportion to the speeds.
+    #[default]
+    Proportional,
+    /// From shares in proportion to the speeds, to those of least forecast (Becker 2010, section 6.1.4, for
+    /// any layout).
+    ByForecast,
+    /// Smaller squares, so that a run that overlaps communication with computation ends sooner (Becker 2010,
+    /// section 6.1.4).
+    ForOverlap,
+}
+
+/// Requirements for a plan; `None` leaves the choice open.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanOptions {
+    /// The method of layout.
+    pub method: Option<Method>,
+    /// The flow. If it is left open, so is overlap.
+    pub flow: Option<Flow>,
+    /// Pivot block size.
+    pub block: u64,
+    /// True to compute while data travel.
+    pub overlap: bool,
+    /// Pivot blocks in flight during an update, with overlap; at least 1.
+    pub look_ahead: u64,
+    /// The messages of the bulk flow.
+    pub messages: Messages,
+    /// How parts are sized. Shares by forecast need seconds, a network with costs, and time as the criterion;
+    /// elsewhere they are in proportion.
+    pub sizing: Sizing,
+    /// Parameters of some methods; their objective is that of `minimise`.
+    pub method_options: MethodOptions,
+    /// Alignment of cuts, repetition of the layout, and the methods of a hierarchy's levels, which take
+    /// precedence over `method`.
+    pub constraints: LayoutConstraints,
+    /// Criterion for the method, if it is left open, and for methods that have a choice.
+    pub minimise: Minimise,
+    /// Bytes of one element.
+    pub element: u64,
+    /// Handling of the platform's `memory` caps.
+    pub memory: MemoryPolicy,
+    /// True if layouts may cut the inner dimension where the method is left open.
+    pub inner_cuts: bool,
+    /// True if every processor gets a share. Otherwise, if the method is left open, processors whose messages
+    /// cost more time than their work saves stay out.
+    pub keep_all: bool,
+}
+
+/// A candidate: a plan, the order of its steps, and its forecast.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The plan, with its forecast unless there are too many processors to simulate. Only the first of
+    /// several choices has the table of directions in its metrics.
+    pub plan: Plan,
+    /// The order of steps.
+    pub order: ScheduleOptions,
+    /// The value of the criterion by which it was ranked; `None` if it was ruled out without a complete
+    /// simulation, or if there are too many processors to simulate.
+    pub rank: Option<f64>,
+    /// Without a rank: seconds that it takes at least, if a bound ruled it out.
+    pub lower_bound: Option<f64>,
+    /// The processor that would exceed its `memory` with the requested pivot block, if `order` has a smaller
+    /// one.
+    pub memory_overrun: Option<MemoryOverrun>,
+    /// The processors that stay out because the others alone are faster.
+    pub left_out: Option<LeftOut>,
+    /// Seconds that the same method, flow and processors take longer with shares in proportion to the speeds,
+    /// if the shares consider communication.
+    pub sizing_gain: Option<f64>,
+}
+
+impl Choice {
+    /// A plan with an order of steps, of which nothing else is known.
+    pub fn new(plan: Plan, order: ScheduleOptions) -> Self {
+        Self {
+            plan,
+            order,
+            rank: None,
+            lower_bound: None,
+            memory_overrun: None,
+            left_out: None,
+            sizing_gain: None,
+        }
+    }
+
+    /// Elements moved.
+    pub fn volume(&self) -> u64 {
+        self.plan.metrics.volume.unwrap_or(u64::MAX)
+    }
+}
+
+/// The forecast of a layout, by simulation of its schedule. O(messages) where every pair of processors has a
+/// wire of its own (except for the ring flow), otherwise O(steps log p).
+///
+/// # Errors
+/// As [`simulate`](crate::simulate::simulate) and [`ScheduleOptions::check_layout`].
+pub fn forecast(layout: &Layout, order: ScheduleOptions, cost_model: CostModel<'_>) -> Result<Forecast> {
+    order.check_layout(layout)?;
+    let schedule = MatmulSchedule::new(layout, order);
+    let forecast = forecast_within(&schedule, cost_model, f64::INFINITY, &Effort::unlimited())?;
+    Ok(forecast.expect("nothing exceeds an infinite limit"))
+}
+
+/// The forecast of a schedule if it takes at most `limit` seconds, and if the work is not spent before.
+fn forecast_within(
+    schedule: &MatmulSchedule,
+    cost_model: CostModel<'_>,
+    limit: f64,
+    effort: &Effort,
+) -> Result<Option<Forecast>> {
+    effort.spend(budget::setting_up(schedule));
+    if effort.is_spent() {
+        return Ok(None);
+    }
+    if recurrence::serves(schedule, cost_model) {
+        return Ok(recurrence::timed(schedule, cost_model, limit, effort));
+    }
+    simulate::forecast_within(schedule, cost_model, limit, effort)
+}
+
+/// Maps `shape` to the machine's processors by their models (`size` in elements of C), and returns all candidates, the best first. Only the first has the table of directions
+/// ([`Metrics::volume_matrix`](crate::plan::Metrics::volume_matrix)) and
+/// [`Metrics::communication_free`](crate::plan::Metrics::communication_free).
+///
+/// # Errors
+/// The models' caps cannot hold the matrix, or the requested method is not applicable (exit code 1).
+pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Vec<Choice>> {
+    let candidates = candidates::candidates(shape, machine, options)?;
+    let simulated = affordable(machine.processors(), shape, options.block, candidates.len());
+    let appraiser = Appraiser::new(machine, options);
+    let choices = appraiser.choices(candidates, simulated)?;
+    let mut choices = chosen(choices, options, machine.only_ratios());
+    if simulated {
+        choices = improve::improve(&appraiser, shape, choices)?;
+    }
+    let best = &mut choices[0];
+    if best.plan.forecast.is_none()
+        && !machine.only_ratios()
+        && affordable(machine.processors(), shape, options.block, 1)
+    {
+        best.plan.forecast = Some(appraiser.forecast(best)?);
+    }
+    let bound = time_bound(shape, machine, options.element)?;
+    for choice in &mut choices {
+        choice.plan.set_time_bound(bound);
+    }
+    choices[0].plan.fill_in();
+    Ok(choices)
+}
+
+/// Sorts the candidates, the best first, and removes uneven ones if the criterion is not time.
+/// Ratios of speeds (`ratios`) let communication alone decide, which would favour uneven ones.
+pub(crate) fn chosen(choices: Vec<Choice>, options: &PlanOptions, ratios: bool) -> Vec<Choice> {
+    let weighs_balance = options.minimise == Minimise::Time && !ratios;
+    in_order_of_preference(if weighs_balance { choices } else { even(choices) })
+}
+
+/// True if this number of forecasts of a product on p processors takes seconds rather than minutes.
+pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize) -> bool {
+    let pivots = shape.k.div_ceil(block.max(1)) as f64;
+    (processors as f64).powi(2) * pivots * forecasts as f64 <= MOST_SIMULATED
+}
+
+impl PlanOptions {
+    /// Options with all choices open, inner cuts among them, and without memory checks: any method and flow,
+    /// chosen by time, for pivot blocks of `block` indices and elements of `element` bytes.
+    pub fn open(block: u64, element: u64) -> Self {
+        Self {
+            method: None,
+            flow: None,
+            block,
+            overlap: false,
+            look_ahead: 1,
+            messages: Messages::default(),
+            sizing: Sizing::ByForecast,
+            method_options: MethodOptions::default(),
+            constraints: LayoutConstraints::default(),
+            minimise: Minimise::Time,
+            element,
+            memory: MemoryPolicy::Unchecked,
+            inner_cuts: true,
+            keep_all: false,
+        }
+    }
+
+    /// The orders to choose from.
+    pub(crate) fn orders(&self) -> Vec<ScheduleOptions> {
+        let orders = orders(self.flow, self.block, self.overlap, self.look_ahead);
+        orders.into_iter().map(|order| order.with_messages(self.messages)).collect()
+    }
+}
+
+/// The orders to choose from: the requested flow, or every flow with and without overlap, in the order of
+/// preference among equals (first less memory, then more slack against noise).
+pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) -> Vec<ScheduleOptions> {
+    match flow {
+        Some(flow) => {
+            vec![ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)]
+        }
+        None => [true, false]
+            .into_iter()
+            .filter(|&o| o || !overlap)
+            .flat_map(|overlap| {
+                Flow::ALL.map(|flow| {
+                    ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)
+                })
+            })
+            .collect(),
+    }
+}
+
+/// Removes candidates that are much less even than the most even one.
+fn even(choices: Vec<Choice>) -> Vec<Choice> {
+    let least = choices.iter().map(|c| c.plan.metrics.imbalance).fold(f64::INFINITY, f64::min);
+    choices.into_iter().filter(|c| c.plan.metrics.imbalance <= least * UNEVEN).collect()
+}
+
+/// Serial communication where a link carries one transfer at a time.
+pub fn communication_of(network: &Network) -> Communication {
+    let one_at_a_time = !network.duplex || network.topology == Topology::Bus;
+    if one_at_a_time { Communication::Serial } else { Communication::Parallel }
+}
+
+#[cfg(test)]
+mod tests;

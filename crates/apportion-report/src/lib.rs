@@ -1,0 +1,45 @@
+//! Results for people and other programs: tables, JSON, timelines and pictures. Everything here is a pure
+//! function of a result.
+//!
+//! ```
+//! use apportion_report::{table, trace_svg};
+//!
+//! let text = table(&["processor", "share"], [vec!["new".to_owned(), "900".to_owned()]]);
+//! assert!(text.contains("new"));
+//! ```
+
+mod advection;
+mod bars;
+mod chrome;
+mod events;
+mod gantt;
+mod legend;
+mod markup;
+mod palette;
+mod plot;
+mod png;
+mod run;
+mod sheet;
+mod svg;
+mod text;
+
+pub use bars::{bars, beside};
+pub use chrome::{chrome_timeline, chrome_trace};
+pub use events::events_svg;
+pub use gantt::{Timeline, timeline_svg, trace_svg};
+use plot::spread;
+pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
+pub use png::{field_png, field_png_spacing};
+pub use run::{messages_text, off};
+pub use sheet::{Candidate, sheet_svg};
+pub use svg::plan_svg;
+pub use text::{pairs, set_text_width, table};
+
+/// A result that people and other programs read.
+pub trait Report {
+    /// One JSON object.
+    fn to_value(&self) -> serde_json::Value;
+
+    /// A table and the totals.
+    fn to_text(&self) -> String;
+}

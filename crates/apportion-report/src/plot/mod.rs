@@ -1,0 +1,154 @@
+//! A line plot: several series over one axis, as a self-contained picture.
+
+mod axes;
+mod curves;
+mod labels;
+mod scale;
+mod style;
+
+pub(super) use labels::spread;
+
+use super::markup::{INK, escape};
+use apportion::units::show_count;
+use std::fmt::Write;
+
+/// Left, top, right and bottom of the plotting area, before room is made for labels.
+const AREA: [f64; 4] = [92.0, 74.0, 640.0, 414.0];
+/// Size of ordinary type.
+const TYPE: f64 = 12.0;
+/// Width of an average character, as a fraction of the font size.
+const CHARACTER: f64 = 0.58;
+/// Maximum number of different curves drawn: more cannot be distinguished, and the picture stays small.
+const MOST_CURVES: usize = 100;
+/// Maximum number of points of a curve that are drawn.
+const MOST_POINTS: usize = 2000;
+/// Ratio of the largest to the smallest value from which an axis is logarithmic by default.
+const WIDE: [f64; 2] = [50.0, 20.0];
+
+/// The contents of a plot.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plot {
+    /// The heading, and a line beneath it.
+    pub title: [String; 2],
+    /// The labels of the horizontal and the vertical axis: quantity and unit.
+    pub axes: [String; 2],
+    /// The curves; each is labelled at its right end.
+    pub series: Vec<Series>,
+    /// Heights of horizontal lines across the plot, with their names.
+    pub references: Vec<(f64, String)>,
+    /// Points that are marked with a ring and a line down to the axis, with their texts.
+    pub marks: Vec<([f64; 2], String)>,
+    /// Remarks beneath the plot.
+    pub notes: Vec<String>,
+}
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    /// Its name, at the end of the curve.
+    pub name: String,
+    /// Points from left to right; those that are not finite leave a gap.
+    pub points: Vec<[f64; 2]>,
+    /// Drawn in short dashes with hollow marks, as for a bound or a minimum.
+    pub dashed: bool,
+    /// Number of its style: colour, dashes and marker. Series with the same number share them.
+    pub colour: usize,
+    /// A shaded area: horizontal place, lower and upper edge.
+    pub band: Vec<[f64; 3]>,
+    /// The points with markers, such as those that were measured; `None`: all, if there are at most 60.
+    pub marked: Option<Vec<[f64; 2]>>,
+}
+
+/// Draws a plot as a self-contained SVG 1.1 document, with logarithmic axes where [`wide_axes`] suggests
+/// them. The same plot gives the same bytes.
+pub fn plot_svg(plot: &Plot) -> String {
+    plot_svg_on(plot, wide_axes(plot))
+}
+
+/// Whether the horizontal and the vertical axis should be logarithmic: all values are positive, and their
+/// range exceeds a factor of 50 (horizontal) or 20 (vertical).
+pub fn wide_axes(plot: &Plot) -> [bool; 2] {
+    [0, 1].map(|axis| {
+        let values = || plot.values(axis).filter(|x| *x != 0.0 || axis == 0);
+        let (least, most) = values().fold((f64::INFINITY, 0.0f64), |(a, b), x| (a.min(x), b.max(x)));
+        least > 0.0 && most.is_finite() && most > WIDE[axis] * least
+    })
+}
+
+/// As [`plot_svg`], with logarithmic axes where `logarithmic` (horizontal, vertical) is true. On such an axis
+/// values that are not positive are drawn at its lower end.
+///
+/// Every curve has a combination of colour, dashes and marker of its own, and its name beside its right end.
+/// Curves that coincide everywhere share a label ("a = b"); where curves coincide in part, their dashes
+/// alternate. An axis that does not start at zero has a break and a remark. Of more than 100 curves, 100
+/// spread over the range are drawn, which a remark says.
+pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
+    let (series, unseen) = curves::kept(&plot.series);
+    let xs = scale::Scale::horizontal(plot.values(0), logarithmic[0]);
+    let mut ys = scale::Scale::vertical(plot.values(1), logarithmic[1]);
+    let groups = curves::merged(&series, [&xs, &ys]);
+    let labels = labels::Labels::new(plot, &series, &groups);
+    let bottom = AREA[3].max(AREA[1] + labels.height());
+    ys.from = bottom;
+    let mut notes = plot.notes.clone();
+    if unseen > 0 {
+        let [shown, all] = [series.len(), plot.series.len()].map(|n| show_count(n as u128));
+        notes.push(format!("{shown} of {all} curves are drawn, spread over their range"));
+    }
+    for (scale, name) in [(&xs, "horizontal"), (&ys, "vertical")] {
+        notes.extend(scale.broken().map(|from| format!("the {name} axis starts at {from}, not at 0")));
+    }
+    let mut page = [AREA[2] + labels.width() + 24.0, bottom + 62.0];
+    let fit =
+        |text: &str, size: f64| super::text::wrapped(text, ((page[0] - 48.0) / (size * CHARACTER)) as usize);
+    let (subtitle, notes): (Vec<_>, Vec<_>) =
+        (fit(&plot.title[1], 13.0), notes.iter().flat_map(|note| fit(note, TYPE)).collect());
+    // A long subtitle moves everything down.
+    let shift = 16.0 * subtitle.len().saturating_sub(1) as f64;
+    page[1] += shift + 16.0 * notes.len() as f64;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0}\" height=\"{1:.0}\" viewBox=\"0 0 {0:.0} {1:.0}\" \
+         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{TYPE}\" fill=\"{INK}\" role=\"img\">\n\
+         <title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+         <text x=\"24\" y=\"30\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
+        page[0].ceil(),
+        page[1].ceil(),
+        escape(&plot.title[0]),
+    );
+    for (i, line) in subtitle.iter().enumerate() {
+        let y = 51.0 + 16.0 * i as f64;
+        let _ = writeln!(svg, "<text x=\"24\" y=\"{y}\" font-size=\"13\">{}</text>", escape(line));
+    }
+    let _ = writeln!(svg, "<g transform=\"translate(0 {shift})\">");
+    axes::draw(&mut svg, plot, &xs, &ys);
+    curves::draw(&mut svg, &series, &groups, [&xs, &ys]);
+    axes::draw_marks(&mut svg, plot, &xs, &ys);
+    labels.draw(&mut svg, [&xs, &ys]);
+    for (i, note) in notes.iter().enumerate() {
+        let y = bottom + 62.0 + 16.0 * i as f64;
+        let _ = writeln!(svg, "<text x=\"24\" y=\"{y}\" font-style=\"italic\">{}</text>", escape(note));
+    }
+    svg.push_str("</g>\n</svg>\n");
+    svg
+}
+
+impl Plot {
+    /// All finite values on an axis.
+    fn values(&self, axis: usize) -> impl Iterator<Item = f64> + '_ {
+        let points = self.series.iter().flat_map(move |s| {
+            let edges = s.band.iter().flat_map(move |b| if axis == 0 { [b[0]; 2] } else { [b[1], b[2]] });
+            let all = s.points.iter().chain(s.marked.iter().flatten());
+            all.filter(|p| finite(p)).map(move |p| p[axis]).chain(edges)
+        });
+        let heights = self.references.iter().map(|r| r.0).filter(move |_| axis == 1);
+        let marks = self.marks.iter().map(move |m| m.0[axis]);
+        points.chain(heights).chain(marks).filter(|x| x.is_finite())
+    }
+}
+
+fn finite(point: &[f64; 2]) -> bool {
+    point.iter().all(|x| x.is_finite())
+}
+
+#[cfg(test)]
+mod tests;

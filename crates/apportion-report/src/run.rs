@@ -1,0 +1,273 @@
+//! The report of a run: `run.json` and the table, with measured and predicted values.
+
+use super::{Report, table};
+use apportion::product::{ClosureMethod, RunReport};
+use apportion::units::{show_bytes, show_count, show_seconds};
+use apportion::verify::WRONG_FRACTION;
+use serde_json::{Value, json};
+
+impl Report for RunReport {
+    /// The `run.json` object.
+    fn to_value(&self) -> Value {
+        let (compute, communicate, idle) =
+            (self.trace.compute(), self.trace.communicate(), self.trace.idle());
+        let processors: Vec<Value> = self
+            .plan
+            .processors
+            .iter()
+            .enumerate()
+            .map(|(i, name)| {
+                let lane = &self.trace.lanes[i];
+                json!({
+                    "name": name,
+                    "share": self.plan.shares[i],
+                    "compute": compute[i],
+                    "communicate": communicate[i],
+                    "idle": idle[i],
+                    "sent": lane.sent.iter().sum::<u64>(),
+                    "received": lane.received.iter().sum::<u64>(),
+                    "messages": lane.messages.iter().sum::<u64>(),
+                    "cpu_seconds": lane.cpu_seconds,
+                })
+            })
+            .collect();
+        let mut value = json!({
+            "format": "apportion-run",
+            "version": 1,
+            "engine": self.engine,
+            "semiring": self.semiring.name(),
+            "kernel": self.kernel,
+            "element": self.element,
+            "flow": self.order.flow.to_string(),
+            "block": self.order.block,
+            "overlap": self.order.overlaps(),
+            "look_ahead": self.order.overlaps().then_some(self.order.look_ahead),
+            "seconds": self.seconds(),
+            "forecast_seconds": self.forecast_seconds,
+            "forecast_range": self.forecast_range,
+            "ideal_seconds": self.ideal_seconds,
+            "io_seconds": self.io_seconds,
+            "verify_seconds": self.verify_seconds,
+            // Null if this run computed nothing.
+            "verified": self.error_probability.map(|_| true),
+            "error_probability": self.error_probability,
+            // The name of earlier versions.
+            "odds_of_a_miss": self.error_probability,
+            "verification": verification(self),
+            "products": self.products,
+            "algorithm": self.closure.map(|method| method.to_string()),
+            "volume": self.volume(),
+            "carried": self.trace.lanes.iter().map(|l| l.carried).sum::<u64>(),
+            "volume_lower_bound": volume_lower_bound(self),
+            "predicted_memory_bytes": self.predicted_memory,
+            "peak_memory_bytes": self.trace.lanes.iter().map(|l| l.peak_bytes).collect::<Vec<_>>(),
+            "processors": processors,
+            "pairs": traffic(self).map(|[from, to, messages, elements, bytes]| {
+                json!({"from": from, "to": to, "messages": messages, "elements": elements, "bytes": bytes})
+            }).collect::<Vec<_>>(),
+            "plan": self.plan.to_value(),
+        });
+        if !self.notes.is_empty() {
+            value["notes"] = json!(self.notes);
+        }
+        if let Some(network) = &self.network {
+            value["network"] = network.to_value();
+        }
+        if let Some(tail) = &self.tail {
+            let carried_out = tail.carried_out(&self.plan.shares);
+            value["tail"] = json!({
+                "tiles": tail.tiles, "elements": tail.computed.iter().sum::<u64>(), "moved": tail.moved,
+            });
+            for (i, computed) in carried_out.into_iter().enumerate() {
+                value["processors"][i]["computed"] = computed.into();
+            }
+        }
+        if let Some(adaptation) = &self.adaptation {
+            value["adaptive"] = adaptation.to_value();
+        }
+        value
+    }
+
+    /// The text for readers: one line per processor, then the totals.
+    fn to_text(&self) -> String {
+        let (compute, communicate, idle) =
+            (self.trace.compute(), self.trace.communicate(), self.trace.idle());
+        let total: u64 = self.plan.shares.iter().sum::<u64>().max(1);
+        // As carried out.
+        let shares = match &self.tail {
+            Some(tail) => tail.carried_out(&self.plan.shares),
+            None => self.plan.shares.clone(),
+        };
+        let rows = (0..self.plan.processors.len()).map(|i| {
+            vec![
+                self.plan.processors[i].clone(),
+                show_count(u128::from(shares[i])),
+                format!("{:.1} %", 100.0 * shares[i] as f64 / total as f64),
+                show_seconds(compute[i]),
+                show_seconds(communicate[i]),
+                show_seconds(idle[i]),
+                show_bytes(self.trace.lanes[i].peak_bytes as f64),
+                show_bytes(self.predicted_memory[i] as f64),
+            ]
+        });
+        let header =
+            ["processor", "share", "of all", "compute", "communicate", "idle", "memory", "predicted"];
+        let seconds = self.seconds();
+        let volume = self.volume();
+        let least = volume_lower_bound(self);
+        let verified = verified(self);
+        if self.products == 0 {
+            return "nothing was left to compute\n".into();
+        }
+        let mut totals = vec![
+            (
+                "plan",
+                format!(
+                    "{}, {} flow{}{}{}",
+                    self.plan.method,
+                    self.order.flow,
+                    if self.order.overlaps() { " with overlap" } else { "" },
+                    if self.products > 1 { format!(", {} products", self.products) } else { String::new() },
+                    self.closure.map_or_else(String::new, |method| format!(" by {method}"))
+                ),
+            ),
+            ("seconds", show_seconds(seconds)),
+            (
+                "forecast",
+                format!(
+                    "{}{} ({})",
+                    show_seconds(self.forecast_seconds),
+                    self.forecast_range.map_or_else(String::new, |[low, high]| {
+                        format!(", between {} and {}", show_seconds(low), show_seconds(high))
+                    }),
+                    off(self.forecast_seconds, seconds)
+                ),
+            ),
+            (
+                "ideal",
+                match self.ideal_seconds {
+                    ideal if ideal < COMPARABLE => show_seconds(ideal),
+                    ideal => format!("{} (measured / ideal {:.3})", show_seconds(ideal), seconds / ideal),
+                },
+            ),
+            (
+                "volume",
+                format!(
+                    "{} elements{}",
+                    show_count(u128::from(volume)),
+                    least.map_or_else(String::new, |least| {
+                        format!(" (lower bound {})", show_count(u128::from(least)))
+                    })
+                ),
+            ),
+            ("verified", verified),
+        ];
+        if let Some(tail) = &self.tail {
+            let all = tail.computed.iter().sum::<u64>();
+            let what = format!(
+                "{} elements in {} tiles, {} of them computed by another processor than their owner",
+                show_count(u128::from(all)),
+                show_count(u128::from(tail.tiles)),
+                show_count(u128::from(tail.moved))
+            );
+            totals.insert(5, ("tail", what));
+        }
+        if let Some(adaptation) = &self.adaptation {
+            let what = match adaptation.repartitions.len() {
+                0 => format!("none was needed in {} segments", adaptation.segments),
+                count => format!(
+                    "{count} in {} segments, {} elements moved in {}",
+                    adaptation.segments,
+                    show_count(u128::from(adaptation.moved())),
+                    show_seconds(adaptation.moving_seconds())
+                ),
+            };
+            totals.insert(5, ("repartitioned", what));
+        }
+        totals.extend(self.notes.iter().map(|note| ("note", note.clone())));
+        format!("{}\n{}", table(&header, rows), super::pairs(&totals))
+    }
+}
+
+/// `None` for an elimination, whose products are not those of the plan, and for a part of a product.
+fn volume_lower_bound(run: &RunReport) -> Option<u64> {
+    if run.closure == Some(ClosureMethod::Elimination) || run.partial {
+        return None;
+    }
+    let one = apportion::plan::volume_lower_bound(run.plan.layout().ok()?);
+    Some(one * run.products)
+}
+
+fn verification(run: &RunReport) -> Value {
+    match run.sampled {
+        Some(elements) => {
+            json!({"method": "sampled", "elements": elements, "all": run.error_probability == Some(0.0),
+                   "tolerance": "exact", "odds_hold_for_wrong_fraction": WRONG_FRACTION})
+        }
+        None => {
+            let mut value = json!({"method": "freivalds", "vectors": 16, "tolerance": "rounding"});
+            if run.exceptional > 0 {
+                value["recomputed"] = run.exceptional.into();
+            }
+            value
+        }
+    }
+}
+
+/// What verification found, and how sure it is.
+fn verified(run: &RunReport) -> String {
+    let Some(odds) = run.error_probability else { return "nothing was computed".into() };
+    let (seconds, count) = (show_seconds(run.verify_seconds), |n: u64| show_count(u128::from(n)));
+    match run.sampled {
+        Some(_) if odds == 0.0 => format!("yes (every element recomputed, {seconds})"),
+        Some(elements) => format!(
+            "by samples ({} elements recomputed, probability of missing 0.1 % wrong ones {odds:.0e}, \
+             {seconds})",
+            count(elements)
+        ),
+        None if run.exceptional > 0 => format!(
+            "yes (error probability {odds:.0e}; beside infinities by {} samples; {seconds})",
+            count(run.exceptional)
+        ),
+        None => format!("yes (error probability {odds:.0e}, {seconds})"),
+    }
+}
+
+/// The traffic of every pair that communicated: sender, receiver, messages, elements and bytes.
+fn traffic(run: &RunReport) -> impl Iterator<Item = [u64; 5]> {
+    let size = run.element_bytes;
+    let ranks = 0..run.trace.lanes.len();
+    ranks.clone().flat_map(move |from| ranks.clone().map(move |to| (from, to))).filter_map(
+        move |(from, to)| {
+            let lane = &run.trace.lanes[from];
+            let (messages, elements) = (lane.messages[to], lane.sent[to]);
+            (messages > 0).then_some([from as u64, to as u64, messages, elements, elements * size])
+        },
+    )
+}
+
+/// Messages, elements and bytes of every pair that communicated, as a table.
+pub fn messages_text(run: &RunReport) -> String {
+    let names = &run.plan.processors;
+    let rows = traffic(run).map(|[from, to, messages, elements, bytes]| {
+        let counts = [messages, elements, bytes].map(|count| show_count(u128::from(count)));
+        let ends = [from, to].map(|rank| names[rank as usize].clone());
+        ends.into_iter().chain(counts).collect::<Vec<String>>()
+    });
+    table(&["from", "to", "messages", "elements", "bytes"], rows)
+}
+
+/// Seconds below which starting the threads takes longer than the product.
+const COMPARABLE: f64 = 1e-4;
+
+/// The error of a forecast relative to the measurement, in words that cannot be misread.
+pub fn off(forecast: f64, measured: f64) -> String {
+    let percent = 100.0 * (forecast / measured - 1.0);
+    match percent {
+        _ if forecast < COMPARABLE => "too short to compare: starting takes longer".into(),
+        p if !p.is_finite() => "nothing was measured".into(),
+        p if p.abs() < 0.05 => "as measured".into(),
+        p if p > 0.0 => format!("{p:.1} % too high"),
+        p => format!("{:.1} % too low", -p),
+    }
+}

@@ -1,0 +1,151 @@
+//! The picture of a plan: the parts of C and their owners.
+
+mod clusters;
+mod labels;
+mod picture;
+mod slices;
+
+use super::legend::Legend;
+use super::markup::{INK, escape};
+use super::palette::colours;
+use super::text::wrapped;
+use apportion::plan::{Plan, Problem};
+use apportion::units::show_count;
+use picture::Picture;
+pub(super) use picture::outlines_of;
+pub(super) use slices::slices;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Margin around everything.
+const MARGIN: f64 = 24.0;
+/// Left and top of the picture: room for the name of the rows, for the title and one line beneath it.
+const CORNER: [f64; 2] = [44.0, 76.0];
+/// Room beneath the picture for the name of the columns.
+const FOOT: f64 = 24.0;
+/// Longest side of the picture.
+const SIDE: f64 = 600.0;
+/// Longest side of a picture that is much wider than high: the legend goes beneath it.
+const WIDE: f64 = 900.0;
+/// Ratio of sides beyond which a picture is no longer to scale.
+const LONGEST: f64 = 10.0;
+/// Width of an average character of a sans-serif font, as a fraction of its size.
+const CHARACTER: f64 = 0.58;
+
+/// Draws a plan as a self-contained SVG 1.1 document: every processor's region in the colour of its cluster,
+/// with its name and percentage, thicker borders and names where there are clusters, and a legend. Names of
+/// regions that are too small stand beside the picture. 1-D shares are drawn as a bar.
+///
+/// `clusters` holds the cluster of each processor, by rank; a processor beyond its end is its own cluster.
+/// Of clusters such as `site/node`, the sites have the colours and the thickest borders. The picture has the
+/// matrix's proportions, up to 10:1. The same plan gives the same bytes. O(R log R) for R rectangles, O(R^2)
+/// up to 700.
+pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
+    let names = plan.processors.iter().enumerate();
+    let clusters: Vec<&str> = names.map(|(i, name)| clusters.get(i).unwrap_or(name).as_str()).collect();
+    let sites = sites(&clusters);
+    let picture = Picture::of(plan);
+    let colours = colours(&sites, &picture.neighbours());
+    let legend = Legend::new(plan, &clusters, &colours);
+    let [width, height] = picture.size;
+    let beneath = width > 1.5 * height;
+    let labels = labels::Labels::new(&picture, plan, beneath);
+    let [left, top] = CORNER;
+    let (lines, mut place) = if beneath {
+        let columns = (width / legend.column()) as usize;
+        (legend.lines_for(columns), [left, top + height + FOOT + labels.depth() + 8.0])
+    } else {
+        (legend.lines_in(height.max(0.75 * SIDE)), [left + width + labels.depth() + 24.0, top])
+    };
+    let table = legend.size(lines);
+    let mut page = [
+        (place[0] + table[0]).max(left + width) + MARGIN,
+        (place[1] + table[1]).max(top + height + FOOT) + MARGIN,
+    ];
+    let [title, costs] = titles(plan);
+    let title = wrapped(&title, ((page[0] - 2.0 * MARGIN) / (18.0 * CHARACTER)) as usize);
+    let costs = wrapped(&costs, ((page[0] - 2.0 * MARGIN) / (13.0 * CHARACTER)) as usize);
+    let shift = 22.0 * (title.len() - 1) as f64 + 17.0 * costs.len().saturating_sub(1) as f64;
+    page[1] += shift;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0}\" height=\"{1:.0}\" viewBox=\"0 0 {0:.0} {1:.0}\" \
+         font-family=\"Helvetica, Arial, sans-serif\" role=\"img\">\n<title>{2}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        page[0].ceil(),
+        page[1].ceil(),
+        escape(&title.join(" ")),
+    );
+    let mut y = 38.0;
+    for (line, size) in title.iter().map(|l| (l, 18)).chain(costs.iter().map(|l| (l, 13))) {
+        let weight = if size == 18 { " font-weight=\"bold\"" } else { "" };
+        let _ = writeln!(
+            svg,
+            "<text x=\"{MARGIN}\" y=\"{y}\" font-size=\"{size}\"{weight} fill=\"{INK}\">{}</text>",
+            escape(line)
+        );
+        y += if size == 18 { 22.0 } else { 17.0 };
+    }
+    let _ = writeln!(svg, "<g transform=\"translate(0 {shift})\">");
+    picture.draw(&mut svg, plan, &colours, [&sites, &clusters]);
+    labels.draw(&mut svg);
+    clusters::draw_names(&mut svg, &picture, &sites, false);
+    if !alike(&sites, &clusters) {
+        clusters::draw_names(&mut svg, &picture, &clusters, true);
+    }
+    picture.draw_sides(&mut svg, plan);
+    place[1] -= if beneath { 0.0 } else { 4.0 };
+    legend.draw(&mut svg, place, lines);
+    svg.push_str("</g>\n</svg>\n");
+    svg
+}
+
+/// The part of each cluster's name that decides its colour: the site of `site/node` if there are several
+/// sites.
+fn sites<'a>(clusters: &[&'a str]) -> Vec<&'a str> {
+    let heads: Vec<&str> = clusters.iter().map(|c| c.split('/').next().unwrap_or(c)).collect();
+    if heads.iter().all(|head| *head == heads[0]) { clusters.to_vec() } else { heads }
+}
+
+/// Whether two names of every processor divide the processors into the same groups.
+fn alike(one: &[&str], other: &[&str]) -> bool {
+    let pairs: BTreeSet<(&str, &str)> = one.iter().copied().zip(other.iter().copied()).collect();
+    let count = |names: &[&str]| names.iter().collect::<BTreeSet<_>>().len();
+    pairs.len() == count(one) && pairs.len() == count(other)
+}
+
+/// The title lines: the subject and its costs.
+fn titles(plan: &Plan) -> [String; 2] {
+    let count = |n: u64| show_count(u128::from(n));
+    let p = plan.processors.len();
+    let processors =
+        if p == 1 { "1 processor".to_owned() } else { format!("{} processors", count(p as u64)) };
+    let what = match plan.problem() {
+        Problem::Matmul(s) => format!("C of {} × {}, k = {}", count(s.m), count(s.n), count(s.k)),
+        Problem::Grid { m, n } => format!("domain of {} × {} cells", count(m), count(n)),
+        Problem::Units { n } => format!("{} units", count(n)),
+    };
+    let metrics = &plan.metrics;
+    let mut costs = Vec::new();
+    if let Some(volume) = metrics.volume {
+        let boxes = plan.rectangles().is_some_and(|layout| layout.boxes().is_some());
+        let bound = metrics.volume_bound.filter(|_| boxes);
+        let bound = bound.map_or_else(String::new, |bound| format!(" (bound {})", count(bound)));
+        costs.push(format!("volume {} elements{bound}", count(volume)));
+    }
+    if let (Some(cost), Some(bound)) = (metrics.sum_half_perimeters, metrics.lower_bound) {
+        let above = 100.0 * (cost / bound - 1.0);
+        let above = if above < 0.05 {
+            "the lower bound".into()
+        } else {
+            format!("{above:.1} % above the lower bound")
+        };
+        costs.push(format!("half-perimeters {cost:.3}, {above}"));
+    }
+    if metrics.imbalance.is_finite() {
+        costs.push(format!("imbalance {:.4}", metrics.imbalance));
+    }
+    [format!("{}: {what}, {processors}", plan.method), costs.join(" · ")]
+}
+
+#[cfg(test)]
+mod tests;

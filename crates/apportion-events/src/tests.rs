@@ -14,7 +14,7 @@ use apportion::run::Monitor;
 /// The text of an example.
 macro_rules! example {
     ($name:literal) => {
-        include_str!(concat!("../../../../../examples/mdem/", $name, ".toml"))
+        include_str!(concat!("../../../../examples/mdem/", $name, ".toml"))
     };
 }
 use example;

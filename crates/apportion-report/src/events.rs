@@ -238,7 +238,7 @@ mod tests {
     /// M1 mills from 8 to 68 s of 68 s: 794 of 900 pixels; the robot waits with the second part from 16 s.
     #[test]
     fn bars_are_where_the_events_are() {
-        let text = include_str!("../../../../examples/mdem/deadlock.toml");
+        let text = include_str!("../../../examples/mdem/deadlock.toml");
         let svg = drawn(text);
         let bar =
             |words: &str| svg.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}"));

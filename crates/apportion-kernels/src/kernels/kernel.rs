@@ -218,9 +218,10 @@ impl<T: Element> Kernel<T> {
         json!({"name": self.name(), "library": library})
     }
 
-    /// The same kernel with a defect, for tests: another update of tiles.
-    #[cfg(test)]
-    pub(crate) fn with_update(self, update: fn(View<T>, View<T>, ViewMut<T>)) -> Self {
+    /// The same kernel with another loop, which adds the product of A and B to C: one of your own, or one with
+    /// a defect that a test must find.
+    #[must_use]
+    pub fn with_update(self, update: fn(View<T>, View<T>, ViewMut<T>)) -> Self {
         Self { update: Update::BuiltIn(update), ..self }
     }
 

@@ -21,8 +21,6 @@ pub use balance::{
 };
 pub use improve::LeftOut;
 pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
-#[cfg(test)]
-pub(crate) use rebalance::Moves;
 pub use rebalance::{Moves, Observed, Proposal, Rebalance};
 pub use surfaces::plan_fpm_br;
 pub use time_bound::time_bound;

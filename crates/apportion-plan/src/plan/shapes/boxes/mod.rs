@@ -133,7 +133,7 @@ impl Boxes {
     ///
     /// # Errors
     /// As [`Boxes`].
-    pub(crate) fn all(shape: Shape, weights: &[f64]) -> Result<Vec<Layout>> {
+    pub fn all(shape: Shape, weights: &[f64]) -> Result<Vec<Layout>> {
         let members = Members::new(weights);
         if members.len() > MOST_PROCESSORS {
             return Err(Error::infeasible(

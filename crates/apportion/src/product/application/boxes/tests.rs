@@ -1,13 +1,14 @@
 //! Products on boxes on every engine, over every semiring: the same bytes, the predicted elements, and the
 //! predicted bytes of memory.
 
-use crate::geometry::Rank;
+use crate::geometry::{Rank, Span};
 use crate::kernels::{Kernel, PathElement, Semiring};
 use crate::matrix::{Element, Matrix};
-use crate::plan::{Cuboid, Layout, Metrics, Shape, random_layout, shapes};
+use crate::plan::{Cuboid, Layout, Metrics, Shape, shapes};
 use crate::platform::{Network, Platform};
 use crate::product::application::tests::product;
 use crate::product::tests::PATHS;
+use crate::random::Random;
 use crate::run::Monitor;
 use crate::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions, predicted_memory};
 use proptest::prelude::*;
@@ -57,6 +58,29 @@ fn defined<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, b: &Matrix<T>) -> Vec<T
         .flat_map(|i| (0..b.cols()).map(move |j| (i, j)))
         .map(|(i, j)| kernel.entry(a.row(i), turned.row(j)))
         .collect()
+}
+
+/// A layout of boxes by random cuts; some processors have several boxes and some none.
+fn random_layout(shape: Shape, processors: usize, cuts: usize, seed: u64) -> Layout {
+    let mut random = Random::new(seed);
+    let mut below = |n: u64| (random.unit() * n as f64) as u64;
+    let mut boxes = vec![[shape.m, shape.n, shape.k].map(|side| Span::new(0, side))];
+    for _ in 0..cuts {
+        let (at, side) = (below(boxes.len() as u64) as usize, below(3) as usize);
+        let [mut low, mut high] = [boxes[at]; 2];
+        if low[side].len() > 1 {
+            low[side].end = low[side].start + 1 + below(low[side].len() - 1);
+            high[side].start = low[side].end;
+            boxes[at] = low;
+            boxes.push(high);
+        }
+    }
+    let mut owned = |[rows, cols, inner]: [Span; 3]| {
+        let owner = Rank(below(processors as u64) as usize);
+        Cuboid { owner, rows, cols, inner }
+    };
+    let boxes: Vec<Cuboid> = boxes.into_iter().map(&mut owned).collect();
+    Layout::of_boxes(shape, processors, boxes).unwrap()
 }
 
 proptest! {

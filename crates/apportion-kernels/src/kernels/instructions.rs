@@ -67,6 +67,7 @@ pub(super) use has;
 /// A loop to run by [`widest`]. Implementations mark `run`, and what it calls, `#[inline(always)]`: what is
 /// not inlined is compiled for any processor.
 pub trait Loop {
+    /// Runs the loop once.
     fn run(self);
 }
 

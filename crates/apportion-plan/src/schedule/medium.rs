@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 /// A message or a broadcast that its sender has posted.
 #[derive(Debug, Clone)]
 pub struct Posting {
+    /// The sender.
     pub from: Rank,
+    /// The message's tag.
     pub tag: u64,
     /// Receivers, each with the size of its message.
     pub to: Vec<(Rank, Load)>,

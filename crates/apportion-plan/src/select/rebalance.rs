@@ -33,6 +33,7 @@ const COPYING: f64 = 2e9;
 pub struct Rebalance<'a> {
     /// The machine, with its speeds before this run measured any.
     pub machine: &'a Machine,
+    /// Flow, block and look-ahead.
     pub order: ScheduleOptions,
     /// Bytes of one element.
     pub element: u64,
@@ -54,12 +55,15 @@ pub struct Observed {
 /// A better layout of the rest.
 #[derive(Debug, Clone)]
 pub struct Proposal {
+    /// The method that laid it out.
     pub method: String,
+    /// The layout.
     pub layout: Layout,
     /// Seconds of the rest that it saves, without the cost of moving.
     pub gain: f64,
     /// Predicted seconds of moving.
     pub cost: f64,
+    /// What changes its owner.
     pub moves: Moves,
 }
 

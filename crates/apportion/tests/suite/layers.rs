@@ -3,38 +3,46 @@
 //! tests may use anything.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The library, from the bottom up. Folders on one floor do not know each other.
-const LIBRARY: &[&[&str]] = &[
-    &["error", "memory"],
-    &["files", "threads"],
-    &["input"],
-    &["units", "geometry", "output", "random"],
-    &["platform"],
-    &["model"],
-    &["matrix"],
-    &["kernels", "plan"],
-    &["schedule"],
-    &["trace"],
-    &["run", "simulate"],
-    &["measure"],
-    &["verify"],
-    &["select"],
-    &["product", "advect"],
-    &["events", "job"],
-    &["explore"],
-    &["report"],
+/// A crate whose folders have floors.
+struct House {
+    name: &'static str,
+    /// Files and folders from the bottom up. Those on one floor do not know each other; what is on no floor may
+    /// use all and be used by all.
+    floors: &'static [&'static [&'static str]],
+}
+
+const HOUSES: [House; 5] = [
+    House {
+        name: "apportion-core",
+        floors: &[
+            &["error", "memory"],
+            &["files", "threads", "control_groups"],
+            &["input", "process_memory"],
+            &["units", "geometry", "output", "random"],
+        ],
+    },
+    House {
+        name: "apportion-plan",
+        floors: &[
+            &["platform"],
+            &["model"],
+            &["plan"],
+            &["schedule"],
+            &["trace"],
+            &["simulate"],
+            &["select"],
+        ],
+    },
+    House { name: "apportion-kernels", floors: &[&["matrix"], &["kernels"]] },
+    House {
+        name: "apportion",
+        floors: &[&["run"], &["measure"], &["verify"], &["product"], &["job"], &["explore"]],
+    },
+    House { name: "apportion-cli", floors: &[&["args"], &["prepare"], &["output"], &["commands"]] },
 ];
-
-/// The command line, from the bottom up; files that are on no floor may be used by all and use all.
-const COMMANDS: &[&[&str]] = &[&["args"], &["prepare"], &["output"], &["commands"]];
-
-/// Uses that are yet to be removed: (file, folder that it uses, why). A line that is no longer needed fails
-/// the test.
-const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
 /// A use of something on the same floor or above.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,41 +54,38 @@ struct Upward {
 
 #[test]
 fn folders_use_only_what_is_below_them() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    for name in entries(&source).iter().filter(|name| *name != "lib") {
-        let count = LIBRARY.iter().flat_map(|floor| floor.iter()).filter(|on| **on == name).count();
-        assert_eq!(count, 1, "src/{name} must be on exactly one floor of tests/layers.rs");
+    for House { name, floors } in HOUSES {
+        let source = source_of(name);
+        let names = entries(&source);
+        for folder in floors.iter().flat_map(|floor| floor.iter()) {
+            assert!(names.iter().any(|name| name == folder), "{name} has no {folder}");
+        }
+        let wrong: Vec<String> = upward(&source, floors)
+            .into_iter()
+            .map(|Upward { file, line, folder }| format!("crates/{name}/src/{file}:{line} uses {folder}"))
+            .collect();
+        assert!(wrong.is_empty(), "not below:\n{}\n", wrong.join("\n"));
     }
-    check("apportion", LIBRARY);
 }
 
+/// Planning computes and reads: no threads, no clock, nothing unsafe, and no crate that runs or multiplies.
 #[test]
-fn the_command_line_has_floors_too() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../apportion-cli/src");
-    for folder in COMMANDS.iter().flat_map(|floor| floor.iter()) {
-        assert!(source.join(folder).is_dir(), "there is no folder {folder}");
+fn planning_is_pure() {
+    let root = fs::read_to_string(source_of("apportion-plan").join("lib.rs")).unwrap();
+    assert!(root.contains("#![forbid(unsafe_code)]"));
+    for path in files(&source_of("apportion-plan")) {
+        let text = fs::read_to_string(&path).unwrap();
+        for word in ["thread::spawn", "thread::scope", "thread::Builder", "Instant", "SystemTime"] {
+            assert!(!text.contains(word), "{}: {word}", path.display());
+        }
     }
-    check("apportion-cli", COMMANDS);
+    let manifest = fs::read_to_string(source_of("apportion-plan").join("../Cargo.toml")).unwrap();
+    let ours: Vec<&str> = manifest.lines().filter(|line| line.starts_with("apportion")).collect();
+    assert_eq!(ours, ["apportion-core.workspace = true"]);
 }
 
-/// Fails if a folder of a crate uses one that is not below it, or no longer does what an exception allows.
-fn check(of: &str, floors: &[&[&str]]) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(of).join("src");
-    let (mut wrong, mut used) = (Vec::new(), BTreeSet::new());
-    for Upward { file, line, folder } in upward(&source, floors) {
-        let file = format!("{of}/src/{file}");
-        match EXCEPTIONS.iter().find(|(at, to, _)| *at == file && *to == folder) {
-            Some(exception) => drop(used.insert(exception)),
-            None => wrong.push(format!("crates/{file}:{line} uses {folder}, which is not below")),
-        }
-    }
-    let here = format!("{of}/");
-    for unused in EXCEPTIONS.iter().filter(|(file, ..)| file.starts_with(&here)) {
-        if !used.contains(unused) {
-            wrong.push(format!("{} no longer uses {}: remove the exception", unused.0, unused.1));
-        }
-    }
-    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+fn source_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src")
 }
 
 /// The test finds what it is for: in `use` trees, in paths, in macros and by `super`, but not in tests.

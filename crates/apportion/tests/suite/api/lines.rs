@@ -11,10 +11,10 @@ use syn::{
 
 /// Lines of all that can be named from outside, sorted. An item with several paths has its members under the
 /// shortest.
-pub fn public(krate: &Krate) -> BTreeSet<String> {
+pub fn public(krate: &Krate, name: &str) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     let mut paths: BTreeMap<Target, Vec<String>> = BTreeMap::new();
-    collect(krate, 0, "apportion", &mut paths, &mut lines);
+    collect(krate, 0, name, &mut paths, &mut lines);
     let mut first = BTreeMap::new();
     for (target, mut names) in paths {
         names.sort_by_key(|path| (path.matches("::").count(), path.clone()));

@@ -161,10 +161,8 @@ fn boxes_of_all_kinds() {
     assert_eq!(agreed(Kernel::plus_times(), &layout, [&a, &b], (3, 1)).rows(), 6);
 }
 
-const WHOLE: crate::geometry::Rect = crate::geometry::Rect {
-    rows: crate::geometry::Span { start: 0, end: 6 },
-    cols: crate::geometry::Span { start: 0, end: 10 },
-};
+const WHOLE: crate::geometry::Rect =
+    crate::geometry::Rect { rows: Span { start: 0, end: 6 }, cols: Span { start: 0, end: 10 } };
 
 /// Four slabs on an emulated star: three times m n elements of 8 bytes, pipelined, take less than one after
 /// the other into the owner, and the forecast is the time that is measured at least.

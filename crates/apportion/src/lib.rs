@@ -50,9 +50,13 @@
 //! # The way through
 //!
 //! [`platform`] (what the machine is) → [`model`] (how fast it is) → [`plan`] (who does what) → [`schedule`]
-//! (in which order) → [`run`] it or [`simulate`] it → [`trace`] → [`report`]. [`select`] makes the decisions
-//! that are left open, [`job`] is the main job, [`measure`] finds the speeds, [`verify`] checks results,
-//! [`explore`] asks "what if". A module uses only what is to its left; a test keeps it so.
+//! (in which order) → [`run`] it or [`simulate`] it → [`trace`]. [`select`] makes the decisions that are left
+//! open, [`job`] is the main job, [`measure`] finds the speeds, [`verify`] checks results, [`explore`] asks
+//! "what if". A module uses only what is to its left; a test keeps it so.
+//!
+//! `platform`, `model`, `plan`, `schedule`, `select`, `simulate` and `trace` are the crate `apportion-plan`,
+//! which runs nothing; `matrix` and `kernels` are `apportion-kernels`. Both can be used alone. Results are
+//! printed and drawn by `apportion-report`.
 //!
 //! # Other applications
 //!

@@ -4,7 +4,7 @@ use crate::models::from_json;
 use crate::value::{Reduced, of_state, reduce, to_state};
 use apportion::Result;
 use apportion::product::RunReport;
-use apportion_report::{Timeline, timeline_svg};
+use apportion_report::{Report as _, Timeline, timeline_svg};
 use apportion::trace::{Lane, Trace};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 mod held;
 
-pub use held::Held;
+pub(crate) use held::Held;
 pub(super) use held::run_of;
 
 use crate::{Advance, AdvectSchedule, HaloPiece, Plane, Region};
@@ -24,7 +24,7 @@ pub enum Courant<'a, T> {
 
 /// The advection of a field: this process's parts of it and of the Courant numbers.
 #[derive(Debug)]
-pub struct Advection<'a, T> {
+pub(crate) struct Advection<'a, T> {
     schedule: &'a AdvectSchedule,
     origin: Origin<'a, T>,
 }
@@ -42,7 +42,7 @@ impl<'a, T: Advectable> Advection<'a, T> {
     /// An advection. `field` holds this process's cells, `courant` one entry per axis of the grid, each with
     /// the faces around those cells that the schedule needs. `signed` says that the field has values of both
     /// signs anywhere.
-    pub fn new(
+    pub(crate) fn new(
         schedule: &'a AdvectSchedule,
         field: &'a LocalBlocks<T>,
         courant: &[Courant<'a, T>],
@@ -60,7 +60,7 @@ impl<'a, T: Advectable> Advection<'a, T> {
     }
 
     /// The field in a processor's boxes after a run, as blocks of the matrix that files hold.
-    pub fn result(&self, mut held: Held<T>) -> LocalBlocks<T> {
+    pub(crate) fn result(&self, mut held: Held<T>) -> LocalBlocks<T> {
         let plane = Plane::of(&self.schedule.problem().sizes);
         let mut one = |subdomain: &mut Subdomain<T>| {
             let cells = *subdomain.cells();

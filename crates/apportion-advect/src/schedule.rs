@@ -63,7 +63,7 @@ impl AdvectProblem {
 
 /// Which cells of its boxes a processor computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Region {
+pub(crate) enum Region {
     /// All of them.
     All,
     /// Those that need nothing from other processors; first.
@@ -76,11 +76,11 @@ pub enum Region {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Advance {
     /// The pass (from 1), or 0 for the whole step.
-    pub pass: usize,
+    pub(crate) pass: usize,
     /// The cells.
-    pub region: Region,
+    pub(crate) region: Region,
     /// Cost, in cells advanced by a whole step.
-    pub amount: f64,
+    pub(crate) amount: f64,
 }
 
 impl Work for Advance {
@@ -152,47 +152,37 @@ impl AdvectSchedule {
     }
 
     /// The problem.
-    pub fn problem(&self) -> &AdvectProblem {
+    pub(crate) fn problem(&self) -> &AdvectProblem {
         &self.problem
     }
 
     /// The grid.
-    pub fn domain(&self) -> &Domain {
+    pub(crate) fn domain(&self) -> &Domain {
         &self.domain
     }
 
-    /// The order of the steps.
-    pub fn order(&self) -> AdvectOrder {
-        self.order
-    }
-
-    /// Number of steps.
-    pub fn count(&self) -> u64 {
-        self.steps
-    }
-
     /// The boxes of a processor.
-    pub fn boxes(&self, rank: Rank) -> &[Cells] {
+    pub(crate) fn boxes(&self, rank: Rank) -> &[Cells] {
         &self.boxes[rank.0]
     }
 
     /// Number of processors.
-    pub fn boxes_by_rank(&self) -> usize {
+    pub(crate) fn boxes_by_rank(&self) -> usize {
         self.boxes.len()
     }
 
     /// The axes that every box holds completely.
-    pub fn undivided(&self) -> [bool; 3] {
+    pub(crate) fn undivided(&self) -> [bool; 3] {
         self.undivided
     }
 
     /// The variant and when halos are exchanged.
-    pub fn with(&self) -> (Scheme, Exchange) {
+    pub(crate) fn with(&self) -> (Scheme, Exchange) {
         (self.problem.scheme, self.order.exchange)
     }
 
     /// Elements that a processor receives in all steps, by formula: what others own of its surroundings.
-    pub fn volume(&self, to: Rank) -> u64 {
+    pub(crate) fn volume(&self, to: Rank) -> u64 {
         let one: u64 = (1..=self.phases()).map(|pass| received(self, to, pass)).sum();
         one * self.steps
     }
@@ -259,7 +249,7 @@ impl AdvectSchedule {
     }
 
     /// The cells of a region of a processor's boxes: (box, cells).
-    pub fn region(&self, rank: Rank, work: &Advance) -> Vec<(usize, Cells)> {
+    pub(crate) fn region(&self, rank: Rank, work: &Advance) -> Vec<(usize, Cells)> {
         let phase = &self.plan(rank).phases[work.pass.max(1) - 1];
         match work.region {
             Region::All => self.boxes(rank).iter().copied().enumerate().collect(),
@@ -274,7 +264,7 @@ impl AdvectSchedule {
     }
 
     /// The pieces that a processor copies from its own boxes before a unit of work.
-    pub fn own_pieces(&self, rank: Rank, work: &Advance) -> &[HaloPiece] {
+    pub(crate) fn own_pieces(&self, rank: Rank, work: &Advance) -> &[HaloPiece] {
         &self.plan(rank).phases[work.pass.max(1) - 1].own
     }
 
@@ -389,7 +379,7 @@ impl Plane {
     ///
     /// # Errors
     /// Too many cells: exit code 2.
-    pub fn shape(&self) -> Result<Shape> {
+    pub(crate) fn shape(&self) -> Result<Shape> {
         let [rows, cols, _] = self.sizes.map(|n| n as u64);
         Shape::new(rows, 1, cols, "grid")
     }
@@ -403,7 +393,7 @@ impl Plane {
     ///
     /// # Errors
     /// It is not: exit code 2.
-    pub fn check(&self, layout: &Layout) -> Result<()> {
+    pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
         let ([rows, cols, _], shape) = (self.sizes.map(|n| n as u64), layout.shape());
         if (shape.m, shape.n) == (rows, cols) {
             return Ok(());
@@ -424,7 +414,7 @@ impl Plane {
     }
 
     /// The cells of a rectangle of the plane.
-    pub fn cells(&self, rect: Rect) -> Cells {
+    pub(crate) fn cells(&self, rect: Rect) -> Cells {
         let mut cells = Cells { lo: [0; 3], hi: [1; 3] };
         cells.hi[2] = self.sizes[2] as isize;
         (cells.lo[0], cells.hi[0]) = (rect.rows.start as isize, rect.rows.end as isize);
@@ -447,14 +437,14 @@ impl Plane {
     }
 
     /// The rectangle of that matrix with some elements and, in three dimensions, all above and below them.
-    pub fn rect(&self, place: Place, cells: &Cells) -> Rect {
+    pub(crate) fn rect(&self, place: Place, cells: &Cells) -> Rect {
         let (across, deep) = (self.across(), self.deep(place));
         let cols = Span::new(cells.lo[across] as u64 * deep, cells.hi[across] as u64 * deep);
         Rect::new(Span::new(cells.lo[0] as u64, cells.hi[0] as u64), cols)
     }
 
     /// The row and the first column of the matrix for the elements of one row of cells.
-    pub fn position(&self, place: Place, [i, j, k]: [isize; 3]) -> (u64, u64) {
+    pub(crate) fn position(&self, place: Place, [i, j, k]: [isize; 3]) -> (u64, u64) {
         let col = if self.dimensions == 3 { j as u64 * self.deep(place) + k as u64 } else { k as u64 };
         (i as u64, col)
     }
@@ -466,23 +456,23 @@ impl Plane {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HaloPiece {
     /// The field, or the Courant numbers along an axis.
-    pub place: Place,
+    pub(crate) place: Place,
     /// The pass that needs it, from 1.
-    pub pass: usize,
+    pub(crate) pass: usize,
     /// The box of the sender.
-    pub from: usize,
+    pub(crate) from: usize,
     /// The box of the receiver.
-    pub to: usize,
+    pub(crate) to: usize,
     /// Where it is around the receiver's box.
-    pub here: Cells,
+    pub(crate) here: Cells,
     /// What to add to reach it in the sender's box.
-    pub shift: [isize; 3],
+    pub(crate) shift: [isize; 3],
     direction: Direction,
 }
 
 impl HaloPiece {
     /// Where it is in the sender's box.
-    pub fn there(&self) -> Cells {
+    pub(crate) fn there(&self) -> Cells {
         Source { here: self.here, shift: self.shift }.there()
     }
 }

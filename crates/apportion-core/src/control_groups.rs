@@ -64,7 +64,7 @@ impl ControlGroups {
     }
 
     /// Bytes of memory that the groups leave: the least over all; `None` for no limit.
-    pub fn memory_left(&self) -> Option<u64> {
+    pub(crate) fn memory_left(&self) -> Option<u64> {
         self.groups.iter().filter_map(Group::memory_left).min()
     }
 }

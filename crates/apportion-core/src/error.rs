@@ -150,7 +150,7 @@ fn brief(text: &str) -> String {
 }
 
 /// True for characters that command a terminal or change the direction of the text around them.
-pub fn unprintable(c: char) -> bool {
+pub(crate) fn unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -30,12 +30,12 @@ fn is_dash(path: &Path) -> bool {
 
 /// The number of the descriptor of this process to which an output's name leads: `-`, `/dev/stdout`,
 /// `/dev/fd/3`, `/proc/self/fd/3`, links to them.
-pub fn output_descriptor(path: &Path) -> Option<u32> {
+pub(crate) fn output_descriptor(path: &Path) -> Option<u32> {
     if is_dash(path) { Some(1) } else { descriptor(path) }
 }
 
 /// The same for an input's name, where `-` is the standard input.
-pub fn input_descriptor(path: &Path) -> Option<u32> {
+pub(crate) fn input_descriptor(path: &Path) -> Option<u32> {
     if is_dash(path) { Some(0) } else { descriptor(path) }
 }
 
@@ -82,7 +82,7 @@ fn is_of_descriptors(directory: &Path) -> bool {
 
 /// A second descriptor of the same open file, with its offset and its flags.
 #[cfg(unix)]
-pub fn duplicate(number: u32) -> std::io::Result<File> {
+pub(crate) fn duplicate(number: u32) -> std::io::Result<File> {
     use std::os::fd::BorrowedFd;
     let Some(number) = i32::try_from(number).ok().filter(|number| *number >= 0) else {
         return Err(std::io::ErrorKind::InvalidInput.into());
@@ -94,12 +94,12 @@ pub fn duplicate(number: u32) -> std::io::Result<File> {
 }
 
 #[cfg(not(unix))]
-pub fn duplicate(_: u32) -> std::io::Result<File> {
+pub(crate) fn duplicate(_: u32) -> std::io::Result<File> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
 /// True for a pipe's name.
-pub fn is_pipe(path: &Path) -> bool {
+pub(crate) fn is_pipe(path: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
@@ -163,7 +163,7 @@ pub fn read_own_text(path: &Path) -> Result<String> {
 ///
 /// # Errors
 /// As [`read_up_to`](crate::input::read_up_to).
-pub fn read_file(path: &Path, file: File, most: u64) -> Result<String> {
+pub(crate) fn read_file(path: &Path, file: File, most: u64) -> Result<String> {
     let failed = |e| Error::file(path, "read", e);
     if file.metadata().is_ok_and(|about| about.is_dir()) {
         return Err(Error::input(path.display().to_string(), "is a directory", "name a file"));

@@ -2,9 +2,9 @@
 //! and files that are written whole or not at all.
 //!
 //! ```
-//! use apportion_core::{Error, Rect};
+//! use apportion_core::{Error, Rect, Span};
 //!
-//! let part = Rect::new(0, 0, 3, 4);
+//! let part = Rect::new(Span::new(0, 3), Span::new(4, 8));
 //! assert_eq!(part.area(), 12);
 //! let error = Error::input("`block`", "0 is no size", "give at least 1");
 //! assert_eq!(error.parameter(), Some("block"));

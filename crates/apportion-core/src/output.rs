@@ -632,7 +632,7 @@ struct Listed(PathBuf);
 
 impl Listed {
     /// An entry for a file that is about to be created.
-    pub fn new(path: &Path) -> io::Result<Self> {
+    pub(crate) fn new(path: &Path) -> io::Result<Self> {
         let (entry, own) = (path.to_owned(), Self(path.to_owned()));
         let mut list = list();
         if memory::ask(|| list.try_reserve(1)).is_err() {

@@ -8,7 +8,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 ///
 /// # Example
 /// ```
-/// let mut random = apportion::random::Random::new(1);
+/// let mut random = apportion_core::random::Random::new(1);
 /// assert_eq!([random.below(6), random.below(6), random.below(6)], [3, 4, 5]);
 /// ```
 #[derive(Debug, Clone)]

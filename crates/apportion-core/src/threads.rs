@@ -88,7 +88,7 @@ pub fn start_detached(work: impl FnOnce() + Send + 'static) -> Result<()> {
 }
 
 /// The error of a thread that the system refused.
-pub fn refused(error: std::io::Error) -> Error {
+pub(crate) fn refused(error: std::io::Error) -> Error {
     refused_another("thread", &error)
 }
 

@@ -3,26 +3,26 @@
 /// An edge of a graph of events: `to` happens at least `time` after the event of `from` that was `tokens`
 /// earlier in its sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CycleEdge {
+pub(crate) struct CycleEdge {
     /// The event before.
-    pub from: usize,
+    pub(crate) from: usize,
     /// The event after.
-    pub to: usize,
+    pub(crate) to: usize,
     /// The time between.
-    pub time: u64,
+    pub(crate) time: u64,
     /// The delay in numbers of events.
-    pub tokens: u64,
+    pub(crate) tokens: u64,
 }
 
 /// A cycle and its mean: time divided by tokens, exactly, in lowest terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle {
     /// Time of the mean.
-    pub time: u128,
+    pub(crate) time: u128,
     /// Tokens of the mean; 0 for a cycle without any, whose events can never happen.
     pub tokens: u128,
     /// Indices of the cycle's edges, in order.
-    pub edges: Vec<usize>,
+    pub(crate) edges: Vec<usize>,
 }
 
 impl Cycle {
@@ -64,7 +64,7 @@ fn divisor(a: u128, b: u128) -> u128 {
 ///
 /// # Panics
 /// If an edge joins a node that is not below `nodes`.
-pub fn maximum_cycle(nodes: usize, edges: &[CycleEdge]) -> Option<Cycle> {
+pub(crate) fn maximum_cycle(nodes: usize, edges: &[CycleEdge]) -> Option<Cycle> {
     let components = components(nodes, edges);
     let mut inside: Vec<Vec<usize>> = vec![Vec::new(); components.iter().max().map_or(0, |last| last + 1)];
     for (number, edge) in edges.iter().enumerate() {

@@ -15,7 +15,7 @@ pub(super) struct Dispatcher {
 type Key = (i128, u64, Reverse<usize>, usize);
 
 impl Dispatcher {
-    pub fn new(workcell: &Workcell) -> Self {
+    pub(crate) fn new(workcell: &Workcell) -> Self {
         Self { shared: workcell.takers().iter().map(|rules| rules.len() > 1).collect() }
     }
 
@@ -23,7 +23,7 @@ impl Dispatcher {
     /// rules that need them, the resource's dispatching decides (else the workcell's). Then, of rules that
     /// start the same job, release the same resource or finish the same product, one fires; the others
     /// follow in the next step, at the same time.
-    pub fn choose(
+    pub(crate) fn choose(
         &self,
         state: &State<'_>,
         candidates: &[usize],

@@ -10,17 +10,17 @@ const MOST_STATES: usize = 4096;
 
 /// Rule `to` fires for the k-th time at least `time` after rule `from` fired for the (k - `tokens`)-th time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GraphEdge {
+pub(crate) struct GraphEdge {
     /// The rule that gives.
-    pub from: usize,
+    pub(crate) from: usize,
     /// The rule that takes.
-    pub to: usize,
+    pub(crate) to: usize,
     /// The duration of the job, or the reset time of the resource.
-    pub time: Nanos,
+    pub(crate) time: Nanos,
     /// Jobs done and units free at the start.
-    pub tokens: u64,
+    pub(crate) tokens: u64,
     /// The job or resource.
-    pub place: Place,
+    pub(crate) place: Place,
 }
 
 /// A timed event graph: every job, resource and kind of parts is taken by one rule at most and given by one
@@ -32,11 +32,11 @@ pub struct GraphEdge {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventGraph {
     /// Number of rules.
-    pub rules: usize,
+    pub(crate) rules: usize,
     /// The edges.
-    pub edges: Vec<GraphEdge>,
+    pub(crate) edges: Vec<GraphEdge>,
     /// For each rule the arrivals of the parts that it takes, and of what is only there at the start.
-    pub inputs: Vec<(usize, Arrivals)>,
+    pub(crate) inputs: Vec<(usize, Arrivals)>,
 }
 
 /// The circuit that determines the cycle time.

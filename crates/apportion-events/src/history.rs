@@ -44,7 +44,7 @@ pub struct Record {
     /// What it was.
     pub what: What,
     /// The job, resource, part, rule or product.
-    pub index: usize,
+    pub(crate) index: usize,
     /// The how manieth of its kind it was, from 0; for a resource its unit.
     pub number: u64,
 }
@@ -70,7 +70,7 @@ pub struct Segment {
     /// The job.
     pub job: usize,
     /// The instance.
-    pub number: u64,
+    pub(crate) number: u64,
     /// When the job started.
     pub start: Nanos,
     /// When it was done, or the end of the simulation.

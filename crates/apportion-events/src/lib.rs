@@ -11,7 +11,6 @@
 
 mod clock;
 mod conflicts;
-mod core;
 mod cycle;
 mod deadlock;
 mod dispatch;
@@ -24,20 +23,18 @@ mod scenario;
 mod state;
 mod workcell;
 
-pub use self::core::core_factors;
 pub use clock::{EventOptions, simulate_workcell};
 pub use conflicts::{Conflict, SharedPlace, shared_places};
-pub use cycle::{Cycle, CycleEdge, maximum_cycle};
+pub use cycle::Cycle;
 pub use deadlock::{Deadlock, Wait};
-pub use event_graph::{EventGraph, GraphCycle, GraphEdge};
+pub use event_graph::{EventGraph, GraphCycle};
 pub use file::{parse_workcell, read_workcell};
 pub use history::{End, EventRun, Record, Segment, Usage, What};
 pub use logic::{LocalLogic, LogicStep, SharedLogic};
 pub use matrices::EventMatrices;
 pub use scenario::Scenario;
-pub use workcell::{
-    Arrivals, Dispatching, Duration, Job, Nanos, PartSource, Place, Resource, Rule, Workcell, seconds,
-};
+pub use workcell::{Arrivals, Job, Nanos, PartSource, Place, Resource, Rule, Workcell, seconds};
+pub(crate) use workcell::{Dispatching, Duration};
 
 #[cfg(test)]
 mod tests;

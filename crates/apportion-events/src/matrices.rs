@@ -15,17 +15,17 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventMatrices {
     /// F_v, F_r and F_u beside each other, transposed: places x rules.
-    pub conditions: BitMatrix,
+    pub(crate) conditions: BitMatrix,
     /// F_D transposed: rules in conflict x rules.
-    pub permission: BitMatrix,
+    pub(crate) permission: BitMatrix,
     /// The rules in conflict, by row of `permission`.
-    pub permitted: Vec<usize>,
+    pub(crate) permitted: Vec<usize>,
     /// S_v transposed: rules x jobs.
-    pub starts: BitMatrix,
+    pub(crate) starts: BitMatrix,
     /// S_r transposed: rules x resources.
-    pub releases: BitMatrix,
+    pub(crate) releases: BitMatrix,
     /// S_y transposed: rules x products.
-    pub products: BitMatrix,
+    pub(crate) products: BitMatrix,
 }
 
 impl EventMatrices {

@@ -8,18 +8,18 @@ pub struct Scenario {
     /// Its name.
     pub name: String,
     /// Another way to decide conflicts, everywhere.
-    pub dispatching: Option<Dispatching>,
+    pub(crate) dispatching: Option<Dispatching>,
     /// Other durations, by job.
-    pub durations: Vec<(usize, Duration)>,
+    pub(crate) durations: Vec<(usize, Duration)>,
     /// Other numbers of units, by resource.
-    pub capacities: Vec<(usize, u64)>,
+    pub(crate) capacities: Vec<(usize, u64)>,
     /// Other numbers of parts, by kind; the times of arrival stay.
-    pub counts: Vec<(usize, u64)>,
+    pub(crate) counts: Vec<(usize, u64)>,
 }
 
 impl Scenario {
     /// The workcell with the scenario's numbers.
-    pub fn of(&self, workcell: &Workcell) -> Workcell {
+    pub(crate) fn of(&self, workcell: &Workcell) -> Workcell {
         let mut variant = Workcell { name: self.name.clone(), scenarios: Vec::new(), ..workcell.clone() };
         if let Some(dispatching) = self.dispatching {
             variant.dispatching = dispatching;

@@ -11,11 +11,11 @@ pub(super) const LATEST: Nanos = 9_000_000_000_000_000_000;
 /// An instance of a job.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
-    pub number: u64,
-    pub start: Nanos,
-    pub done: Nanos,
+    pub(crate) number: u64,
+    pub(crate) start: Nanos,
+    pub(crate) done: Nanos,
     /// Units of resources that it holds: (resource, unit).
-    pub held: Vec<(usize, usize)>,
+    pub(crate) held: Vec<(usize, usize)>,
 }
 
 /// Something that is going to happen.
@@ -28,14 +28,14 @@ enum Coming {
 
 /// One column of the state matrix, with its clock.
 pub(super) struct State<'a> {
-    pub workcell: &'a Workcell,
-    pub now: Nanos,
-    pub records: Vec<Record>,
-    pub segments: Vec<Segment>,
-    pub firings: Vec<u64>,
-    pub produced: Vec<u64>,
+    pub(crate) workcell: &'a Workcell,
+    pub(crate) now: Nanos,
+    pub(crate) records: Vec<Record>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) firings: Vec<u64>,
+    pub(crate) produced: Vec<u64>,
     /// Instances of each job that are done, the oldest first.
-    pub done: Vec<VecDeque<Token>>,
+    pub(crate) done: Vec<VecDeque<Token>>,
     /// Units of each resource that are free, with the time since when.
     free: Vec<BinaryHeap<Reverse<usize>>>,
     /// Parts that wait: arrival time and number, the oldest first.
@@ -55,7 +55,7 @@ pub(super) struct State<'a> {
 
 impl<'a> State<'a> {
     /// The state at time 0, by a workcell, a seed and a replication.
-    pub fn new(workcell: &'a Workcell, seed: u64, replication: u64) -> Self {
+    pub(crate) fn new(workcell: &'a Workcell, seed: u64, replication: u64) -> Self {
         let initial = |job: &super::Job| {
             let token = |number| Token { number, start: 0, done: 0, held: Vec::new() };
             (0..job.done).map(token).collect()
@@ -90,7 +90,7 @@ impl<'a> State<'a> {
     }
 
     /// How many units a place has.
-    pub fn available(&self, place: Place) -> u64 {
+    pub(crate) fn available(&self, place: Place) -> u64 {
         match place {
             Place::Job(job) => self.done[job].len() as u64,
             Place::Resource(resource) => self.free[resource].len() as u64,
@@ -103,7 +103,7 @@ impl<'a> State<'a> {
     }
 
     /// True if a place is empty.
-    pub fn is_missing(&self, place: Place) -> bool {
+    pub(crate) fn is_missing(&self, place: Place) -> bool {
         match place {
             Place::Job(job) => self.done[job].is_empty(),
             Place::Resource(resource) => self.free[resource].is_empty(),
@@ -112,7 +112,7 @@ impl<'a> State<'a> {
     }
 
     /// Since when a rule's jobs and parts have all been there.
-    pub fn waiting_since(&self, rule: usize) -> Nanos {
+    pub(crate) fn waiting_since(&self, rule: usize) -> Nanos {
         let rule = &self.workcell.rules[rule];
         let jobs = rule.done.iter().filter_map(|&job| Some(self.done[job].front()?.done));
         let parts = rule.parts.iter().filter_map(|&part| Some(self.waiting[part].front()?.0));
@@ -136,12 +136,12 @@ impl<'a> State<'a> {
     }
 
     /// The time of what comes next.
-    pub fn next(&self) -> Option<Nanos> {
+    pub(crate) fn next(&self) -> Option<Nanos> {
         self.calendar.first_key_value().map(|((time, _), _)| *time)
     }
 
     /// True if a job is running, a resource is being reset or a part is still to arrive that ends in `place`.
-    pub fn coming(&self) -> impl Iterator<Item = Place> + '_ {
+    pub(crate) fn coming(&self) -> impl Iterator<Item = Place> + '_ {
         self.calendar.values().map(|coming| match *coming {
             Coming::Done(job, _) => Place::Job(job),
             Coming::Free(resource, _) => Place::Resource(resource),
@@ -150,7 +150,7 @@ impl<'a> State<'a> {
     }
 
     /// Lets everything happen that is due at a time.
-    pub fn happen(&mut self, time: Nanos) {
+    pub(crate) fn happen(&mut self, time: Nanos) {
         self.now = time;
         while let Some(entry) = self.calendar.first_entry() {
             if entry.key().0 > time {
@@ -179,7 +179,7 @@ impl<'a> State<'a> {
     }
 
     /// Takes what a rule needs, and decides what the jobs it starts hold and which units it releases.
-    pub fn take(&mut self, number: usize) -> Result<()> {
+    pub(crate) fn take(&mut self, number: usize) -> Result<()> {
         let rule = &self.workcell.rules[number];
         self.record(What::Fire, number, self.firings[number]);
         self.firings[number] += 1;
@@ -268,7 +268,7 @@ impl<'a> State<'a> {
     }
 
     /// Releases a unit of a resource, by (7.5).
-    pub fn release(&mut self, resource: usize) {
+    pub(crate) fn release(&mut self, resource: usize) {
         let (_, unit) = self.released.remove(&resource).expect("a rule that fires releases it");
         self.record(What::Release, resource, unit as u64);
         match self.workcell.resources[resource].reset {
@@ -278,7 +278,7 @@ impl<'a> State<'a> {
     }
 
     /// Starts a job, by (7.4).
-    pub fn start(&mut self, job: usize) {
+    pub(crate) fn start(&mut self, job: usize) {
         let held = self.inherited.remove(&job).unwrap_or_default();
         let number = self.started[job];
         self.started[job] += 1;
@@ -291,13 +291,13 @@ impl<'a> State<'a> {
     }
 
     /// Finishes a product, by (7.6).
-    pub fn produce(&mut self, product: usize) {
+    pub(crate) fn produce(&mut self, product: usize) {
         self.record(What::Produce, product, self.produced[product]);
         self.produced[product] += 1;
     }
 
     /// Keeps the times of what is still there at the end.
-    pub fn close(&mut self, ended: Nanos) {
+    pub(crate) fn close(&mut self, ended: Nanos) {
         self.now = ended;
         let mut left: Vec<(usize, Token)> = Vec::new();
         for (job, tokens) in self.done.iter().enumerate() {

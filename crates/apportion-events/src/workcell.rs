@@ -18,7 +18,7 @@ pub fn seconds(time: Nanos) -> f64 {
 
 /// The time that a job takes, or that a resource needs after its release.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Duration {
+pub(crate) enum Duration {
     /// Always the same.
     Fixed(Nanos),
     /// Any time between two, equally likely.
@@ -31,7 +31,7 @@ pub enum Duration {
 
 impl Duration {
     /// The duration, if it is always the same.
-    pub fn fixed(&self) -> Option<Nanos> {
+    pub(crate) fn fixed(&self) -> Option<Nanos> {
         match *self {
             Self::Fixed(time) => Some(time),
             _ => None,
@@ -39,7 +39,7 @@ impl Duration {
     }
 
     /// The expected duration.
-    pub fn mean(&self) -> Nanos {
+    pub(crate) fn mean(&self) -> Nanos {
         match *self {
             Self::Fixed(time) | Self::Exponential(time) => time,
             Self::Uniform(from, to) => from + (to - from) / 2,
@@ -86,9 +86,9 @@ pub struct Job {
     /// Its name.
     pub name: String,
     /// How long it takes.
-    pub duration: Duration,
+    pub(crate) duration: Duration,
     /// Instances that are done already at time 0.
-    pub done: u64,
+    pub(crate) done: u64,
 }
 
 /// A resource: a machine, a robot, a track, the pallets, the places of a buffer.
@@ -99,9 +99,9 @@ pub struct Resource {
     /// Number of units.
     pub capacity: u64,
     /// Time between a release and the moment at which the unit is free again.
-    pub reset: Nanos,
+    pub(crate) reset: Nanos,
     /// How rules that compete for it are chosen; by default as everywhere in the workcell.
-    pub dispatching: Option<Dispatching>,
+    pub(crate) dispatching: Option<Dispatching>,
 }
 
 /// When parts of a kind enter.
@@ -124,7 +124,7 @@ pub enum Arrivals {
 
 impl Arrivals {
     /// The time of the arrival with this number, from 0; `None` if there are fewer.
-    pub fn time(&self, number: u64) -> Option<Nanos> {
+    pub(crate) fn time(&self, number: u64) -> Option<Nanos> {
         match self {
             Self::AtStart(count) => (number < *count).then_some(0),
             Self::Every { first, every, count } => {
@@ -140,7 +140,7 @@ impl Arrivals {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartSource {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// The times.
     pub arrivals: Arrivals,
 }
@@ -152,25 +152,25 @@ pub struct Rule {
     /// Its name.
     pub name: String,
     /// Jobs of which an instance must be done.
-    pub done: Vec<usize>,
+    pub(crate) done: Vec<usize>,
     /// Resources of which a unit must be free.
-    pub free: Vec<usize>,
+    pub(crate) free: Vec<usize>,
     /// Kinds of which a part must wait.
-    pub parts: Vec<usize>,
+    pub(crate) parts: Vec<usize>,
     /// Jobs that start.
-    pub start: Vec<usize>,
+    pub(crate) start: Vec<usize>,
     /// Resources of which a unit is released.
-    pub release: Vec<usize>,
+    pub(crate) release: Vec<usize>,
     /// Products that are finished.
-    pub produce: Vec<usize>,
+    pub(crate) produce: Vec<usize>,
     /// Preference where `priority` decides; larger numbers first.
-    pub priority: i64,
+    pub(crate) priority: i64,
 }
 
 /// Which rule fires first where several compete for the same resource, job or part. Ties: the rule that was
 /// written first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Dispatching {
+pub(crate) enum Dispatching {
     /// The one whose jobs and parts have waited longest.
     #[default]
     Fifo,
@@ -188,7 +188,7 @@ pub enum Dispatching {
 
 impl Dispatching {
     /// Names in files.
-    pub const NAMES: [(&'static str, Self); 6] = [
+    pub(crate) const NAMES: [(&'static str, Self); 6] = [
         ("fifo", Self::Fifo),
         ("priority", Self::Priority),
         ("shortest", Self::Shortest),
@@ -220,7 +220,7 @@ pub struct Workcell {
     /// Its name, for reports.
     pub name: String,
     /// How conflicts are decided.
-    pub dispatching: Dispatching,
+    pub(crate) dispatching: Dispatching,
     /// The jobs.
     pub jobs: Vec<Job>,
     /// The resources.
@@ -253,7 +253,7 @@ impl Workcell {
     }
 
     /// A place's number: jobs first, then resources, then parts.
-    pub fn number(&self, place: Place) -> usize {
+    pub(crate) fn number(&self, place: Place) -> usize {
         match place {
             Place::Job(job) => job,
             Place::Resource(resource) => self.jobs.len() + resource,
@@ -262,7 +262,7 @@ impl Workcell {
     }
 
     /// The place with a number.
-    pub fn place(&self, number: usize) -> Place {
+    pub(crate) fn place(&self, number: usize) -> Place {
         let (jobs, resources) = (self.jobs.len(), self.resources.len());
         if number < jobs {
             Place::Job(number)
@@ -283,7 +283,7 @@ impl Workcell {
     }
 
     /// The places that a rule takes from, by number.
-    pub fn inputs(&self, rule: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn inputs(&self, rule: usize) -> impl Iterator<Item = usize> + '_ {
         let Rule { done, free, parts, .. } = &self.rules[rule];
         let resources = free.iter().map(|&i| self.number(Place::Resource(i)));
         let parts = parts.iter().map(|&i| self.number(Place::Part(i)));
@@ -291,14 +291,14 @@ impl Workcell {
     }
 
     /// The rules that take from each place.
-    pub fn takers(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn takers(&self) -> Vec<Vec<usize>> {
         let mut takers = vec![Vec::new(); self.places()];
         (0..self.rules.len()).for_each(|rule| self.inputs(rule).for_each(|place| takers[place].push(rule)));
         takers
     }
 
     /// The rules that put something into each place: that start a job or release a resource.
-    pub fn givers(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn givers(&self) -> Vec<Vec<usize>> {
         let mut givers = vec![Vec::new(); self.places()];
         for (number, rule) in self.rules.iter().enumerate() {
             rule.start.iter().for_each(|&job| givers[job].push(number));

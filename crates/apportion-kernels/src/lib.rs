@@ -3,16 +3,14 @@
 //! `apportion` divides the work among processors.
 //!
 //! ```
-//! use apportion_kernels::kernels::{Kernel, Semiring};
-//! use apportion_kernels::matrix::Matrix;
+//! use apportion_kernels::kernels::{Kernel, View, ViewMut};
 //!
 //! // Lengths of the shortest paths of at most two edges.
 //! let absent = f64::INFINITY;
-//! let a = Matrix::new(2, 2, vec![0.0, 3.0, absent, 0.0]);
-//! let mut c = Matrix::new(2, 2, vec![absent; 4]);
-//! Kernel::new(Semiring::MinPlus)?.multiply_add(a.view(), a.view(), c.view_mut());
-//! assert_eq!(c.row(0), [0.0, 3.0]);
-//! # Ok::<(), apportion_kernels::Error>(())
+//! let a = [0.0, 3.0, absent, 0.0];
+//! let mut c = [absent; 4];
+//! Kernel::min_plus().update(View::dense(&a, 2, 2), View::dense(&a, 2, 2), ViewMut::dense(&mut c, 2, 2));
+//! assert_eq!(c, [0.0, 3.0, absent, 0.0]);
 //! ```
 
 pub mod kernels;

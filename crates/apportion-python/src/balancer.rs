@@ -20,15 +20,15 @@ use serde::{Deserialize, Serialize};
 pub struct Decision {
     moved: bool,
     counts: Vec<u64>,
-    reason: String,
+    pub reason: String,
     /// The reason in words.
     words: String,
     #[serde(with = "bits")]
     spread: f64,
     #[serde(with = "bits")]
-    gain: f64,
+    pub gain: f64,
     #[serde(with = "bits")]
-    cost: f64,
+    pub cost: f64,
     units_moved: u64,
 }
 

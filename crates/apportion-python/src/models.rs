@@ -21,7 +21,7 @@ pub fn write(path: &Path, text: &str) -> PyResult<()> {
 /// Speed functions of processors: the time of any size, by processor.
 #[pyclass(frozen, module = "apportion", eq, hash)]
 pub struct Models {
-    models: library::Models,
+    pub models: library::Models,
 }
 
 impl Value for Models {

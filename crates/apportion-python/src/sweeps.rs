@@ -32,7 +32,7 @@ struct Point {
     #[serde(with = "bits")]
     value: f64,
     /// By candidate.
-    seconds: Vec<Option<Seconds>>,
+    pub seconds: Vec<Option<Seconds>>,
     winner: Option<usize>,
 }
 
@@ -43,11 +43,11 @@ struct Seconds(#[serde(with = "bits")] f64);
 #[derive(Serialize, Deserialize)]
 struct Crossover {
     #[serde(with = "bits")]
-    at: f64,
-    from: usize,
-    to: usize,
+    pub at: f64,
+    pub from: usize,
+    pub to: usize,
     #[serde(with = "bits")]
-    seconds: f64,
+    pub seconds: f64,
 }
 
 impl Value for Sweep {

@@ -10,12 +10,8 @@ const COLOURS: [&str; 4] = ["good", "yellow", "bad", "grey"];
 /// The trace as a JSON object; times in microseconds. Each lane distinguishes compute, send (wait until sent
 /// data have left), receive, and wait (for data not sent yet), with the other end as `peer`. Messages under
 /// way are asynchronous events beside the lane of their receiver. At the end, counters show the elements that
-/// each processor received from each other one, and the messages; viewers show them beside the lanes.
-pub fn chrome_trace(trace: &Trace, names: &[String]) -> Value {
-    chrome_timeline(&Timeline::new(trace, names))
-}
-
-/// As [`chrome_trace`], with the forecast's lanes, if there are any, as a second process.
+/// each processor received from each other one, and the messages; viewers show them beside the lanes. The forecast's
+/// lanes, if there are any, are a second process.
 pub fn chrome_timeline(timeline: &Timeline<'_>) -> Value {
     let Timeline { trace, names, .. } = timeline;
     let mut events = Vec::new();
@@ -86,7 +82,7 @@ mod tests {
 
     #[test]
     fn one_lane_per_processor() {
-        let value = chrome_trace(&trace(), &["a".into(), "b".into()]);
+        let value = chrome_timeline(&Timeline::new(&trace(), &["a".into(), "b".into()]));
         let events = value["traceEvents"].as_array().unwrap();
         let names: Vec<&str> = events[2..].iter().map(|e| e["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["compute", "receive", "send", "wait", "a to b"]);

@@ -46,11 +46,6 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// Draws a trace as a self-contained SVG 1.1 document with one lane per processor; see [`timeline_svg`].
-pub fn trace_svg(trace: &Trace, names: &[String]) -> String {
-    timeline_svg(&Timeline::new(trace, names))
-}
-
 /// Where a lane is drawn.
 struct Place {
     top: f64,

@@ -2,14 +2,14 @@
 //! function of a result.
 //!
 //! ```
-//! use apportion_report::{table, trace_svg};
+//! use apportion_report::table;
 //!
 //! let text = table(&["processor", "share"], [vec!["new".to_owned(), "900".to_owned()]]);
 //! assert!(text.contains("new"));
 //! ```
 
 mod advection;
-mod bars;
+pub mod bars;
 mod chrome;
 mod events;
 mod gantt;
@@ -24,9 +24,9 @@ mod svg;
 mod text;
 
 pub use bars::{bars, beside};
-pub use chrome::{chrome_timeline, chrome_trace};
+pub use chrome::chrome_timeline;
 pub use events::events_svg;
-pub use gantt::{Timeline, timeline_svg, trace_svg};
+pub use gantt::{Timeline, timeline_svg};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
 pub use png::{field_png, field_png_spacing};

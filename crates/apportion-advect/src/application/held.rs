@@ -8,7 +8,7 @@ use apportion::matrix::LocalBlocks;
 
 /// The data of one processor.
 #[derive(Debug)]
-pub struct Held<T> {
+pub(crate) struct Held<T> {
     pub(crate) rank: Rank,
     pub(crate) boxes: Vec<Subdomain<T>>,
 }

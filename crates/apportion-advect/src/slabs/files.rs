@@ -76,7 +76,7 @@ pub(super) fn heed(monitor: &Monitor) -> Result<()> {
 }
 
 /// Some planes of an array: their rectangle of its matrix, and their elements.
-pub type Band<T> = (Rect, Vec<T>);
+pub(crate) type Band<T> = (Rect, Vec<T>);
 
 /// Reads a field a few planes at a time: the block of the matrix, and its elements.
 ///

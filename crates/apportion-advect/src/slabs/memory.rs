@@ -74,7 +74,7 @@ pub fn tallest_slab<M>(
 }
 
 /// The refusal of a limit.
-pub fn least_memory(problem: &AdvectProblem, memory: u64, needed: u64) -> Error {
+pub(crate) fn least_memory(problem: &AdvectProblem, memory: u64, needed: u64) -> Error {
     let least = Slabs::least(problem);
     let planes = if least == 1 { "plane" } else { "planes" };
     Error::infeasible(

@@ -11,8 +11,8 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use files::{Band, CourantFile, DiskUse, check_flow_in_file, each_band};
-pub use memory::{least_memory, slab_bytes, tallest_slab};
+pub use files::{CourantFile, DiskUse, check_flow_in_file, each_band};
+pub use memory::{slab_bytes, tallest_slab};
 pub use run::SlabRun;
 
 use crate::AdvectProblem;
@@ -36,11 +36,11 @@ pub struct Slabs {
 
 /// The place of a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub(crate) struct Window {
     /// The grid's plane that is the slab's first one; negative beyond the beginning of a periodic axis.
-    pub first: i64,
+    pub(crate) first: i64,
     /// The grid's planes that are kept.
-    pub keep: Span,
+    pub(crate) keep: Span,
 }
 
 /// What sweeps cost.
@@ -58,7 +58,7 @@ pub struct SlabCosts {
 
 impl Slabs {
     /// Slabs of this number of planes, at most those of the grid.
-    pub fn new(problem: &AdvectProblem, height: u64) -> Self {
+    pub(crate) fn new(problem: &AdvectProblem, height: u64) -> Self {
         let planes = problem.sizes[0] as u64;
         let height = height.clamp(1, planes);
         let periodic = problem.boundary[0] == Boundary::Periodic;
@@ -66,7 +66,7 @@ impl Slabs {
     }
 
     /// Planes of the lowest slab that keeps any.
-    pub fn least(problem: &AdvectProblem) -> u64 {
+    pub(crate) fn least(problem: &AdvectProblem) -> u64 {
         (2 * problem.scheme.halo() as u64 + 1).min(problem.sizes[0] as u64)
     }
 
@@ -100,7 +100,7 @@ impl Slabs {
     ///
     /// # Panics
     /// If there are more steps than [`most_steps`](Self::most_steps).
-    pub fn windows(&self, steps: u64) -> impl Iterator<Item = Window> + use<> {
+    pub(crate) fn windows(&self, steps: u64) -> impl Iterator<Item = Window> + use<> {
         assert!(steps <= self.most_steps(), "{steps} steps leave nothing of a slab");
         let Self { planes, height, periodic, .. } = *self;
         let whole = self.is_whole();

@@ -1,5 +1,6 @@
 use super::{cell, example, run};
-use crate::{CycleEdge, Duration, EventGraph, EventOptions, Job, Place, Rule, Workcell, maximum_cycle};
+use crate::cycle::{CycleEdge, maximum_cycle};
+use crate::{Duration, EventGraph, EventOptions, Job, Place, Rule, Workcell};
 use apportion::kernels::{View, ViewMut, max_plus};
 use apportion::random::Random;
 

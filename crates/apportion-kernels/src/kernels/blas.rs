@@ -13,7 +13,7 @@ use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 
 /// Libraries by the name that a user may give them, as the loader finds them; tried in this order by
-/// [`Blas::any`].
+/// [`Blas::all`].
 const KNOWN: [(&str, &str); 9] = [
     ("openblas", "libopenblas.so.0"),
     ("blis", "libblis.so.4"),
@@ -71,11 +71,6 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// The first of OpenBLAS, BLIS, MKL and a plain CBLAS that works on this machine; `None` if none does.
-    pub fn any() -> Option<Self> {
-        KNOWN.iter().find_map(|(name, file)| Self::load(file, name).ok())
-    }
-
     /// Each of OpenBLAS, BLIS, MKL and a plain CBLAS that works on this machine, in this order; files that
     /// provide the same functions count once.
     pub fn all() -> Vec<Self> {
@@ -143,17 +138,17 @@ impl Blas {
     }
 
     /// The library's name, or its file's without `lib` and endings: `openblas`, `blis`, `mkl_rt`, …
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
     /// The library's file, as it was passed to the loader.
-    pub fn file(&self) -> &'static str {
+    pub(crate) fn file(&self) -> &'static str {
         self.file
     }
 
     /// The library's own description, if it has one: OpenBLAS returns its build, BLIS its version.
-    pub fn version(&self) -> Option<&'static str> {
+    pub(crate) fn version(&self) -> Option<&'static str> {
         self.version
     }
 
@@ -172,7 +167,7 @@ impl Blas {
     ///
     /// # Panics
     /// If the shapes do not fit (A is m x k, B k x n, C m x n), or a size or stride exceeds 2^31 - 1.
-    pub fn dgemm(&self, a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
+    pub(crate) fn dgemm(&self, a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
         call(self.dgemm, (a, b, c), 1.0);
     }
 
@@ -180,7 +175,7 @@ impl Blas {
     ///
     /// # Panics
     /// As [`Blas::dgemm`].
-    pub fn sgemm(&self, a: View<f32>, b: View<f32>, c: ViewMut<f32>) {
+    pub(crate) fn sgemm(&self, a: View<f32>, b: View<f32>, c: ViewMut<f32>) {
         call(self.sgemm, (a, b, c), 1.0);
     }
 }
@@ -354,7 +349,7 @@ mod tests {
     /// the tile.
     #[test]
     fn products_equal_the_built_in_ones() {
-        let Some(blas) = Blas::any() else {
+        let Some(blas) = Blas::all().into_iter().next() else {
             apportion_testing::skip(apportion_testing::Need::Blas, "no BLAS library is installed");
             return;
         };

@@ -107,7 +107,7 @@ fn avx2(work: impl Loop) {
 const SECOND_LEVEL: usize = 512 << 10;
 
 /// Bytes of a core's second-level cache, from 256 KiB to 2 MiB.
-pub fn second_level() -> usize {
+pub(crate) fn second_level() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {
         let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size");

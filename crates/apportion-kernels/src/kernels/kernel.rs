@@ -257,7 +257,7 @@ impl<T: Element> Kernel<T> {
     ///
     /// # Errors
     /// The first such element with its row and column: exit code 2.
-    pub fn check(&self, matrix: &Matrix<T>, place: &str) -> Result<()> {
+    pub(crate) fn check(&self, matrix: &Matrix<T>, place: &str) -> Result<()> {
         let whole = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
         self.check_tile(whole, matrix.as_slice(), place)
     }

@@ -1,7 +1,7 @@
 //! The hot loops: products over four semirings, on one thread. With MPI, this is the only module that may use
 //! `unsafe`.
 //!
-//! [`gemm`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
+//! [`gemm()`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
 //! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits,
 //! and [`mpdata`] advects. A [`PathElement`] is a path: its length, its number of edges and its last
 //! vertex.
@@ -9,7 +9,7 @@
 mod blas;
 mod boolean;
 pub mod donor_cell;
-mod gemm;
+pub mod gemm;
 mod instructions;
 mod kernel;
 pub mod mpdata;
@@ -23,10 +23,9 @@ pub use blas::Blas;
 pub use boolean::BitMatrix;
 pub use donor_cell::{Advected, donor_cell};
 pub use gemm::{Real, gemm};
-pub use instructions::Instructions;
 #[cfg(target_arch = "x86_64")]
 use instructions::has;
-pub use instructions::{Loop, prefetch, widest};
+pub use instructions::{Instructions, Loop, prefetch, widest};
 pub use kernel::Kernel;
 pub use mpdata::Advectable;
 pub use path_element::PathElement;

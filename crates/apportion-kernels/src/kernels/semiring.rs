@@ -21,7 +21,7 @@ pub enum Semiring {
 
 impl Semiring {
     /// All four, in the order of their declaration.
-    pub const ALL: [Self; 4] = [Self::PlusTimes, Self::MaxPlus, Self::MinPlus, Self::OrAnd];
+    pub(crate) const ALL: [Self; 4] = [Self::PlusTimes, Self::MaxPlus, Self::MinPlus, Self::OrAnd];
 
     /// The name used in files and flags.
     pub fn name(self) -> &'static str {
@@ -43,7 +43,7 @@ impl Semiring {
     }
 
     /// The neutral element of the product. True is 1.
-    pub fn one<T: Tropical>(self) -> T {
+    pub(crate) fn one<T: Tropical>(self) -> T {
         match self {
             Self::MaxPlus | Self::MinPlus => T::NOUGHT,
             Self::PlusTimes | Self::OrAnd => T::UNIT,

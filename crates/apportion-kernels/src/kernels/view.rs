@@ -109,7 +109,7 @@ impl<'a, T> View<'a, T> {
     }
 
     /// Number of elements from the start of one row to the start of the next; of a single row, its length.
-    pub fn stride(&self) -> usize {
+    pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 
@@ -168,7 +168,7 @@ impl<'a, T> ViewMut<'a, T> {
     }
 
     /// Number of elements from the start of one row to the start of the next; of a single row, its length.
-    pub fn stride(&self) -> usize {
+    pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 

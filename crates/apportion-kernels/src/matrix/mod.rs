@@ -8,11 +8,10 @@ use crate::memory;
 use crate::process_memory::available_memory;
 use crate::units::show_bytes;
 use bytemuck::Pod;
-pub use io::views_of;
 pub use io::{
-    ArrayBlock, BlockViews, DistributedFile, LocalArray, LocalArrayFile, LocalBlocks, NpyArray, NpyFile,
-    NpyHeader, RandomKind, layout_file_text, local_arrays, npy_header, read_npy_array, read_npy_header,
-    read_tiles, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
+    BlockViews, DistributedFile, LocalArray, LocalArrayFile, LocalBlocks, NpyArray, NpyFile, NpyHeader,
+    RandomKind, layout_file_text, local_arrays, npy_header, read_npy_array, read_npy_header, read_tiles,
+    views_of, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
 };
 use io::{market, npy, transpose};
 use std::any::Any;

@@ -27,7 +27,7 @@ const DOUBT_PER_DOUBLING: f64 = 0.5;
 ///
 /// # Example
 /// ```
-/// use apportion::{model::AdaptiveSweep, platform::Emulated};
+/// use apportion_plan::{model::AdaptiveSweep, platform::Emulated};
 /// let processor: Emulated = "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05".parse()?;
 /// let mut sweep = AdaptiveSweep::new(1e3, 1e7, 0.05)?;
 /// while let Some(size) = sweep.next_size() {
@@ -36,7 +36,7 @@ const DOUBT_PER_DOUBLING: f64 = 0.5;
 /// let model = sweep.model("p0")?;
 /// assert!(model.points().len() <= 20);
 /// assert!((model.speed(1e6) / processor.speed(1e6) - 1.0).abs() < 0.05);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdaptiveSweep {
@@ -104,11 +104,6 @@ impl AdaptiveSweep {
     /// The same with at most `most` points.
     pub fn with_most(self, most: usize) -> Self {
         Self { most, ..self }
-    }
-
-    /// The points so far, ascending by size.
-    pub fn points(&self) -> &[Point] {
-        &self.points
     }
 
     /// The model of the points so far: an Akima spline, which needs far fewer points on a bend than straight
@@ -179,14 +174,6 @@ impl AdaptiveSweep {
     pub fn refuse(&mut self, size: f64) {
         self.topped = self.refused.is_some_and(|bad| size >= bad);
         self.refused = Some(self.refused.map_or(size, |bad| bad.min(size)));
-    }
-
-    /// Adds those points of an earlier, interrupted sweep that this one would also measure.
-    pub fn resume(&mut self, known: &[Point]) {
-        while let Some(size) = self.next_size() {
-            let Some(point) = known.iter().find(|p| p.size == size) else { break };
-            self.add(*point);
-        }
     }
 
     /// The next candidate for the largest size; `None` once it is measured, or known well enough.

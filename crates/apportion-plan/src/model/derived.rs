@@ -72,13 +72,13 @@ fn edges(point: &Point) -> Option<(f64, f64)> {
 ///
 /// # Example
 /// ```
-/// use apportion::model::{Model, mix_models};
+/// use apportion_plan::model::{Model, mix_models};
 /// let prefill = [Model::constant("gpu", 100.0)?];
 /// let decode = [Model::constant("gpu", 25.0)?];
 /// // 0.3 / 100 + 0.7 / 25 seconds a unit.
 /// let speed = mix_models(&prefill, &decode, 0.3)?[0].speed(10.0);
 /// assert!((speed - 1.0 / 0.031).abs() < 1e-9);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion_plan::Error>(())
 /// ```
 pub fn mix_models(first: &[Model], second: &[Model], weight: f64) -> Result<Vec<Model>> {
     if !(0.0..=1.0).contains(&weight) {
@@ -123,12 +123,12 @@ impl Model {
     ///
     /// # Example
     /// ```
-    /// use apportion::model::{Model, Point};
+    /// use apportion_plan::model::{Model, Point};
     /// // Half speed from 100 elements of f64 on: from 200 elements of f32 on.
     /// let f64 = Model::piecewise("p", vec![Point::new(50.0, 5.0), Point::new(100.0, 20.0)], None)?;
     /// let f32 = f64.for_element_type(Point::new(100.0, 5.0), 2.0)?;
     /// assert_eq!((f32.speed(100.0), f32.speed(200.0)), (20.0, 10.0));
-    /// # Ok::<(), apportion::error::Error>(())
+    /// # Ok::<(), apportion_plan::error::Error>(())
     /// ```
     pub fn for_element_type(&self, point: Point, ratio: f64) -> Result<Self> {
         let speed = self.speed(point.size / ratio);

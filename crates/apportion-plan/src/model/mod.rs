@@ -23,7 +23,6 @@ pub use hockney::{Hockney, MessageTime, fit_hockney};
 pub use machine::{Machine, rates};
 pub use platform_speeds::{WorkUnit, only_ratios, platform_models};
 pub use point::Point;
-pub use statistics::median;
-pub use statistics::{Band, Summary, student_95, summarise};
+pub use statistics::{Band, Summary, median, summarise};
 pub use surface::{Surface, SurfacePoint};
 pub use surface_file::{Surfaces, read_surfaces};

@@ -45,7 +45,7 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 /// Two-sided 95 % quantile of Student's t with `freedom` degrees of freedom.
 ///
 /// Exact to four digits up to 30, then by the Cornish-Fisher expansion around 1.96 (error below 1e-4).
-pub fn student_95(freedom: u64) -> f64 {
+pub(crate) fn student_95(freedom: u64) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
         2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,

@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 ///
 /// # Example
 /// ```
-/// use apportion::model::{Surface, SurfacePoint};
+/// use apportion_plan::model::{Surface, SurfacePoint};
 /// // Seconds for rows x columns: twice as fast at 100 columns as at 10.
 /// let measured = [([10.0, 10.0], 1.0), ([20.0, 10.0], 2.0), ([10.0, 100.0], 5.0), ([20.0, 100.0], 10.0)];
 /// let samples = measured.map(|(at, seconds)| SurfacePoint { at: at.to_vec(), seconds });
@@ -25,7 +25,7 @@ use std::cmp::Ordering;
 /// assert_eq!(surface.speed(&[15.0, 55.0]), 150.0);
 /// let model = surface.section(&[None, Some(100.0)])?;
 /// assert_eq!(model.seconds(15.0), 7.5);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
@@ -65,7 +65,7 @@ impl Surface {
     ///
     /// # Errors
     /// As [`Surface::new`]; exponents that are not numbers from 0 to 10, or work out of range.
-    pub fn with_work(
+    pub(crate) fn with_work(
         processor: impl Into<String>,
         names: &[&str],
         powers: &[f64],
@@ -116,13 +116,8 @@ impl Surface {
         Ok(Self { processor, names, powers: powers.to_vec(), axes, speeds })
     }
 
-    /// The exponents of the coordinates in the work of a task.
-    pub fn powers(&self) -> &[f64] {
-        &self.powers
-    }
-
     /// The names of the size parameters.
-    pub fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
@@ -132,7 +127,7 @@ impl Surface {
     }
 
     /// The grid's nodes with their seconds; the last parameter varies fastest.
-    pub fn samples(&self) -> Vec<SurfacePoint> {
+    pub(crate) fn samples(&self) -> Vec<SurfacePoint> {
         let sample = |(at, speed): (Vec<f64>, &f64)| {
             let seconds = work_of(&self.powers, &at) / speed;
             SurfacePoint { at, seconds }

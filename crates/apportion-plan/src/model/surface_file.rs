@@ -15,11 +15,11 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surfaces {
     /// Kernel, e.g. `"gemm-f64"`.
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// Names of the size parameters, e.g. `rows` and `cols`.
     pub axes: Vec<String>,
     /// The exponent of each size parameter in the work of a task, in the order of `axes`.
-    pub powers: Vec<f64>,
+    pub(crate) powers: Vec<f64>,
     /// One surface per processor, by rank.
     pub surfaces: Vec<Surface>,
 }

@@ -220,7 +220,7 @@ impl Layout {
 
     /// The rectangles of C that each processor computes, by rank: those that it owns, or the faces of its
     /// boxes, which may be equal or overlap.
-    pub fn faces_by_owner(&self) -> Vec<Vec<Rect>> {
+    pub(crate) fn faces_by_owner(&self) -> Vec<Vec<Rect>> {
         let Some(boxes) = &self.boxes else { return self.rects_by_owner() };
         let mut faces = vec![Vec::new(); self.processors];
         boxes.iter().for_each(|one| faces[one.owner.0].push(one.face()));

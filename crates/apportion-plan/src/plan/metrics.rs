@@ -28,7 +28,7 @@ pub struct Metrics {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<u64>,
     /// The least volume of any plan with these shares, whether or not it cuts the inner dimension
-    /// ([`volume_bound`]).
+    /// ([`volume_bound()`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_bound: Option<u64>,
     /// Elements sent, as `[receiver][sender]`. `None` for more than 1024 processors.
@@ -50,7 +50,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Metrics of 1-D shares.
-    pub fn of_units(imbalance: f64) -> Self {
+    pub(crate) fn of_units(imbalance: f64) -> Self {
         Self {
             sum_half_perimeters: None,
             lower_bound: None,
@@ -66,7 +66,7 @@ impl Metrics {
     }
 
     /// Metrics of a stencil's domain: half-perimeters, which its halo exchange grows with, and imbalance.
-    pub fn of_grid(layout: &Layout, imbalance: f64) -> Self {
+    pub(crate) fn of_grid(layout: &Layout, imbalance: f64) -> Self {
         let half_perimeters = half_perimeters(layout);
         Self {
             sum_half_perimeters: Some(half_perimeters.iter().sum()),
@@ -187,7 +187,7 @@ impl Layout {
 }
 
 /// Lower bound of the volume of all plans with this layout's shares of the work, whether or not they cut the
-/// inner dimension ([`volume_bound`]).
+/// inner dimension ([`volume_bound()`]).
 pub fn volume_lower_bound(layout: &Layout) -> u64 {
     let shape = layout.shape();
     let whole = shape.flops() / 2.0;
@@ -269,15 +269,15 @@ fn directions(layout: &Layout, rows: &[SpanSet], cols: &[SpanSet]) -> Vec<Vec<u6
 /// The lines that a processor owns completely. It computes the elements of C at their intersections without
 /// any message (Becker 2010, section 5.5.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnedLines {
+pub(crate) struct OwnedLines {
     /// Rows of A.
-    pub rows: SpanSet,
+    pub(crate) rows: SpanSet,
     /// Columns of B.
-    pub cols: SpanSet,
+    pub(crate) cols: SpanSet,
 }
 
 /// The lines that each processor owns completely, by rank.
-pub fn communication_free(layout: &Layout) -> Vec<OwnedLines> {
+pub(crate) fn communication_free(layout: &Layout) -> Vec<OwnedLines> {
     let k = layout.shape().k;
     let p = layout.processors();
     let by_owner = |parts: Vec<Part>| {

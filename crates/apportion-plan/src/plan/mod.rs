@@ -17,7 +17,7 @@ mod metrics;
 mod problem;
 pub mod shapes;
 pub mod shares;
-mod volume_bound;
+pub mod volume_bound;
 
 pub use boxes::Cuboid;
 #[cfg(test)]
@@ -30,9 +30,7 @@ pub use file::{Division, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part, inner_cuts_refused};
 pub(crate) use messages::{merged, relayed};
 pub use messages::{message_steps, star_volume};
-pub(crate) use metrics::interrupts_by_owner;
-pub use metrics::{
-    Metrics, OwnedLines, communication_free, interrupts, lower_bound, outlines, volume_lower_bound,
-};
+pub use metrics::{Metrics, interrupts, lower_bound, outlines, volume_lower_bound};
+pub(crate) use metrics::{OwnedLines, communication_free, interrupts_by_owner};
 pub use problem::{Problem, Shape};
-pub use volume_bound::{touched_bound, volume_bound};
+pub use volume_bound::volume_bound;

@@ -1,8 +1,6 @@
 //! Problems: what a plan divides.
 
 use crate::error::{Error, Result};
-use crate::input::quoted;
-use crate::units::whole;
 use serde::{Deserialize, Serialize};
 
 /// The largest number of elements of one matrix: doubles represent all counts up to it exactly.
@@ -67,23 +65,6 @@ impl Shape {
         Ok(Self { m, k, n })
     }
 
-    /// Reads `MxN` (then k = n) or `MxKxN`.
-    ///
-    /// # Errors
-    /// Anything but two or three whole numbers, and the errors of [`Shape::new`]: exit code 2.
-    pub fn parse(text: &str, place: &str) -> Result<Self> {
-        let sizes: Option<Vec<u64>> = text.split(['x', 'X', '×']).map(|t| whole(t).ok()).collect();
-        match sizes.as_deref() {
-            Some(&[m, n]) => Self::new(m, n, n, place),
-            Some(&[m, k, n]) => Self::new(m, k, n, place),
-            _ => Err(Error::input(
-                place,
-                format!("{} is not a shape", quoted(text)),
-                "write MxN or MxKxN, such as 1000x800 or 1000x500x800",
-            )),
-        }
-    }
-
     /// Number of elements of C.
     pub fn elements(&self) -> u64 {
         self.m * self.n
@@ -100,11 +81,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_read_and_checked() {
-        assert_eq!(Shape::parse("3x4", "s").unwrap(), Shape { m: 3, k: 4, n: 4 });
-        assert_eq!(Shape::parse("3x4x5", "s").unwrap(), Shape { m: 3, k: 4, n: 5 });
-        for bad in ["", "3", "3x", "3x0", "-3x4", "3x4x5x6", "axb", "99999999999x99999999999"] {
-            assert_eq!(Shape::parse(bad, "s").unwrap_err().exit_code(), 2, "{bad}");
+    fn shapes_are_checked() {
+        assert_eq!(Shape::new(3, 4, 5, "s").unwrap(), Shape { m: 3, k: 4, n: 5 });
+        for [m, k, n] in [[0, 1, 1], [1, 0, 1], [1, 1, 0], [99_999_999_999; 3]] {
+            assert_eq!(Shape::new(m, k, n, "s").unwrap_err().exit_code(), 2, "{m} {k} {n}");
         }
     }
 }

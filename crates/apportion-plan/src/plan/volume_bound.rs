@@ -8,7 +8,7 @@ use super::Shape;
 
 /// The least number of elements of A, B and C that a processor touches if it computes the fraction `share` of
 /// the multiply-adds of a product, whichever they are.
-pub fn touched_bound(shape: Shape, share: f64) -> f64 {
+pub(crate) fn touched_bound(shape: Shape, share: f64) -> f64 {
     let mut sides = [shape.m as f64, shape.n as f64, shape.k as f64];
     sides.sort_by(|x, y| y.total_cmp(x));
     let [m, n, k] = sides;

@@ -21,12 +21,12 @@ use std::fmt;
 ///
 /// # Example
 /// ```
-/// use apportion::platform::Emulated;
+/// use apportion_plan::platform::Emulated;
 /// let paging: Emulated = "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05".parse()?;
 /// assert!((paging.speed(1e3) / 2e9 - 1.0).abs() < 0.001);
 /// assert!((paging.speed(1e6) / 1.6e9 - 1.0).abs() < 0.01);
 /// assert!((paging.speed(1e7) / 8e7 - 1.0).abs() < 0.01);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
@@ -60,7 +60,7 @@ impl Emulated {
     }
 
     /// Seconds for `x` units; 0 for none.
-    pub fn seconds(&self, x: f64) -> f64 {
+    pub(crate) fn seconds(&self, x: f64) -> f64 {
         if x <= 0.0 { 0.0 } else { x / self.speed(x) }
     }
 }

@@ -17,8 +17,8 @@ pub use host::{Core, CoreState, Host, HostState, discover, read_host_state};
 pub use host_network::{HostLink, HostNetwork};
 pub(crate) use link_bookings::NumberHasher;
 pub use link_bookings::{LinkBookings, Load, Transit};
-pub(crate) use network::Place;
-pub use network::{Crossing, Cut, Direction, Link, Network, PairLink, Route, Topology, Wire};
+pub use network::{Crossing, Direction, Link, Network, PairLink, Route, Topology};
+pub(crate) use network::{Cut, Place, Wire};
 pub use parse::{parse_platform, read_platform};
 
 use crate::error::{Error, Result};

@@ -4,9 +4,9 @@
 mod cut;
 mod route;
 
-pub use cut::Cut;
-pub(crate) use route::Place;
-pub use route::{Crossing, Route, Wire};
+pub(crate) use cut::Cut;
+pub use route::{Crossing, Route};
+pub(crate) use route::{Place, Wire};
 
 use super::host_network::HostNetwork;
 use crate::geometry::Rank;
@@ -49,7 +49,7 @@ pub struct Link {
 
 impl Link {
     /// A link without cost.
-    pub const FREE: Self = Self { latency: 0.0, horizontal: f64::INFINITY, vertical: f64::INFINITY };
+    pub(crate) const FREE: Self = Self { latency: 0.0, horizontal: f64::INFINITY, vertical: f64::INFINITY };
 
     /// This link and another in series: latencies add up, and the smaller bandwidth counts.
     fn then(self, next: Self) -> Self {
@@ -61,7 +61,7 @@ impl Link {
     }
 
     /// Seconds for a message of `horizontal` bytes of A and `vertical` bytes of B.
-    pub fn seconds(&self, horizontal: f64, vertical: f64) -> f64 {
+    pub(crate) fn seconds(&self, horizontal: f64, vertical: f64) -> f64 {
         self.latency + horizontal / self.horizontal + vertical / self.vertical
     }
 }
@@ -83,15 +83,15 @@ pub struct PairLink {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Exception {
     /// Names of two processors or clusters.
-    pub between: (String, String),
+    pub(crate) between: (String, String),
     /// Latency, if it differs.
-    pub latency: Option<f64>,
+    pub(crate) latency: Option<f64>,
     /// Bandwidth (horizontal, vertical), if it differs.
-    pub bandwidth: Option<(f64, f64)>,
+    pub(crate) bandwidth: Option<(f64, f64)>,
     /// True if it applies only in the order (from, to) as written: a table's entry.
-    pub directed: bool,
+    pub(crate) directed: bool,
     /// If all pairs that it covers share one link: its place in the platform file, from 0.
-    pub shared: Option<usize>,
+    pub(crate) shared: Option<usize>,
 }
 
 /// Latency, bandwidth and topology between all processors.

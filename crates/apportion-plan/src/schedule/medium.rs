@@ -86,7 +86,7 @@ impl<'a> Medium<'a> {
     }
 
     /// Books one message posted at `now`; `None` on a bus, where it may have to wait for its turn.
-    pub fn book_at_once(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Option<Transit> {
+    pub(crate) fn book_at_once(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Option<Transit> {
         self.turns.is_none().then(|| self.wires.book(from, to, load, now))
     }
 

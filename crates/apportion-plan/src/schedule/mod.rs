@@ -13,9 +13,7 @@ mod tail;
 
 pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
 pub(crate) use matmul::{Boxes, Exchange, Traffic};
-pub use matmul::{
-    DataPath, MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory,
-};
+pub use matmul::{DataPath, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory};
 pub use medium::{Medium, Posting};
 pub use options::{Flow, Messages, ScheduleOptions};
 pub use parcel::Parcel;

@@ -110,7 +110,7 @@ impl ScheduleOptions {
 
     /// The same options with pivot blocks of this size.
     #[must_use]
-    pub const fn with_block(self, block: u64) -> Self {
+    pub(crate) const fn with_block(self, block: u64) -> Self {
         Self { block, ..self }
     }
 
@@ -142,7 +142,7 @@ impl ScheduleOptions {
     }
 
     /// True if every rectangle is a message of its own.
-    pub const fn sends_separately(&self) -> bool {
+    pub(crate) const fn sends_separately(&self) -> bool {
         matches!((self.flow, self.messages), (Flow::Bulk, Messages::Separate))
     }
 

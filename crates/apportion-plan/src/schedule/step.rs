@@ -24,7 +24,7 @@ impl<P: Piece> Message<P> {
     }
 
     /// Bytes by direction; `element` is the number of bytes per element.
-    pub fn load(&self, element: u64) -> Load {
+    pub(crate) fn load(&self, element: u64) -> Load {
         let bytes = |direction| {
             let along = self.pieces.iter().filter(|piece| piece.direction() == direction);
             (along.map(P::elements).sum::<u64>() * element) as f64
@@ -38,13 +38,13 @@ impl<P: Piece> Message<P> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broadcast<P> {
     /// The sender.
-    pub from: Rank,
+    pub(crate) from: Rank,
     /// One message per receiver, all with the same tag; at least two.
     pub messages: Vec<Message<P>>,
     /// Strided elements in any of the messages, each counted once.
-    pub horizontal_once: u64,
+    pub(crate) horizontal_once: u64,
     /// Contiguous elements in any of the messages, each counted once.
-    pub vertical_once: u64,
+    pub(crate) vertical_once: u64,
 }
 
 impl<P> Broadcast<P> {
@@ -54,7 +54,7 @@ impl<P> Broadcast<P> {
     }
 
     /// Bytes by direction, each element counted once.
-    pub fn load(&self, element: u64) -> Load {
+    pub(crate) fn load(&self, element: u64) -> Load {
         Load {
             horizontal: (self.horizontal_once * element) as f64,
             vertical: (self.vertical_once * element) as f64,

@@ -137,7 +137,8 @@ impl TailQueue {
 
     /// When each processor ends, if it comes to the queue at `arrivals[rank]` and a tile takes `seconds(rank,
     /// tile)`: the rule of the engine on a virtual clock.
-    pub fn finish(mut self, arrivals: &[f64], seconds: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    #[cfg(test)]
+    fn finish(mut self, arrivals: &[f64], seconds: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         let mut clocks = arrivals.to_vec();
         let mut active: Vec<usize> = (0..clocks.len()).collect();
         while let Some(&rank) = active.iter().min_by(|&&x, &&y| clocks[x].total_cmp(&clocks[y])) {

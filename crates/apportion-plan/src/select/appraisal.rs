@@ -17,21 +17,21 @@ use std::rc::Rc;
 
 /// Appraises layouts for one machine, with the options of one call.
 pub(super) struct Appraiser<'a> {
-    pub machine: &'a Machine,
-    pub options: &'a PlanOptions,
+    pub(crate) machine: &'a Machine,
+    pub(crate) options: &'a PlanOptions,
     /// The time in which all would finish together: the same for every layout, and not free for many
     /// processors.
     ideal: OnceCell<f64>,
 }
 
 impl<'a> Appraiser<'a> {
-    pub fn new(machine: &'a Machine, options: &'a PlanOptions) -> Self {
+    pub(crate) fn new(machine: &'a Machine, options: &'a PlanOptions) -> Self {
         Self { machine, options, ideal: OnceCell::new() }
     }
 
     /// The candidates' plans, forecasts and ranks. A layout is appraised once for all of its orders. Without
     /// simulation nothing distinguishes these, so each layout has its first one only.
-    pub fn choices(&self, candidates: Vec<Candidate>, simulated: bool) -> Result<Vec<Choice>> {
+    pub(crate) fn choices(&self, candidates: Vec<Candidate>, simulated: bool) -> Result<Vec<Choice>> {
         self.choices_of(candidates, simulated.then_some(pruning::ALL))
     }
 
@@ -92,7 +92,7 @@ impl<'a> Appraiser<'a> {
     }
 
     /// A layout with its plan and rank, given its forecast.
-    pub fn choice(
+    pub(crate) fn choice(
         &self,
         method: &str,
         layout: &Layout,
@@ -120,7 +120,7 @@ impl<'a> Appraiser<'a> {
     }
 
     /// The forecast of a candidate.
-    pub fn forecast(&self, choice: &Choice) -> Result<Forecast> {
+    pub(crate) fn forecast(&self, choice: &Choice) -> Result<Forecast> {
         let layout = choice.plan.layout()?;
         let rates = self.machine.rates(&layout.sizes());
         let (network, element) = (&self.machine.platform.network, self.options.element);

@@ -31,13 +31,13 @@ const SMALL_BLOCK: u64 = 32;
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     /// The method's name.
-    pub method: String,
+    pub(crate) method: String,
     /// One for all orders of the layout.
-    pub layout: Rc<Layout>,
+    pub(crate) layout: Rc<Layout>,
     /// The order.
-    pub order: ScheduleOptions,
+    pub(crate) order: ScheduleOptions,
     /// The processor that would exceed its cap with a larger block.
-    pub overrun: Option<MemoryOverrun>,
+    pub(crate) overrun: Option<MemoryOverrun>,
 }
 
 /// The candidates. If `memory` caps leave too little room for data in flight beside the own parts, capped

@@ -41,16 +41,16 @@ pub(super) struct LinkTable {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LowerBounds {
     /// The busiest processor computes.
-    pub work: f64,
+    pub(crate) work: f64,
     /// The most occupied wire, where each message goes from its owner to its receiver.
-    pub direct: f64,
+    pub(crate) direct: f64,
     /// The same where the messages of a bus are broadcast.
-    pub broadcast: f64,
+    pub(crate) broadcast: f64,
 }
 
 impl LowerBounds {
     /// The bound for one order of steps.
-    pub fn of(&self, order: ScheduleOptions, topology: Topology) -> f64 {
+    pub(crate) fn of(&self, order: ScheduleOptions, topology: Topology) -> f64 {
         let wires = match (order.flow, topology) {
             (Flow::Broadcast | Flow::OneToAll, Topology::Bus) => self.broadcast,
             // Columns of B may have other owners, and rings other paths, with as much on a bus.
@@ -64,7 +64,7 @@ impl LowerBounds {
 
 impl LinkTable {
     /// The wires of a network; `None` where no two messages compete, or for many processors.
-    pub fn of(network: &Network, processors: usize) -> Option<Self> {
+    pub(crate) fn of(network: &Network, processors: usize) -> Option<Self> {
         if network.has_a_wire_for_each_pair() || network.is_free() || processors > MOST_PROCESSORS {
             return None;
         }

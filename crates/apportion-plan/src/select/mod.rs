@@ -11,7 +11,7 @@ mod memory_fit;
 mod pruning;
 mod rebalance;
 mod surfaces;
-mod time_bound;
+pub mod time_bound;
 
 pub use crate::model::rates;
 pub use appraisal::{Cost, DecidedBy, in_order_of_preference, preferred};

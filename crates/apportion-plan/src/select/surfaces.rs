@@ -21,14 +21,14 @@ const MOST_ROUNDS: usize = 40;
 #[derive(Debug, Clone, PartialEq)]
 struct Balanced {
     /// The layout.
-    pub layout: Layout,
+    pub(crate) layout: Layout,
     /// Elements of C per second of each processor at its rows and columns; for a processor without a part, at
     /// the mean part.
-    pub speeds: Vec<f64>,
+    pub(crate) speeds: Vec<f64>,
     /// max_i time_i / ideal time at these speeds; 1.0 if all end together.
-    pub imbalance: f64,
+    pub(crate) imbalance: f64,
     /// Number of layouts tried.
-    pub rounds: usize,
+    pub(crate) rounds: usize,
 }
 
 /// Iterates areas -> layout -> speeds at (rows, columns) of each part -> areas, starting from the speeds at

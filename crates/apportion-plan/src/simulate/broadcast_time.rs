@@ -11,14 +11,14 @@ use crate::plan::Shape;
 ///
 /// # Example
 /// ```
-/// use apportion::plan::Shape;
-/// use apportion::simulate::BroadcastTime;
+/// use apportion_plan::plan::Shape;
+/// use apportion_plan::simulate::BroadcastTime;
 /// let shape = Shape::new(100, 100, 100, "example")?;
 /// // 10 ms and 1 us an element; two processors of 30 and 10 Mflop/s.
 /// let model = BroadcastTime::new(shape, (0.01, 1e-6), &[30e6, 10e6], 1);
 /// assert!((model.broadcast - 0.015).abs() < 1e-12);
 /// assert!(model.overlapped() < model.sequential());
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BroadcastTime {
@@ -27,7 +27,7 @@ pub struct BroadcastTime {
     /// t_comp, seconds of one computation: (2 k - 1) m n / (P blocks pw) (3.8), the same on all processors.
     pub compute: f64,
     /// Number of turns: P x blocks.
-    pub turns: u64,
+    pub(crate) turns: u64,
 }
 
 impl BroadcastTime {

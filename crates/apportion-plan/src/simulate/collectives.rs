@@ -19,16 +19,16 @@ const REDUCE_SCATTER_PAIRS: f64 = 524_288.0;
 
 /// One rank's part of the collective operations of all ranks, appended to its script. Sizes are in bytes.
 pub(super) struct Member<'a> {
-    pub rank: usize,
-    pub ranks: usize,
-    pub script: &'a mut Vec<Action>,
+    pub(crate) rank: usize,
+    pub(crate) ranks: usize,
+    pub(crate) script: &'a mut Vec<Action>,
 }
 
 impl Member<'_> {
     /// A broadcast along a binomial tree. Numbers count from the root. The rank receives from the rank whose
     /// number is its own without the lowest set bit, then sends to the ranks whose numbers have one of the
     /// bits below it added. O(log ranks) actions.
-    pub fn broadcast(&mut self, root: usize, bytes: f64) {
+    pub(crate) fn broadcast(&mut self, root: usize, bytes: f64) {
         let ranks = self.ranks;
         let place = (self.rank + ranks - root) % ranks;
         let at = |place: usize| (place + root) % ranks;
@@ -48,7 +48,7 @@ impl Member<'_> {
     }
 
     /// A barrier: every rank sends to rank 0, which then answers all. O(ranks) actions at rank 0.
-    pub fn barrier(&mut self) {
+    pub(crate) fn barrier(&mut self) {
         if self.rank > 0 {
             self.send(0, BARRIER, 0.0, Then::Wait);
             self.receive(0, BARRIER, Then::Wait);
@@ -62,37 +62,37 @@ impl Member<'_> {
     }
 
     /// A gather, and a reduction: the root receives the bytes of all others at once.
-    pub fn gather(&mut self, root: usize, bytes: f64) {
+    pub(crate) fn gather(&mut self, root: usize, bytes: f64) {
         let me = self.rank;
         self.exchange(|from| me == root && from != root, |to| (me != root && to == root).then_some(bytes));
     }
 
     /// A scatter: the root sends each other rank its bytes at once.
-    pub fn scatter(&mut self, root: usize, bytes: impl Fn(usize) -> f64) {
+    pub(crate) fn scatter(&mut self, root: usize, bytes: impl Fn(usize) -> f64) {
         let me = self.rank;
         self.exchange(|from| from == root, |to| (me == root).then(|| bytes(to)));
     }
 
     /// Every rank sends each other rank its bytes, all at once (allgather, alltoallv, linear alltoall).
-    pub fn exchange_all(&mut self, bytes: impl Fn(usize) -> f64) {
+    pub(crate) fn exchange_all(&mut self, bytes: impl Fn(usize) -> f64) {
         self.exchange(|_| true, |to| Some(bytes(to)));
     }
 
     /// Partial sums: every rank sends to all higher ranks at once.
-    pub fn scan(&mut self, bytes: f64) {
+    pub(crate) fn scan(&mut self, bytes: f64) {
         let me = self.rank;
         self.exchange(|from| from < me, |to| (to > me).then_some(bytes));
     }
 
     /// A reduction to rank 0, which then broadcasts the result.
-    pub fn allreduce(&mut self, bytes: f64) {
+    pub(crate) fn allreduce(&mut self, bytes: f64) {
         self.gather(0, bytes);
         self.broadcast(0, bytes);
     }
 
     /// An exchange of `bytes` with each rank, by the algorithm that Open MPI's table has for this number of
     /// ranks and bytes.
-    pub fn alltoall(&mut self, bytes: f64) {
+    pub(crate) fn alltoall(&mut self, bytes: f64) {
         match alltoall_of(self.ranks, bytes) {
             AllToAll::Linear => self.exchange_all(|_| bytes),
             AllToAll::Pairs => self.alltoall_by_pairs(bytes),
@@ -127,7 +127,7 @@ impl Member<'_> {
 
     /// A reduction whose result is scattered, `counts[r]` elements of `element` bytes to rank r. Equal parts:
     /// a reduction to rank 0, then a scatter.
-    pub fn reduce_scatter(&mut self, counts: &[f64], element: f64) {
+    pub(crate) fn reduce_scatter(&mut self, counts: &[f64], element: f64) {
         let bytes: &[f64] = &counts.iter().map(|count| count * element).collect::<Vec<_>>();
         let total: f64 = bytes.iter().sum();
         if bytes.iter().all(|part| *part == bytes[0]) {
@@ -177,7 +177,7 @@ impl Member<'_> {
     }
 
     /// Sends to a rank and receives from a rank at once, as `MPI_Sendrecv`.
-    pub fn send_and_receive(&mut self, to: usize, bytes: f64, from: usize, tag: u64) {
+    pub(crate) fn send_and_receive(&mut self, to: usize, bytes: f64, from: usize, tag: u64) {
         if to == self.rank && from == self.rank {
             return;
         }

@@ -28,37 +28,37 @@ pub(super) fn scale(processors: usize) -> f64 {
 
 impl Effort {
     /// Work of some nominal seconds.
-    pub fn new(seconds: f64) -> Self {
+    pub(crate) fn new(seconds: f64) -> Self {
         Self { spent: Cell::new(0.0), limit: Cell::new(seconds * 1e9) }
     }
 
     /// Work without end.
-    pub fn unlimited() -> Self {
+    pub(crate) fn unlimited() -> Self {
         Self::new(f64::INFINITY)
     }
 
     /// Does some work.
-    pub fn spend(&self, nanoseconds: f64) {
+    pub(crate) fn spend(&self, nanoseconds: f64) {
         self.spent.set(self.spent.get() + nanoseconds);
     }
 
     /// True if the limit is reached.
-    pub fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.spent.get() >= self.limit.get()
     }
 
     /// Nanoseconds spent.
-    pub fn spent(&self) -> f64 {
+    pub(crate) fn spent(&self) -> f64 {
         self.spent.get()
     }
 
     /// Nanoseconds left; at least 0.
-    pub fn left(&self) -> f64 {
+    pub(crate) fn left(&self) -> f64 {
         (self.limit.get() - self.spent.get()).max(0.0)
     }
 
     /// Moves the limit by some nanoseconds.
-    pub fn extend(&self, nanoseconds: f64) {
+    pub(crate) fn extend(&self, nanoseconds: f64) {
         self.limit.set(self.limit.get() + nanoseconds);
     }
 }

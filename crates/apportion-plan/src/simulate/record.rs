@@ -48,12 +48,12 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub fn new(processors: usize, explain: bool) -> Self {
+    pub(crate) fn new(processors: usize, explain: bool) -> Self {
         let history = explain.then(|| History::new(processors));
         Self { lanes: vec![Lane::default(); processors], history }
     }
 
-    pub fn outcome(self) -> Outcome {
+    pub(crate) fn outcome(self) -> Outcome {
         Outcome { trace: Trace { lanes: self.lanes }, history: self.history }
     }
 }
@@ -108,16 +108,16 @@ impl Record for Events {
 pub(super) struct Totals(Vec<Sums>);
 
 impl Totals {
-    pub fn new(processors: usize) -> Self {
+    pub(crate) fn new(processors: usize) -> Self {
         Self(vec![Sums::default(); processors])
     }
 
     /// The end of the last event.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.0.iter().map(|sums| sums.end).fold(0.0, f64::max)
     }
 
-    pub fn forecast(mut self) -> Forecast {
+    pub(crate) fn forecast(mut self) -> Forecast {
         self.0.iter_mut().for_each(Sums::close);
         Forecast {
             seconds: self.seconds(),

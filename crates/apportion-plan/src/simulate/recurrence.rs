@@ -69,9 +69,9 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     pub from: Rank,
-    pub to: Rank,
+    pub(crate) to: Rank,
     pub start: f64,
-    pub arrival: f64,
+    pub(crate) arrival: f64,
 }
 
 /// The processors' clocks.
@@ -88,7 +88,12 @@ struct Clocks<'a> {
 }
 
 impl<'a> Clocks<'a> {
-    pub fn new(schedule: &MatmulSchedule, conditions: CostModel<'a>, limit: f64, effort: &'a Effort) -> Self {
+    pub(crate) fn new(
+        schedule: &MatmulSchedule,
+        conditions: CostModel<'a>,
+        limit: f64,
+        effort: &'a Effort,
+    ) -> Self {
         let p = schedule.processors();
         let left = |rank: usize| match schedule.work(Rank(rank)) {
             work if work > 0.0 => work / conditions.rates[rank],
@@ -106,12 +111,12 @@ impl<'a> Clocks<'a> {
     }
 
     /// The costs of a pair's messages.
-    pub fn link(&self, from: Rank, to: Rank) -> Link {
+    pub(crate) fn link(&self, from: Rank, to: Rank) -> Link {
         self.conditions.network.link(from, to)
     }
 
     /// Posts a message of these elements of A and B on a wire that is free from a time on, which it advances.
-    pub fn post(
+    pub(crate) fn post(
         &mut self,
         (from, to): (Rank, Rank),
         [horizontal, vertical]: [u64; 2],
@@ -128,7 +133,7 @@ impl<'a> Clocks<'a> {
     }
 
     /// The receiver waits for a message.
-    pub fn arrive(&mut self, flight: &Flight) {
+    pub(crate) fn arrive(&mut self, flight: &Flight) {
         let &Flight { from, to, start, arrival } = flight;
         let now = &mut self.now[to.0];
         let (since, end) = (*now, now.max(arrival));
@@ -138,7 +143,7 @@ impl<'a> Clocks<'a> {
     }
 
     /// A processor waits until its messages have left.
-    pub fn flush(&mut self, rank: Rank) {
+    pub(crate) fn flush(&mut self, rank: Rank) {
         let now = &mut self.now[rank.0];
         let end = now.max(self.sent[rank.0]);
         self.totals.push(rank, Activity::Communicate, *now, end, None);
@@ -146,7 +151,7 @@ impl<'a> Clocks<'a> {
     }
 
     /// A processor updates a rectangle of C by some inner indices.
-    pub fn compute(&mut self, rank: Rank, rect: &Rect, inner: u64) {
+    pub(crate) fn compute(&mut self, rank: Rank, rect: &Rect, inner: u64) {
         let seconds = rect.area() as f64 * inner as f64 / self.conditions.rates[rank.0];
         let now = &mut self.now[rank.0];
         let end = *now + seconds;
@@ -157,7 +162,7 @@ impl<'a> Clocks<'a> {
     }
 
     /// True if a processor cannot end within the limit, or if the work is spent.
-    pub fn is_late(&self) -> bool {
+    pub(crate) fn is_late(&self) -> bool {
         if self.effort.is_spent() {
             return true;
         }
@@ -166,7 +171,7 @@ impl<'a> Clocks<'a> {
     }
 
     /// The forecast, if it is within the limit.
-    pub fn forecast(self) -> Option<Forecast> {
+    pub(crate) fn forecast(self) -> Option<Forecast> {
         (self.totals.seconds() <= self.limit).then(|| self.totals.forecast())
     }
 }

@@ -169,12 +169,12 @@ struct Line<'a> {
 
 impl<'a> Lines<'a> {
     /// Lines of the file `place`; valid ranks are below `ranks`.
-    pub fn new(place: &'a str, text: &'a str, ranks: usize) -> Self {
+    pub(crate) fn new(place: &'a str, text: &'a str, ranks: usize) -> Self {
         Self { text, at: 0, line: Line { place, number: 0, ranks, element: 1.0, words: Vec::new() } }
     }
 
     /// The next line that is neither empty nor a comment. Blanks and control characters separate words.
-    pub fn next_line(&mut self) -> Option<&Line<'a>> {
+    pub(crate) fn next_line(&mut self) -> Option<&Line<'a>> {
         let (bytes, line) = (self.text.as_bytes(), &mut self.line);
         line.words.clear();
         let mut at = self.at;
@@ -214,7 +214,7 @@ impl<'a> Lines<'a> {
 }
 
 impl Line<'_> {
-    pub fn error(&self, what: impl Into<String>, remedy: &str) -> Error {
+    pub(crate) fn error(&self, what: impl Into<String>, remedy: &str) -> Error {
         Error::input(format!("{}:{}", self.place, self.number), what, remedy)
     }
 
@@ -242,7 +242,7 @@ impl Line<'_> {
     }
 
     /// The rank of the line.
-    pub fn rank(&self) -> Result<usize> {
+    pub(crate) fn rank(&self) -> Result<usize> {
         self.known(self.words[0].strip_prefix('p').unwrap_or(self.words[0]))
     }
 
@@ -293,7 +293,7 @@ impl Line<'_> {
     }
 
     /// Appends its actions to `script`.
-    pub fn actions(&self, rank: usize, script: &mut Vec<Action>) -> Result<()> {
+    pub(crate) fn actions(&self, rank: usize, script: &mut Vec<Action>) -> Result<()> {
         let Some((&action, values)) = self.words[1..].split_first() else {
             return Err(self.error("the action is missing", "see smpirun's time-independent traces"));
         };

@@ -5,6 +5,10 @@ use super::*;
 use apportion::geometry::Rank;
 use apportion::trace::Activity;
 
+fn trace_svg(trace: &Trace, names: &[String]) -> String {
+    timeline_svg(&Timeline::new(trace, names))
+}
+
 fn lane(events: &[(Activity, f64, f64, Option<usize>)]) -> Lane {
     let mut lane = Lane::default();
     events.iter().for_each(|&(what, from, to, peer)| lane.push(what, from, to, peer.map(Rank)));

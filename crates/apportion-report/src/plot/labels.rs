@@ -35,7 +35,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    pub fn new(plot: &Plot, series: &[Cow<'_, Series>], groups: &[Vec<usize>]) -> Self {
+    pub(crate) fn new(plot: &Plot, series: &[Cow<'_, Series>], groups: &[Vec<usize>]) -> Self {
         let mut labels: Vec<Label> = groups
             .iter()
             .map(|group| Label {
@@ -62,7 +62,7 @@ impl Labels {
         Self { labels, line, font }
     }
 
-    pub fn height(&self) -> f64 {
+    pub(crate) fn height(&self) -> f64 {
         self.labels.iter().map(|l| self.tall(l)).sum()
     }
 
@@ -72,12 +72,12 @@ impl Labels {
         self.line * lines as f64 + if lines > 1 { 0.4 * self.line } else { 0.0 }
     }
 
-    pub fn width(&self) -> f64 {
+    pub(crate) fn width(&self) -> f64 {
         let words = self.labels.iter().flat_map(|l| &l.words).map(|w| w.chars().count());
         SAMPLE + words.max().unwrap_or(0) as f64 * self.font * CHARACTER
     }
 
-    pub fn draw(&self, svg: &mut String, [xs, ys]: [&Scale; 2]) {
+    pub(crate) fn draw(&self, svg: &mut String, [xs, ys]: [&Scale; 2]) {
         let place = |l: &Label| [xs.place(l.at[0]), ys.place(l.at[1])];
         let mut order: Vec<(&Label, [f64; 2])> = self.labels.iter().map(|l| (l, place(l))).collect();
         order.sort_by(|a, b| a.1[1].total_cmp(&b.1[1]));

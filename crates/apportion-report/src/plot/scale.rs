@@ -10,24 +10,24 @@ const FILLED: f64 = 0.35;
 
 #[derive(Debug, Clone)]
 pub(super) struct Scale {
-    pub least: f64,
-    pub most: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
     step: f64,
-    pub from: f64,
-    pub to: f64,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
     /// Bounds are decimal logarithms.
-    pub logarithmic: bool,
+    pub(crate) logarithmic: bool,
     /// The smallest value shown, which gets a tick if there is room.
     first: Option<f64>,
 }
 
 impl Scale {
-    pub fn horizontal(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
+    pub(crate) fn horizontal(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
         let scale = Self::over(values, AREA[0], AREA[2], logarithmic);
         if logarithmic { scale } else { scale.starting_at_zero() }
     }
 
-    pub fn vertical(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
+    pub(crate) fn vertical(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
         let scale = Self::over(values, AREA[3], AREA[1], logarithmic);
         let scale = if logarithmic { scale } else { scale.starting_at_zero() };
         Self { first: None, ..scale.rounded() }
@@ -73,7 +73,7 @@ impl Scale {
         self
     }
 
-    pub fn place(&self, x: f64) -> f64 {
+    pub(crate) fn place(&self, x: f64) -> f64 {
         let x = match self.logarithmic {
             true if x > 0.0 => x.log10().max(self.least),
             true => self.least,
@@ -83,7 +83,7 @@ impl Scale {
     }
 
     /// The start of an axis that shows positive values only and leaves out zero.
-    pub fn broken(&self) -> Option<String> {
+    pub(crate) fn broken(&self) -> Option<String> {
         let hidden = !self.logarithmic && self.least > 1e-9 * self.step;
         hidden.then(|| self.label(self.least))
     }
@@ -96,7 +96,7 @@ impl Scale {
     }
 
     /// The ticks with their labels.
-    pub fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         if self.logarithmic {
             return self.round_ratios();
         }

@@ -13,7 +13,7 @@ const MARKERS: usize = 6;
 /// The style of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Style {
-    pub colour: usize,
+    pub(crate) colour: usize,
     dash: usize,
     marker: usize,
     hollow: bool,
@@ -21,30 +21,30 @@ pub(super) struct Style {
 
 impl Style {
     /// The style of a number: 84 differ, and the first seven in colour and marker.
-    pub fn of(number: usize, hollow: bool) -> Self {
+    pub(crate) fn of(number: usize, hollow: bool) -> Self {
         // Hollow marks are rings.
         let marker = if hollow { 0 } else { number % MARKERS };
         Self { colour: number % 7, dash: number / 7 % DASHES.len(), marker, hollow }
     }
 
-    pub fn stroke(self) -> String {
+    pub(crate) fn stroke(self) -> String {
         lines(self.colour)
     }
 
     /// The attribute of its dashes.
-    pub fn dashes(self) -> String {
+    pub(crate) fn dashes(self) -> String {
         match if self.hollow { BOUND } else { DASHES[self.dash] } {
             "" => String::new(),
             dashes => format!(" stroke-dasharray=\"{dashes}\""),
         }
     }
 
-    pub fn fill(self) -> String {
+    pub(crate) fn fill(self) -> String {
         if self.hollow { "#ffffff".into() } else { self.stroke() }
     }
 
     /// Adds the outline of a marker to a path.
-    pub fn mark(self, path: &mut String, [x, y]: [f64; 2], r: f64) {
+    pub(crate) fn mark(self, path: &mut String, [x, y]: [f64; 2], r: f64) {
         let (a, b) = (0.9 * r, 1.25 * r);
         let _ = match self.marker {
             0 => {

@@ -45,7 +45,7 @@ struct Beside {
 }
 
 impl Labels {
-    pub fn new(picture: &Picture, plan: &Plan, beneath: bool) -> Self {
+    pub(crate) fn new(picture: &Picture, plan: &Plan, beneath: bool) -> Self {
         let total: u64 = plan.shares.iter().sum();
         let (mut inside, mut beside) = (String::new(), Vec::new());
         for (i, rects) in picture.rects.iter().enumerate() {
@@ -74,13 +74,13 @@ impl Labels {
     }
 
     /// Room for the names beside the picture.
-    pub fn depth(&self) -> f64 {
+    pub(crate) fn depth(&self) -> f64 {
         let longest = self.beside.iter().map(|b| b.name.chars().count()).max();
         let remark = if self.unnamed > 0 && self.beneath { 16.0 } else { 0.0 };
         longest.map_or(remark, |longest| LEADER + longest as f64 * TYPES[1] * CHARACTER + 4.0)
     }
 
-    pub fn draw(&self, svg: &mut String) {
+    pub(crate) fn draw(&self, svg: &mut String) {
         let _ = writeln!(svg, "<g text-anchor=\"middle\">\n{}</g>", self.inside);
         let [left, top] = CORNER;
         let [right, bottom] = [left + self.size[0], top + self.size[1]];

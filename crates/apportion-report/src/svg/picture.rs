@@ -15,9 +15,9 @@ const MOST_COMPARED: usize = 700;
 
 /// Rectangles by owner, and the scale at which they are drawn.
 pub(super) struct Picture {
-    pub rects: Vec<Vec<Rect>>,
+    pub(crate) rects: Vec<Vec<Rect>>,
     /// Width and height in pixels.
-    pub size: [f64; 2],
+    pub(crate) size: [f64; 2],
     /// Pixels per column and per row.
     scale: [f64; 2],
     /// The sides are in proportion.
@@ -29,7 +29,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    pub fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan) -> Self {
         let bar = |n: u64| Slices { rects: bar(&plan.shares), cols: n.max(1), slices: Vec::new(), all: 1 };
         let (Slices { rects, cols, slices, all }, rows, sides) = match &plan.division {
             Division::Matmul(layout) | Division::Grid(layout) => {
@@ -52,14 +52,14 @@ impl Picture {
     }
 
     /// Left, top, right and bottom of a rectangle, in pixels.
-    pub fn place(&self, rect: Rect) -> [f64; 4] {
+    pub(crate) fn place(&self, rect: Rect) -> [f64; 4] {
         let x = |col: u64| CORNER[0] + col as f64 * self.scale[0];
         let y = |row: u64| CORNER[1] + row as f64 * self.scale[1];
         [x(rect.cols.start), y(rect.rows.start), x(rect.cols.end), y(rect.rows.end)]
     }
 
     /// Pairs of processors whose regions touch along an edge; none if there are very many regions.
-    pub fn neighbours(&self) -> Vec<(usize, usize)> {
+    pub(crate) fn neighbours(&self) -> Vec<(usize, usize)> {
         let owned = self.rects.iter().enumerate().flat_map(|(i, rects)| rects.iter().map(move |r| (i, r)));
         let all: Vec<(usize, &Rect)> = owned.take(MOST_COMPARED + 1).collect();
         if all.len() > MOST_COMPARED {
@@ -69,7 +69,7 @@ impl Picture {
         pairs.filter(|(a, b)| a.0 != b.0 && touch(a.1, b.1)).map(|(a, b)| (a.0, b.0)).collect()
     }
 
-    pub fn draw(&self, svg: &mut String, plan: &Plan, colours: &[String], groups: [&[&str]; 2]) {
+    pub(crate) fn draw(&self, svg: &mut String, plan: &Plan, colours: &[String], groups: [&[&str]; 2]) {
         let total: u64 = plan.shares.iter().sum();
         svg.push_str("<g shape-rendering=\"crispEdges\">\n");
         for (i, rects) in self.rects.iter().enumerate().filter(|(_, rects)| !rects.is_empty()) {
@@ -124,7 +124,7 @@ impl Picture {
     }
 
     /// The lengths of the sides.
-    pub fn draw_sides(&self, svg: &mut String, plan: &Plan) {
+    pub(crate) fn draw_sides(&self, svg: &mut String, plan: &Plan) {
         let count = |n: u64| show_count(u128::from(n));
         let note = if self.to_scale { "" } else { " (not to scale)" };
         let (rows, cols) = match plan.problem() {

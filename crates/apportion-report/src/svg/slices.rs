@@ -10,12 +10,12 @@ const MOST_SLICES: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Slices {
     /// By owner.
-    pub rects: Vec<Vec<Rect>>,
-    pub cols: u64,
+    pub(crate) rects: Vec<Vec<Rect>>,
+    pub(crate) cols: u64,
     /// If the inner dimension is cut: the columns of each slice, and its inner indices.
-    pub slices: Vec<(Span, Span)>,
+    pub(crate) slices: Vec<(Span, Span)>,
     /// Number of slices, drawn or not.
-    pub all: usize,
+    pub(crate) all: usize,
 }
 
 /// The owners of C, or for each span between cuts of the inner dimension the processors that compute there.

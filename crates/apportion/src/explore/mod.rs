@@ -1,7 +1,7 @@
 //! Exploration: forecasts as a function of one platform parameter, and Monte Carlo studies of layouts.
 
-mod study;
-mod sweep;
+pub mod study;
+pub mod sweep;
 
 pub use study::{
     Distribution, Study, StudyCorner, StudyDepth, StudyRatio, StudyRow, StudySearched, StudySubsets, study,

@@ -357,9 +357,9 @@ const DEEPEST: f64 = 64.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct BoxVolumes {
     /// Of boxes.
-    pub boxes: f64,
+    pub(crate) boxes: f64,
     /// Of the best layout of C alone.
-    pub flat: f64,
+    pub(crate) flat: f64,
 }
 
 /// Lays out a product of m : k : n = 1 : d : 1 on processors of these relative speeds; the logarithm of d is
@@ -387,11 +387,11 @@ const SPEED: f64 = 1e9;
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SubsetGain {
     /// True if `auto` leaves processors out.
-    pub left_out: bool,
+    pub(crate) left_out: bool,
     /// The time of the best plan for all processors over that of `auto`.
-    pub gain: f64,
+    pub(crate) gain: f64,
     /// The forecast over the bound that no plan can beat.
-    pub over_bound: f64,
+    pub(crate) over_bound: f64,
 }
 
 /// Plans a product on processors of these relative speeds, in two clusters. The bandwidth between the
@@ -486,7 +486,7 @@ pub struct StudyRow {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StudyDepth {
     /// Number of products.
-    pub draws: u64,
+    pub(crate) draws: u64,
     /// Layouts that may cut the inner dimension.
     pub boxes: StudyRatio,
     /// The best layouts that do not.

@@ -92,7 +92,7 @@ pub struct CandidateForecast {
     /// The options of the fastest schedule.
     pub order: ScheduleOptions,
     /// Elements moved.
-    pub volume: u64,
+    pub(crate) volume: u64,
 }
 
 impl CandidateForecast {
@@ -433,7 +433,7 @@ pub struct ParameterSweep {
 impl ParameterSweep {
     /// The values, ascending: both ends, and values in equal ratios between them. Numbers of processors are
     /// whole, and so are ratios if the number of values is not given and there are at most 25.
-    pub fn values(&self) -> Vec<f64> {
+    pub(crate) fn values(&self) -> Vec<f64> {
         let whole = self.from.fract() == 0.0 && self.to.fract() == 0.0;
         let steps = self.to - self.from;
         if self.points.is_none() && !self.parameter.is_of_the_network() && whole && steps <= 24.0 {

@@ -30,22 +30,22 @@ pub const UNDISTURBED: f64 = 0.95;
 
 /// What other programs leave of a processor's time, as a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CpuShare {
+pub(crate) struct CpuShare {
     /// On average.
-    pub mean: f64,
+    pub(crate) mean: f64,
     /// In the worst part of the observation.
-    pub least: f64,
+    pub(crate) least: f64,
     /// In the best part.
-    pub most: f64,
+    pub(crate) most: f64,
 }
 
 impl CpuShare {
     /// All of the time.
-    pub const WHOLE: Self = Self { mean: 1.0, least: 1.0, most: 1.0 };
+    pub(crate) const WHOLE: Self = Self { mean: 1.0, least: 1.0, most: 1.0 };
 
     /// The summary of equal parts of an observation; all of the time if there are none. Parts during which
     /// the process was stopped are left out.
-    pub fn of(parts: impl IntoIterator<Item = f64>) -> Self {
+    pub(crate) fn of(parts: impl IntoIterator<Item = f64>) -> Self {
         let mut parts: Vec<f64> = parts.into_iter().map(|share| share.clamp(LEAST, 1.0)).collect();
         if parts.is_empty() {
             return Self::WHOLE;
@@ -58,7 +58,7 @@ impl CpuShare {
     }
 
     /// Whether others take so little that it is not worth a word.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.mean >= UNDISTURBED
     }
 }
@@ -72,7 +72,7 @@ impl CpuShare {
 ///
 /// # Errors
 /// The system refuses a thread; interrupted.
-pub fn availability(platform: &Platform, seconds: f64, monitor: &Monitor) -> Result<Vec<CpuShare>> {
+pub(crate) fn availability(platform: &Platform, seconds: f64, monitor: &Monitor) -> Result<Vec<CpuShare>> {
     let mut shares = observe(platform, GLANCE.min(seconds), 1, monitor)?;
     if seconds > GLANCE && !shares.iter().all(CpuShare::is_whole) {
         shares = observe(platform, seconds, PARTS, monitor)?;

@@ -54,14 +54,14 @@ pub struct UserCommand {
 /// One run of a command: which units, and where.
 #[derive(Debug, Clone)]
 pub(super) struct CommandRun<'a> {
-    pub processor: &'a Processor,
-    pub rank: usize,
-    pub units: Range<f64>,
+    pub(crate) processor: &'a Processor,
+    pub(crate) rank: usize,
+    pub(crate) units: Range<f64>,
 }
 
 /// A run that gave no time.
 pub(super) struct Failure {
-    pub error: Error,
+    pub(crate) error: Error,
     /// The reason, if the program itself ended with a failure, as it does when memory is full.
     pub reason: Option<String>,
 }
@@ -123,7 +123,7 @@ impl UserCommand {
     }
 
     /// The command line as it was written.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 

@@ -34,12 +34,12 @@ pub struct SizeRequest {
     pub size: f64,
     /// Seconds that the plan is expected to lose if this size is not measured; infinite as long as the
     /// processor has no point.
-    pub regret: f64,
+    pub(crate) regret: f64,
 }
 
 /// The choice of sizes on all processors for dividing one number of units. It measures nothing itself: ask
 /// [`FocusedSweep::next`], measure, [`FocusedSweep::add`], until nothing is
-/// requested. Then [`shares::fpm`](crate::plan::shares::fpm) divides the units by [`FocusedSweep::models`].
+/// requested. Then [`shares::fpm`](crate::plan::shares::fpm()) divides the units by [`FocusedSweep::models`].
 ///
 /// # Expected regret
 /// Let all processors finish after T seconds by the points so far, and one processor's speed at its share be
@@ -112,7 +112,7 @@ impl FocusedSweep {
     }
 
     /// A cap: no larger size is asked for, and the model of the processor ends there.
-    pub fn cap(&mut self, rank: usize, largest: f64) {
+    pub(crate) fn cap(&mut self, rank: usize, largest: f64) {
         let known = &mut self.processors[rank];
         known.largest = Some(known.largest.map_or(largest, |old| old.min(largest)));
     }
@@ -127,7 +127,7 @@ impl FocusedSweep {
     }
 
     /// Records that a size cannot be run because memory is full.
-    pub fn refuse(&mut self, rank: usize, size: f64) {
+    pub(crate) fn refuse(&mut self, rank: usize, size: f64) {
         let known = &mut self.processors[rank];
         known.refused = Some(known.refused.map_or(size, |bad| bad.min(size)));
     }

@@ -33,7 +33,7 @@ const WORDS: usize = 16 << 10;
 ///
 /// # Panics
 /// If the sizes of the world and the platform differ.
-pub fn measure_host_network(
+pub(crate) fn measure_host_network(
     platform: &mut Platform,
     world: &World,
     recall: impl FnOnce(&str) -> Option<String>,

@@ -29,10 +29,10 @@ pub struct KernelChoice<T> {
     /// (2 %).
     pub fastest: Kernel<T>,
     /// The fastest kernel on this process's processors, by the same rule: ranks on unlike hosts may differ.
-    pub own: Kernel<T>,
+    pub(crate) own: Kernel<T>,
     /// The kernel of each of this process's processors: `own`, unless another is faster there by a tenth in
     /// each round, as on cores of another kind.
-    pub by_processor: Vec<Kernel<T>>,
+    pub(crate) by_processor: Vec<Kernel<T>>,
     /// The rate of each kernel that all ranks have.
     pub rates: Vec<KernelRate>,
 }

@@ -1,7 +1,7 @@
 //! Measurement of the speeds of processors and links: kernels, user programs, messages.
 
 mod availability;
-mod balance;
+pub mod balance;
 mod command;
 mod focus;
 mod host_links;
@@ -15,15 +15,17 @@ mod sweep;
 mod units;
 mod workload;
 
-pub use availability::{CpuShare, UNDISTURBED, availability, is_exhausted};
+pub(crate) use availability::{CpuShare, availability};
+pub use availability::{UNDISTURBED, is_exhausted};
 pub use balance::{Balance, BalanceOptions, Round, ShareCap, balance};
 pub use command::{SecondsFrom, UserCommand};
 pub use focus::{FocusedSweep, SizeRequest};
-pub use host_links::measure_host_network;
+pub(crate) use host_links::measure_host_network;
 pub use kernel_choice::{KernelChoice, KernelRate, choose_kernel};
 pub use links::{Latency, LinkOptions, MeasuredLink, measure_links};
 pub use process::abandon_programs;
-pub use quick::{Effort, QuickSpeeds, TimeRange, measure_quickly};
+pub(crate) use quick::TimeRange;
+pub use quick::{Effort, QuickSpeeds, measure_quickly};
 pub use repetition::MeasureOptions;
 pub use sweep::{ModelObserver, Sizes, Sweep, measure_speeds};
 pub use units::{UnitsRun, round_of, run_units};

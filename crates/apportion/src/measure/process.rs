@@ -51,19 +51,19 @@ pub(super) enum End {
 
 /// Result of a run.
 pub(super) struct Exit {
-    pub end: End,
+    pub(crate) end: End,
     /// Seconds from before the start to the end of the program.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// The last 4 KiB of its standard output.
-    pub stdout: String,
-    pub stderr: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// Runs a program to its end, or for at most `most` time, on the cores of the calling thread; stdin is empty.
 ///
 /// The outer error is an interruption or a refused thread, the inner one an error of the system: the program
 /// cannot be started.
-pub(super) fn run(
+pub fn run(
     mut command: Command,
     most: Option<Duration>,
     lines: Option<&LineObserver>,
@@ -373,7 +373,7 @@ struct RunningProgram {
 
 impl RunningProgram {
     /// Starts a program that leads a process group.
-    pub fn start(command: &mut Command) -> io::Result<(Child, Self)> {
+    pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Self)> {
         STARTING.fetch_add(1, Ordering::SeqCst);
         let started = match OVER.load(Ordering::SeqCst) {
             true => Err(ErrorKind::OutOfMemory.into()),

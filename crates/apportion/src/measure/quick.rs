@@ -36,7 +36,7 @@ pub enum Effort {
 
 impl Effort {
     /// What the speeds of a job of this many multiply-adds are worth.
-    pub fn worth(multiply_adds: f64) -> Self {
+    pub(crate) fn worth(multiply_adds: f64) -> Self {
         if multiply_adds < WORTHWHILE { Self::Rough } else { Self::Thorough }
     }
 }
@@ -45,28 +45,28 @@ impl Effort {
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuickSpeeds {
     /// Speeds without other programs: by CPU time where the system counts it.
-    pub models: Models,
+    pub(crate) models: Models,
     /// By rank: what other programs left of the processor's time.
-    pub shares: Vec<CpuShare>,
+    pub(crate) shares: Vec<CpuShare>,
     /// By rank: the times of the windows relative to the models; both 1 once a run has confirmed or corrected
     /// the speed.
-    pub spread: Vec<TimeRange>,
+    pub(crate) spread: Vec<TimeRange>,
     /// Number of windows; one for a rough measurement.
-    pub windows: usize,
+    pub(crate) windows: usize,
 }
 
 /// The shortest and the longest of several times, as factors of a common one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TimeRange {
+pub(crate) struct TimeRange {
     /// The shortest.
-    pub low: f64,
+    pub(crate) low: f64,
     /// The longest.
-    pub high: f64,
+    pub(crate) high: f64,
 }
 
 impl QuickSpeeds {
     /// Whether they are good enough for work that is worth this effort.
-    pub fn serves(&self, effort: Effort) -> bool {
+    pub(crate) fn serves(&self, effort: Effort) -> bool {
         effort == Effort::Rough || self.windows > 1
     }
 
@@ -82,7 +82,7 @@ impl QuickSpeeds {
 
     /// The factors by which a run with these shares may be shorter and longer than its forecast, by what
     /// was observed: all processors at their best, and one at its worst.
-    pub fn range(&self) -> TimeRange {
+    pub(crate) fn range(&self) -> TimeRange {
         let each = || self.spread.iter().zip(&self.shares);
         TimeRange {
             low: each().map(|(times, share)| times.low * share.mean / share.most).fold(0.0, f64::max),
@@ -96,7 +96,7 @@ impl QuickSpeeds {
     ///
     /// # Errors
     /// Times beyond what a model may have.
-    pub fn corrected(mut self, rank: usize, ratio: f64) -> Result<Self> {
+    pub(crate) fn corrected(mut self, rank: usize, ratio: f64) -> Result<Self> {
         self.models.models[rank] = scaled(&self.models.models[rank], ratio)?;
         Ok(self)
     }

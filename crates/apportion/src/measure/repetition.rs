@@ -12,23 +12,23 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoppingRule {
     /// Minimum number of repetitions that may agree.
-    pub fewest: usize,
+    pub(crate) fewest: usize,
     /// Number of repetitions after which they no longer have to agree.
-    pub most: usize,
+    pub(crate) most: usize,
     /// Seconds of repetition after which they no longer have to agree.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Minimum number of repetitions once these seconds are over.
-    pub fewest_when_late: usize,
+    pub(crate) fewest_when_late: usize,
 }
 
 impl StoppingRule {
     /// This number of repetitions, whatever they find.
-    pub fn times(count: usize) -> Self {
+    pub(crate) fn times(count: usize) -> Self {
         Self { fewest: count, most: count, seconds: f64::INFINITY, fewest_when_late: count }
     }
 
     /// True if this number of repetitions in these seconds is enough.
-    pub fn is_met(&self, count: usize, seconds: f64, agree: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn is_met(&self, count: usize, seconds: f64, agree: impl FnOnce() -> bool) -> bool {
         count >= self.most
             || (seconds >= self.seconds && count >= self.fewest_when_late)
             || (count >= self.fewest && agree())
@@ -45,7 +45,7 @@ pub(super) struct Sampler<S> {
 
 impl<S> Sampler<S> {
     /// No samples yet; the time of the rule begins now.
-    pub fn new(rule: StoppingRule) -> Self {
+    pub(crate) fn new(rule: StoppingRule) -> Self {
         Self { rule, begin: Instant::now(), samples: Vec::new() }
     }
 
@@ -110,15 +110,15 @@ impl MeasureOptions {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timing {
     /// Elapsed seconds.
-    pub wall: f64,
+    pub(crate) wall: f64,
     /// CPU seconds of the thread that worked longest, times the processor's slowdown: the seconds that the
     /// run would have taken if nothing else had used its cores. `None` if it is not known.
-    pub cpu: Option<f64>,
+    pub(crate) cpu: Option<f64>,
 }
 
 impl Timing {
     /// A run of which only the elapsed time is known.
-    pub fn of_wall(wall: f64) -> Self {
+    pub(crate) fn of_wall(wall: f64) -> Self {
         Self { wall, cpu: None }
     }
 }
@@ -162,7 +162,7 @@ pub(super) struct TrialSampler {
 
 impl TrialSampler {
     /// No runs yet of a trial of this size.
-    pub fn new<T: Trial>(size: f64, options: &MeasureOptions) -> Self {
+    pub(crate) fn new<T: Trial>(size: f64, options: &MeasureOptions) -> Self {
         let rule = StoppingRule {
             fewest: FEWEST,
             most: options.most_repetitions.max(1) as usize,
@@ -173,7 +173,7 @@ impl TrialSampler {
     }
 
     /// One more run. Returns the point once the mean is known precisely enough, or the time is over.
-    pub fn step<T: Trial>(&mut self, trial: &mut T, halt: &StopSignal<'_>) -> Result<Option<Point>> {
+    pub(crate) fn step<T: Trial>(&mut self, trial: &mut T, halt: &StopSignal<'_>) -> Result<Option<Point>> {
         if !self.is_warm {
             self.is_warm = true;
             let first = trial.warm_up(halt)?;

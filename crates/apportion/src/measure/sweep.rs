@@ -102,7 +102,7 @@ pub struct Sweep<'a> {
 
 impl Sweep<'_> {
     /// A sweep of this process without earlier points or a cap.
-    pub fn new(sizes: Sizes, options: MeasureOptions) -> Self {
+    pub(crate) fn new(sizes: Sizes, options: MeasureOptions) -> Self {
         Self { sizes, options, known: None, max_size: None, world: None }
     }
 
@@ -132,17 +132,17 @@ impl Sweep<'_> {
 /// The description of a workload on a platform, as the file of models has it.
 pub struct Subject<'a> {
     /// The processors.
-    pub platform: &'a Platform,
+    pub(crate) platform: &'a Platform,
     /// The name of the kernel.
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// What a unit of size is.
-    pub unit: String,
+    pub(crate) unit: String,
     /// Numbers that distinguish it from others of this name.
-    pub parameters: BTreeMap<String, f64>,
+    pub(crate) parameters: BTreeMap<String, f64>,
     /// Maps a requested size to the size that is measured.
-    pub rounded: fn(f64) -> f64,
+    pub(crate) rounded: fn(f64) -> f64,
     /// The largest size that fits into a processor's memory, as far as it is known.
-    pub largest: Box<dyn Fn(&Processor) -> f64 + 'a>,
+    pub(crate) largest: Box<dyn Fn(&Processor) -> f64 + 'a>,
 }
 
 /// The result of measuring a size.

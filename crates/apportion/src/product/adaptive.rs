@@ -28,23 +28,23 @@ pub struct Adaptive {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repartition {
     /// Number of inner indices that were done.
-    pub after: u64,
+    pub(crate) after: u64,
     /// Time in seconds since the start.
-    pub at: f64,
+    pub(crate) at: f64,
     /// Method of the new layout.
-    pub method: String,
+    pub(crate) method: String,
     /// The new layout.
-    pub layout: Layout,
+    pub(crate) layout: Layout,
     /// Speeds that it was made for: multiply-adds per second of each processor.
-    pub rates: Vec<f64>,
+    pub(crate) rates: Vec<f64>,
     /// Elements that changed their owner: of C, and of the parts of A and B that are still needed.
-    pub moved: u64,
+    pub(crate) moved: u64,
     /// Seconds that moving took on the slowest processor.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Predicted saving in seconds, without the cost of moving.
-    pub gain: f64,
+    pub(crate) gain: f64,
     /// Predicted cost of moving in seconds.
-    pub cost: f64,
+    pub(crate) cost: f64,
 }
 
 /// Repartitions of a run.

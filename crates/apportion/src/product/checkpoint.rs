@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 
 /// Identity of a product: two products with the same fingerprint have the same bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fingerprint {
+pub(crate) struct Fingerprint {
     /// Each input file: its name, its length and its hash, or another identification.
-    pub inputs: Vec<Value>,
+    pub(crate) inputs: Vec<Value>,
     /// The semiring, the element type, the scalars, and everything else that determines the result.
-    pub settings: Value,
+    pub(crate) settings: Value,
 }
 
 impl Fingerprint {
@@ -37,7 +37,7 @@ impl Fingerprint {
 
 /// A directory of finished panels, locked while this value exists.
 #[derive(Debug)]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     directory: PathBuf,
     /// Hash of the product's fingerprint: panels of another product have other names.
     identity: u64,
@@ -49,11 +49,11 @@ pub struct Checkpoint {
 #[derive(Debug, Clone)]
 pub struct Manifest {
     /// The plan of a panel of full height.
-    pub plan: Plan,
+    pub(crate) plan: Plan,
     /// Flow, block, overlap.
-    pub order: ScheduleOptions,
+    pub(crate) order: ScheduleOptions,
     /// Panels of C.
-    pub panels: Panels,
+    pub(crate) panels: Panels,
 }
 
 impl Manifest {
@@ -103,7 +103,7 @@ impl Checkpoint {
     /// # Errors
     /// Exit code 2: the directory cannot be created or read, another process uses it, its manifest is
     /// damaged or missing although there are panels, or it belongs to another product.
-    pub fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Manifest>)> {
+    pub(crate) fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Manifest>)> {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
         let lock = locked(directory)?;
         let hash = twox_hash::XxHash64::oneshot(0, identity.to_value().to_string().as_bytes());
@@ -157,7 +157,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The manifest cannot be written.
-    pub fn begin(&self, identity: &Fingerprint, begun: &Manifest) -> Result<()> {
+    pub(crate) fn begin(&self, identity: &Fingerprint, begun: &Manifest) -> Result<()> {
         let mut manifest = json!({
             "format": "apportion-checkpoint",
             "version": 2,
@@ -176,7 +176,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The disk is full, or another error of the operating system.
-    pub fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
+    pub(crate) fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
         let mut file = OutputFile::create_own(self.own(&self.name_of(index, panel))?, UNFINISHED)?;
         write_npy(&mut file, panel)?;
         file.commit()
@@ -187,7 +187,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The directory cannot be read, or a damaged file cannot be deleted.
-    pub fn load<T: Element>(
+    pub(crate) fn load<T: Element>(
         &self,
         index: usize,
         (rows, cols): (Span, u64),
@@ -218,7 +218,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub fn count(&self) -> Result<usize> {
+    pub(crate) fn count(&self) -> Result<usize> {
         let number = |name: &String| name.strip_prefix(PANEL)?.split('-').next().map(str::to_owned);
         Ok(self.names()?.iter().filter_map(number).collect::<BTreeSet<String>>().len())
     }

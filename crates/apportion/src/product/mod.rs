@@ -13,14 +13,15 @@ mod segments;
 
 pub use adaptive::{Adaptation, Adaptive, Repartition};
 pub use application::TailOutcome;
-pub use checkpoint::{Checkpoint, Fingerprint, Manifest};
+pub use checkpoint::Manifest;
+pub(crate) use checkpoint::{Checkpoint, Fingerprint};
 pub use multiply::{MatmulJob, multiply};
 pub use operands::{OperandViews, Operands, OwnRects, whole_block, whole_matrix};
 pub use outcome::RunReport;
-pub use panels::{Files, PanelRun, Panels, check_panels};
-pub use powers::{
-    ClosureMethod, Paths, matrix_closure, matrix_paths, matrix_power, products_of_closure, products_of_power,
-};
+pub use panels::Panels;
+pub(crate) use panels::{Files, PanelRun, check_panels};
+pub use powers::{ClosureMethod, matrix_closure};
+pub(crate) use powers::{matrix_paths, matrix_power, products_of_power};
 
 #[cfg(test)]
 mod tests;

@@ -24,28 +24,28 @@ use std::time::Instant;
 #[non_exhaustive]
 pub struct MatmulJob<'a, T> {
     /// The semiring and the library that computes.
-    pub kernel: Kernel<T>,
+    pub(crate) kernel: Kernel<T>,
     /// The plan that maps the work to processors. Its problem must be the product of the matrices.
     pub plan: &'a Plan,
     /// Flow, block, look-ahead.
     pub order: ScheduleOptions,
     /// Speeds by rank, in elements of C updated by one pivot block of `models_block`, per second.
-    pub models: &'a [Model],
+    pub(crate) models: &'a [Model],
     /// See `models`.
-    pub models_block: u64,
+    pub(crate) models_block: u64,
     /// Alpha and beta.
-    pub scaling: Scaling<T>,
+    pub(crate) scaling: Scaling<T>,
     /// Repartition in mid-run where that pays; `None` for the plan from beginning to end.
-    pub adaptive: Option<Adaptive>,
+    pub(crate) adaptive: Option<Adaptive>,
     /// The fraction of each processor's rectangles of C that any processor of this process may compute at the
     /// end, at most 1/2; 0 for none.
-    pub tail: f64,
+    pub(crate) tail: f64,
     /// Forecast of the plan in this order, if it is known; otherwise it is simulated.
-    pub forecast: Option<Forecast>,
+    pub(crate) forecast: Option<Forecast>,
     /// How a closure is computed; `None` for the method of less predicted time.
-    pub closure: Option<ClosureMethod>,
+    pub(crate) closure: Option<ClosureMethod>,
     /// Seed of the verification.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Elements drawn by a verification by samples.
     pub(crate) draws: u64,
 }
@@ -81,7 +81,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
 
     /// The same job with scalars.
     #[must_use]
-    pub fn with_scaling(self, scaling: Scaling<T>) -> Self {
+    pub(crate) fn with_scaling(self, scaling: Scaling<T>) -> Self {
         Self { scaling, ..self }
     }
 
@@ -94,7 +94,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     /// The same job with a dynamic tail: the last tiles of C, this fraction of each processor's, come from a
     /// queue (Donfack et al. 2012). The elements of C are the same: each has the order of sums of its owner.
     #[must_use]
-    pub fn with_tail(self, tail: f64) -> Self {
+    pub(crate) fn with_tail(self, tail: f64) -> Self {
         Self { tail, ..self }
     }
 
@@ -112,7 +112,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
 
     /// The same job with another seed of the verification.
     #[must_use]
-    pub fn with_seed(self, seed: u64) -> Self {
+    pub(crate) fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
@@ -125,7 +125,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     ///
     /// # Errors
     /// As [`simulate`](crate::simulate::simulate), on all ranks.
-    pub fn forecast_once(self, session: &Session<'_>) -> Result<Self> {
+    pub(crate) fn forecast_once(self, session: &Session<'_>) -> Result<Self> {
         let world = session.world();
         let missing = self.forecast.is_none() && world.rank() == 0;
         let predicted =

@@ -12,11 +12,11 @@ use crate::schedule::MatmulSchedule;
 #[derive(Debug, Clone, Copy)]
 pub struct Operands<'a, T> {
     /// The left factor.
-    pub a: &'a LocalBlocks<T>,
+    pub(crate) a: &'a LocalBlocks<T>,
     /// The right factor.
-    pub b: &'a LocalBlocks<T>,
+    pub(crate) b: &'a LocalBlocks<T>,
     /// The initial C, if there is one.
-    pub initial: Option<&'a LocalBlocks<T>>,
+    pub(crate) initial: Option<&'a LocalBlocks<T>>,
 }
 
 impl<'a, T> Operands<'a, T> {
@@ -27,7 +27,7 @@ impl<'a, T> Operands<'a, T> {
 
     /// The same operands with an initial C.
     #[must_use]
-    pub fn with_initial(self, initial: Option<&'a LocalBlocks<T>>) -> Self {
+    pub(crate) fn with_initial(self, initial: Option<&'a LocalBlocks<T>>) -> Self {
         Self { initial, ..self }
     }
 }
@@ -36,11 +36,11 @@ impl<'a, T> Operands<'a, T> {
 #[derive(Debug, Clone)]
 pub struct OperandViews<'a, T> {
     /// The left factor.
-    pub a: BlockViews<'a, T>,
+    pub(crate) a: BlockViews<'a, T>,
     /// The right factor.
-    pub b: BlockViews<'a, T>,
+    pub(crate) b: BlockViews<'a, T>,
     /// The initial C, if there is one.
-    pub initial: Option<BlockViews<'a, T>>,
+    pub(crate) initial: Option<BlockViews<'a, T>>,
 }
 
 impl<'a, T> From<Operands<'a, T>> for OperandViews<'a, T> {
@@ -64,7 +64,7 @@ pub struct OwnRects {
 
 impl OwnRects {
     /// Whole matrices: those of a single process.
-    pub fn whole(shape: Shape) -> Self {
+    pub(crate) fn whole(shape: Shape) -> Self {
         let whole = |rows, cols| vec![Rect::new(Span::new(0, rows), Span::new(0, cols))];
         Self { a: whole(shape.m, shape.k), b: whole(shape.k, shape.n), c: whole(shape.m, shape.n) }
     }

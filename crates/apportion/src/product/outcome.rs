@@ -151,7 +151,7 @@ impl RunReport {
 
     /// The same report with the seconds of reading and writing files, and the element type in the files.
     #[must_use]
-    pub fn with_io(self, io_seconds: f64, element: &'static str) -> Self {
+    pub(crate) fn with_io(self, io_seconds: f64, element: &'static str) -> Self {
         Self { io_seconds, element, ..self }
     }
 

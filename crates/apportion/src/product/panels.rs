@@ -35,7 +35,7 @@ pub struct Panels {
 
 impl Panels {
     /// The panels of C's rows.
-    pub fn of(self, shape: Shape) -> Vec<Span> {
+    pub(crate) fn of(self, shape: Shape) -> Vec<Span> {
         Span::new(0, shape.m).blocks(self.rows).collect()
     }
 
@@ -43,7 +43,7 @@ impl Panels {
     /// the segment, and assembled), the segments of A and B, the pivot blocks that each of the `processors`
     /// of a single process copies if it copies, what their kernels pack, and the vectors of the check. For a
     /// rank of several, which holds one processor's part and MPI's own memory, this is an upper bound.
-    pub fn predicted_bytes(
+    pub(crate) fn predicted_bytes(
         self,
         shape: Shape,
         (processors, path): (u64, DataPath),
@@ -69,7 +69,7 @@ impl Panels {
     ///
     /// # Errors
     /// Not even one row and one pivot block fit: exit code 1, with the bytes that they need.
-    pub fn within(
+    pub(crate) fn within(
         memory: u64,
         shape: Shape,
         of: (u64, DataPath),
@@ -118,7 +118,7 @@ impl Panels {
 ///
 /// # Errors
 /// As [`check_caps`](crate::select::check_caps).
-pub fn check_panels(
+pub(crate) fn check_panels(
     plan: &Plan,
     order: ScheduleOptions,
     platform: &Platform,
@@ -139,13 +139,13 @@ pub fn check_panels(
 
 /// The files of a product's matrices.
 #[derive(Debug)]
-pub struct Files {
+pub(crate) struct Files {
     /// The left factor.
-    pub a: NpyFile,
+    pub(crate) a: NpyFile,
     /// The right factor.
-    pub b: NpyFile,
+    pub(crate) b: NpyFile,
     /// The initial C.
-    pub initial: Option<NpyFile>,
+    pub(crate) initial: Option<NpyFile>,
 }
 
 impl Files {
@@ -153,14 +153,14 @@ impl Files {
     ///
     /// # Errors
     /// Something has written to one of them: exit code 2.
-    pub fn check_unchanged(&self) -> Result<()> {
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
         [&self.a, &self.b].into_iter().chain(&self.initial).try_for_each(NpyFile::check_unchanged)
     }
 }
 
 /// Computes the panels of C one after the other, on all ranks together. B stays in memory if it is one
 /// segment.
-pub struct PanelRun<'a, T> {
+pub(crate) struct PanelRun<'a, T> {
     files: Files,
     /// The job of a panel of full height.
     job: MatmulJob<'a, T>,
@@ -175,13 +175,13 @@ pub struct PanelRun<'a, T> {
     /// Rows of C that this run has computed.
     computed: u64,
     /// Seconds spent reading.
-    pub io_seconds: f64,
+    pub(crate) io_seconds: f64,
 }
 
 impl<'a, T: Element> PanelRun<'a, T> {
     /// Creates the run. `job.plan` is the plan of one full panel: panels.rows x k x n. The session's work is
     /// that of the whole product.
-    pub fn new(
+    pub(crate) fn new(
         files: Files,
         job: MatmulJob<'a, T>,
         session: &'a Session<'a>,
@@ -197,7 +197,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
     /// # Errors
     /// As [`multiply`]; a file that cannot be read, or an element that the semiring does not accept, on all
     /// ranks.
-    pub fn panel(&mut self, rows: Span) -> Result<Option<Matrix<T>>> {
+    pub(crate) fn panel(&mut self, rows: Span) -> Result<Option<Matrix<T>>> {
         let (world, n) = (self.session.world(), self.shape.n);
         let mut scaling = self.job.scaling;
         let mut so_far: Option<LocalBlocks<T>> = None;
@@ -271,7 +271,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
     ///
     /// # Errors
     /// As [`Files::check_unchanged`], on all ranks.
-    pub fn check_unchanged(&self) -> Result<()> {
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.session.world().all_ok(self.files.check_unchanged())
     }
 
@@ -291,7 +291,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
     ///
     /// # Errors
     /// The job's plan has no layout.
-    pub fn report(self) -> Result<RunReport> {
+    pub(crate) fn report(self) -> Result<RunReport> {
         let Self { job, session, shape, report, computed, io_seconds, .. } = self;
         let mut report = match report {
             Some(report) => report,

@@ -28,7 +28,7 @@ use bytemuck::bytes_of;
 ///
 /// # Panics
 /// If the plan is not for the product of the matrix with itself.
-pub fn matrix_power<T: Element>(
+pub(crate) fn matrix_power<T: Element>(
     a: &LocalBlocks<T>,
     exponent: u64,
     job: &MatmulJob<'_, T>,
@@ -57,13 +57,13 @@ pub fn matrix_power<T: Element>(
 }
 
 /// Number of products of a power: bits of the exponent after the first, plus the ones among them.
-pub fn products_of_power(exponent: u64) -> u64 {
+pub(crate) fn products_of_power(exponent: u64) -> u64 {
     u64::from(exponent.checked_ilog2().unwrap_or(0)) + u64::from(exponent.count_ones().saturating_sub(1))
 }
 
 /// Maximum number of products of a closure of n vertices. After s products all walks of at most 2^s edges are
 /// included, and every simple path or cycle has at most n edges.
-pub fn products_of_closure(vertices: u64) -> u64 {
+pub(crate) fn products_of_closure(vertices: u64) -> u64 {
     u64::from(vertices.next_power_of_two().ilog2())
 }
 
@@ -99,7 +99,7 @@ impl ClosureMethod {
     ///
     /// # Errors
     /// As [`simulate`](crate::simulate::simulate), on all ranks.
-    pub fn of<T: Element>(job: &MatmulJob<'_, T>, platform: &Platform, world: &World) -> Result<Self> {
+    pub(crate) fn of<T: Element>(job: &MatmulJob<'_, T>, platform: &Platform, world: &World) -> Result<Self> {
         let faster = || -> Result<bool> {
             if job.plan.layout()?.shape().m < elimination::FEWEST {
                 return Ok(false);
@@ -260,13 +260,13 @@ const MANY_ZEROS: f64 = 0.2;
 
 /// Blocks of a closure with the predecessor of each pair.
 #[derive(Debug)]
-pub struct Paths<T> {
+pub(crate) struct Paths<T> {
     /// The lengths: those of [`matrix_closure`].
-    pub lengths: LocalBlocks<T>,
+    pub(crate) lengths: LocalBlocks<T>,
     /// The vertex before j on the best path from i to j, -1 where there is no path or i = j.
-    pub predecessors: LocalBlocks<i32>,
+    pub(crate) predecessors: LocalBlocks<i32>,
     /// Report of the run.
-    pub report: RunReport,
+    pub(crate) report: RunReport,
 }
 
 /// Like [`matrix_closure`] over max-plus or min-plus, with the predecessor of each pair. Among equally good
@@ -281,7 +281,7 @@ pub struct Paths<T> {
 ///
 /// # Panics
 /// If the plan is not for the product of the matrix with itself, or the matrix has 2^31 rows or more.
-pub fn matrix_paths<T: Element + Tropical>(
+pub(crate) fn matrix_paths<T: Element + Tropical>(
     a: &LocalBlocks<T>,
     job: &MatmulJob<'_, PathElement<T>>,
     session: &Session<'_>,

@@ -30,7 +30,7 @@ pub(super) struct RunSegments<'a, T: Element> {
 
 impl<'a, T: Element> RunSegments<'a, T> {
     /// Creates the state before the first segment.
-    pub fn new(kernel: Kernel<T>, operands: &OperandViews<'a, T>, session: &'a Session<'a>) -> Self {
+    pub(crate) fn new(kernel: Kernel<T>, operands: &OperandViews<'a, T>, session: &'a Session<'a>) -> Self {
         let given = [operands.a.clone(), operands.b.clone()];
         Self { kernel, session, given, moved: None, c: None, origin: None }
     }
@@ -44,7 +44,7 @@ impl<'a, T: Element> RunSegments<'a, T> {
     }
 
     /// Returns this process's blocks of C in the layout of `home`.
-    pub fn product(self, home: MatmulSchedule) -> Result<LocalBlocks<T>> {
+    pub(crate) fn product(self, home: MatmulSchedule) -> Result<LocalBlocks<T>> {
         let wanted = OwnRects::of(&home, self.session.world()).c;
         let (c, world) = (self.c.unwrap_or_default(), self.session.world());
         let moved = !c.iter().map(|(rect, _)| *rect).eq(wanted.iter().copied());

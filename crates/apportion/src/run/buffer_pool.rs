@@ -13,7 +13,7 @@ impl<T> Default for BufferPool<T> {
 impl<T: bytemuck::Pod> BufferPool<T> {
     /// Returns the smallest buffer that is long enough, or a new one: pages in use cost nothing more. If none
     /// is long enough, the longest is extended, so that the pool never exceeds the memory that was in use.
-    pub fn take(&mut self, length: u64) -> Vec<T> {
+    pub(crate) fn take(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
         let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);
         let longest = || (0..self.0.len()).max_by_key(|&i| self.0[i].capacity());
@@ -25,7 +25,7 @@ impl<T: bytemuck::Pod> BufferPool<T> {
     }
 
     /// Gives buffers back.
-    pub fn extend(&mut self, buffers: impl IntoIterator<Item = Vec<T>>) {
+    pub(crate) fn extend(&mut self, buffers: impl IntoIterator<Item = Vec<T>>) {
         self.0.extend(buffers);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn pin(cores: &[usize]) {
 /// The cores among `cores` that the calling thread cannot be pinned to: they do not exist here, or this
 /// process may not use them. Empty where nothing is pinned.
 #[cfg(target_os = "linux")]
-pub fn absent_cores(cores: &[usize]) -> Vec<usize> {
+pub(crate) fn absent_cores(cores: &[usize]) -> Vec<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity};
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     cores.iter().copied().filter(|&core| core >= CpuSet::MAX_CPU || !allowed.is_set(core)).collect()
@@ -44,7 +44,7 @@ pub fn absent_cores(cores: &[usize]) -> Vec<usize> {
 
 /// Pinning is supported on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub fn absent_cores(_cores: &[usize]) -> Vec<usize> {
+pub(crate) fn absent_cores(_cores: &[usize]) -> Vec<usize> {
     Vec::new()
 }
 

@@ -186,18 +186,18 @@ fn on_rank<P: Piece, W: Work>(job: &Job<'_, P, W>, session: &Session<'_>, part: 
 
 /// State of one processor, with messages of pieces `P` and work `W`.
 pub(super) struct Worker<'w, P, W> {
-    pub order: &'w Order<'w, P, W>,
-    pub holder: &'w mut dyn Holder<P, W>,
-    pub session: &'w Session<'w>,
-    pub rank: Rank,
-    pub stop: &'w StopSignal<'w>,
+    pub(crate) order: &'w Order<'w, P, W>,
+    pub(crate) holder: &'w mut dyn Holder<P, W>,
+    pub(crate) session: &'w Session<'w>,
+    pub(crate) rank: Rank,
+    pub(crate) stop: &'w StopSignal<'w>,
     /// The fraction of the job done before this run, and the fraction that this run adds.
-    pub part: [f64; 2],
+    pub(crate) part: [f64; 2],
 }
 
 impl<P: Piece, W: Work> Worker<'_, P, W> {
     /// Executes all steps; times count from `epoch`. Returns the processor's activities.
-    pub fn work(self, epoch: Instant, transport: &mut dyn Transport<P, W>) -> Result<Lane> {
+    pub(crate) fn work(self, epoch: Instant, transport: &mut dyn Transport<P, W>) -> Result<Lane> {
         let (order, holder, rank) = (self.order, self.holder, self.rank);
         let now = || epoch.elapsed().as_secs_f64();
         let mut lane = Lane::default();

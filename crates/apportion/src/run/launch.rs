@@ -13,7 +13,7 @@ pub struct Launcher {
     /// True if its tasks most likely run Open MPI, false for MPICH and its relatives.
     open_mpi: bool,
     /// How its tasks become the processes of one MPI world.
-    pub remedy: &'static str,
+    pub(crate) remedy: &'static str,
 }
 
 /// The variable of a task's number in the first process management interface of MPICH.
@@ -91,7 +91,7 @@ pub struct MpiLaunch {
     /// be.
     pub size: usize,
     /// True where Open MPI is the most likely library; false for MPICH and its relatives.
-    pub open_mpi: bool,
+    pub(crate) open_mpi: bool,
     /// What started them.
     pub launcher: &'static Launcher,
 }

@@ -22,17 +22,17 @@ pub struct StopSignal<'a> {
 }
 
 impl<'a> StopSignal<'a> {
-    pub fn new(monitor: &'a Monitor) -> Self {
+    pub(crate) fn new(monitor: &'a Monitor) -> Self {
         Self { monitor, failed: AtomicBool::new(false) }
     }
 
     /// Stops all workers.
-    pub fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
     }
 
     /// Returns an error once the workers are to stop.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.failed.load(Ordering::Relaxed) || self.monitor.is_stopped() {
             return Err(Error::Interrupted);
         }
@@ -78,7 +78,7 @@ struct Letters {
 
 impl<'a> Mailboxes<'a> {
     /// Creates the mailboxes. Wires are emulated if the network says so; otherwise a message arrives at once.
-    pub fn new(processors: usize, network: &'a Network) -> Self {
+    pub(crate) fn new(processors: usize, network: &'a Network) -> Self {
         Self {
             boxes: (0..processors).map(|_| Mailbox::default()).collect(),
             medium: network.emulate.then(|| Mutex::new(Medium::new(network))),
@@ -87,7 +87,7 @@ impl<'a> Mailboxes<'a> {
 
     /// Posts a message at the time that it says. On an emulated bus it waits for its turn, given the senders
     /// of each turn ([`Application::senders`](crate::schedule::Application::senders)).
-    pub fn post(&self, posting: Posting, senders: &dyn Fn(u64) -> Option<Vec<Rank>>) {
+    pub(crate) fn post(&self, posting: Posting, senders: &dyn Fn(u64) -> Option<Vec<Rank>>) {
         let Some(medium) = &self.medium else {
             let now = posting.at;
             let transits = vec![Transit { start: now, sent: now, arrival: now }; posting.to.len()];
@@ -115,7 +115,7 @@ impl<'a> Mailboxes<'a> {
     }
 
     /// Waits until all messages of a worker have left it.
-    pub fn flush(&self, rank: Rank, epoch: Instant, halt: &StopSignal<'_>) -> Result<()> {
+    pub(crate) fn flush(&self, rank: Rank, epoch: Instant, halt: &StopSignal<'_>) -> Result<()> {
         let mailbox = &self.boxes[rank.0];
         let mut letters = locked(&mailbox.letters);
         while letters.waiting > 0 {
@@ -128,7 +128,7 @@ impl<'a> Mailboxes<'a> {
     }
 
     /// Waits until a message has arrived by the clock that started at `epoch`.
-    pub fn receive(
+    pub(crate) fn receive(
         &self,
         at: Rank,
         from: Rank,
@@ -159,11 +159,11 @@ pub(crate) struct StartBarrier {
 }
 
 impl StartBarrier {
-    pub fn new(workers: usize) -> Self {
+    pub(crate) fn new(workers: usize) -> Self {
         Self { missing: Mutex::new(workers), open: Condvar::new() }
     }
 
-    pub fn pass(&self, halt: &StopSignal<'_>) -> Result<()> {
+    pub(crate) fn pass(&self, halt: &StopSignal<'_>) -> Result<()> {
         let mut missing = locked(&self.missing);
         *missing -= 1;
         self.open.notify_all();

@@ -17,14 +17,14 @@ mod unshared;
 mod world;
 
 pub(crate) use buffer_pool::BufferPool;
-pub use clock::absent_cores;
-pub use engine::trace_of_all;
-pub use engine::{RunOutput, run};
+pub(crate) use clock::absent_cores;
+pub use engine::{RunOutput, run, trace_of_all};
 pub use launch::{Launcher, MpiLaunch};
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 use mpi::shared;
 pub use session::{Monitor, Progress, Session};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;
-pub use world::{Fact, Hosts, World, hash_elements, host_name, redistribute};
+pub(crate) use world::Hosts;
+pub use world::{Fact, World, hash_elements, host_name, redistribute};
 pub(crate) use world::{first_failure, redistribute_views};

@@ -112,7 +112,7 @@ impl Monitor {
     }
 
     /// Changes the total work, once more of it is known.
-    pub fn expect(&self, total: u64) {
+    pub(crate) fn expect(&self, total: u64) {
         self.inner.total.store(total, Ordering::Relaxed);
     }
 

@@ -27,19 +27,19 @@ pub(crate) struct Throttle {
 
 impl Throttle {
     /// Creates a throttle; `slowdown` is at least 1; 1 never sleeps.
-    pub fn new(slowdown: f64) -> Self {
+    pub(crate) fn new(slowdown: f64) -> Self {
         Self { debt: Debt { slowdown, late: 0.0 }, turn: None, emulated: None }
     }
 
     /// Creates the throttle of a platform's processor.
-    pub fn of(processor: &Processor) -> Self {
+    pub(crate) fn of(processor: &Processor) -> Self {
         let (turn, emulated) = (processor.slowdown_after, processor.emulated.clone());
         Self { turn, emulated, ..Self::new(processor.slowdown) }
     }
 
     /// Reports the fraction of the job that is done: a processor that slows down after that fraction does so
     /// now.
-    pub fn reached(&mut self, fraction: f64) {
+    pub(crate) fn reached(&mut self, fraction: f64) {
         if let Some(turn) = self.turn.take_if(|turn| fraction >= turn.work) {
             self.debt.slowdown = turn.slowdown;
         }
@@ -47,20 +47,20 @@ impl Throttle {
 
     /// Current slowdown of the processor.
     #[cfg(test)]
-    pub fn slowdown(&self) -> f64 {
+    pub(crate) fn slowdown(&self) -> f64 {
         self.debt.slowdown
     }
 
     /// Seconds that this much work should take, before slowdown, for a share of this size; `None` if the
     /// processor's own time counts.
-    pub fn given_seconds(&self, share: f64, work: f64) -> Option<f64> {
+    pub(crate) fn given_seconds(&self, share: f64, work: f64) -> Option<f64> {
         self.emulated.as_ref().map(|function| work / function.speed(share))
     }
 
     /// Does the work, which returns the CPU seconds of threads that it started (0 if none): the longest one
     /// counts. Then sleeps until slowdown x the CPU time, or slowdown x the given seconds, has passed.
     /// Returns the CPU seconds.
-    pub fn compute(
+    pub(crate) fn compute(
         &mut self,
         stop: &StopSignal<'_>,
         seconds: Option<f64>,
@@ -70,7 +70,7 @@ impl Throttle {
     }
 
     /// The same for work that may fail.
-    pub fn try_compute(
+    pub(crate) fn try_compute(
         &mut self,
         stop: &StopSignal<'_>,
         seconds: Option<f64>,
@@ -124,7 +124,7 @@ impl Debt {
 
 impl StopSignal<'_> {
     /// Sleeps until `seconds` after `start`, and wakes up at intervals to check for a stop.
-    pub fn sleep_until(&self, start: Instant, seconds: f64) -> Result<()> {
+    pub(crate) fn sleep_until(&self, start: Instant, seconds: f64) -> Result<()> {
         loop {
             self.check()?;
             let left = seconds - start.elapsed().as_secs_f64();

@@ -40,11 +40,11 @@ pub(super) type Parcels = Mutex<BTreeMap<(Rank, Rank, u64), Box<dyn Any + Send>>
 /// Messages between the threads of one process, on emulated links if the platform requests it. If the
 /// application shares memory, a message is a permission to read; otherwise the packed pieces are handed over.
 pub(super) struct SharedMemory<'a> {
-    pub rank: Rank,
-    pub mailboxes: &'a Mailboxes<'a>,
-    pub parcels: &'a Parcels,
-    pub stop: &'a StopSignal<'a>,
-    pub epoch: Instant,
+    pub(crate) rank: Rank,
+    pub(crate) mailboxes: &'a Mailboxes<'a>,
+    pub(crate) parcels: &'a Parcels,
+    pub(crate) stop: &'a StopSignal<'a>,
+    pub(crate) epoch: Instant,
 }
 
 impl SharedMemory<'_> {
@@ -140,14 +140,14 @@ pub(super) trait Holder<P, W> {
 
 /// The part of one processor.
 pub(super) struct LocalPart<'a, E: Executable> {
-    pub app: &'a E,
-    pub rank: Rank,
-    pub local: E::Local<'a>,
+    pub(crate) app: &'a E,
+    pub(crate) rank: Rank,
+    pub(crate) local: E::Local<'a>,
 }
 
 impl<'a, E: Executable> LocalPart<'a, E> {
     /// Allocates the part of a processor.
-    pub fn new(app: &'a E, rank: Rank) -> Self {
+    pub(crate) fn new(app: &'a E, rank: Rank) -> Self {
         Self { app, rank, local: app.hold(rank) }
     }
 
@@ -342,7 +342,7 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<'a, P> Messages<'a, P> {
     /// No messages yet; `in_turns` if the tags number turns on a bus.
-    pub fn new(world: &'a World, epoch: Instant, in_turns: bool) -> Self {
+    pub(crate) fn new(world: &'a World, epoch: Instant, in_turns: bool) -> Self {
         Self {
             world,
             epoch,

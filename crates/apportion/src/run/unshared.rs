@@ -20,51 +20,51 @@ pub(in crate::run) struct Sent(Never);
 pub(in crate::run) struct Incoming(Never);
 
 impl Mine {
-    pub fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         None
     }
 
-    pub fn address(&self) -> [u64; 3] {
+    pub(crate) fn address(&self) -> [u64; 3] {
         match self.0 {}
     }
 
-    pub fn with(self, _: &[[u64; 3]]) -> Option<SharedMemory> {
+    pub(crate) fn with(self, _: &[[u64; 3]]) -> Option<SharedMemory> {
         match self.0 {}
     }
 }
 
 impl SharedMemory {
-    pub fn claim(&self, _: usize) -> Result<Outgoing> {
+    pub(crate) fn claim(&self, _: usize) -> Result<Outgoing> {
         match self.0 {}
     }
 
-    pub fn reserve(&self, _: &[usize]) -> Result<()> {
+    pub(crate) fn reserve(&self, _: &[usize]) -> Result<()> {
         match self.0 {}
     }
 
-    pub fn take(&self, _: usize, _: [u64; NOTICE], _: usize) -> Result<Option<Incoming>> {
+    pub(crate) fn take(&self, _: usize, _: [u64; NOTICE], _: usize) -> Result<Option<Incoming>> {
         match self.0 {}
     }
 }
 
 impl Outgoing {
-    pub fn words(&mut self) -> &mut [u64] {
+    pub(crate) fn words(&mut self) -> &mut [u64] {
         match self.0 {}
     }
 
-    pub fn send(self) -> ([u64; NOTICE], Sent) {
+    pub(crate) fn send(self) -> ([u64; NOTICE], Sent) {
         match self.0 {}
     }
 }
 
 impl Sent {
-    pub fn is_taken(&self) -> bool {
+    pub(crate) fn is_taken(&self) -> bool {
         match self.0 {}
     }
 }
 
 impl Incoming {
-    pub fn words(&self) -> &[u64] {
+    pub(crate) fn words(&self) -> &[u64] {
         match self.0 {}
     }
 }

@@ -34,18 +34,18 @@ pub(super) fn add_product(share: &mut Share, scaled: f64, (x, y): (f64, f64)) {
 /// of the negative ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Overflow {
-    pub up: bool,
-    pub down: bool,
+    pub(crate) up: bool,
+    pub(crate) down: bool,
 }
 
 impl Overflow {
     /// Those of either.
-    pub fn or(self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
         Self { up: self.up || other.up, down: self.down || other.down }
     }
 
     /// Those of the terms times a number.
-    pub fn times(self, factor: f64) -> Self {
+    pub(crate) fn times(self, factor: f64) -> Self {
         if factor < 0.0 { Self { up: self.down, down: self.up } } else { self }
     }
 }
@@ -53,14 +53,14 @@ impl Overflow {
 impl Exact {
     /// The infinities that the terms reach, where `beyond` says of a scaled sum whether it is too large for
     /// an element.
-    pub fn overflow(&self, beyond: impl Fn(f64) -> bool) -> Overflow {
+    pub(crate) fn overflow(&self, beyond: impl Fn(f64) -> bool) -> Overflow {
         let [positive, negative] = [self.size + self.sum, self.size - self.sum].map(|twice| 0.5 * twice);
         Overflow { up: beyond(positive), down: beyond(negative) }
     }
 
     /// Multiplied by an infinity or NaN. The sign is that of the sum, unless the sum may be 0 by rounding,
     /// within `margin`, or overflows to either side.
-    pub fn times_exceptional(&mut self, factor: f64, margin: f64, overflow: Overflow) {
+    pub(crate) fn times_exceptional(&mut self, factor: f64, margin: f64, overflow: Overflow) {
         let unknown = self.size > 0.0 && (self.sum.abs() <= margin || (overflow.up && overflow.down));
         if factor.is_nan() || self.exceptional != 0.0 {
             self.exceptional = if self.exceptional == 0.0 { factor } else { self.exceptional * factor };
@@ -74,23 +74,23 @@ impl Exact {
     }
 
     /// The sum of the absolute values.
-    pub fn size(&self) -> f64 {
+    pub(crate) fn size(&self) -> f64 {
         self.size
     }
 
     /// Adds a finite number, scaled.
-    pub fn add(&mut self, scaled: f64) {
+    pub(crate) fn add(&mut self, scaled: f64) {
         self.sum += scaled;
         self.size += scaled.abs();
     }
 
     /// Adds an infinity or NaN.
-    pub fn add_exceptional(&mut self, value: f64) {
+    pub(crate) fn add_exceptional(&mut self, value: f64) {
         self.exceptional += value;
     }
 
     /// Multiplied by a number; infinities change sign with it even if it underflowed.
-    pub fn times(&mut self, scaled: f64) {
+    pub(crate) fn times(&mut self, scaled: f64) {
         self.sum *= scaled;
         self.size *= scaled.abs();
         if self.exceptional != 0.0 {
@@ -99,13 +99,13 @@ impl Exact {
     }
 
     /// The element, given the exponent that undoes the scaling.
-    pub fn value(&self, back: impl Fn(f64) -> f64) -> f64 {
+    pub(crate) fn value(&self, back: impl Fn(f64) -> f64) -> f64 {
         if self.exceptional == 0.0 { back(self.sum) } else { self.exceptional }
     }
 
     /// True if an element, both unscaled and scaled, is right up to `margin`. One that overflows may have the
     /// infinity that its terms reach, and be NaN only if they reach both.
-    pub fn allows(&self, (seen, scaled): (f64, f64), margin: f64, overflow: Overflow) -> bool {
+    pub(crate) fn allows(&self, (seen, scaled): (f64, f64), margin: f64, overflow: Overflow) -> bool {
         let Overflow { up, down } = overflow;
         if self.exceptional.is_nan() {
             seen.is_nan()
@@ -175,7 +175,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// By 2^-exponent, for exponents within ±2000.
-    pub fn down(exponent: i32) -> Self {
+    pub(crate) fn down(exponent: i32) -> Self {
         let power = |e: i32| f64::from_bits(((1023 + e) as u64) << 52);
         let first = exponent / 2;
         let second = exponent - first;
@@ -188,17 +188,17 @@ impl Scale {
 
     /// The scaled value.
     #[inline(always)]
-    pub fn of(self, value: f64) -> f64 {
+    pub(crate) fn of(self, value: f64) -> f64 {
         value * self.factors[0] * self.factors[1] * self.factor
     }
 
     /// Scaling, and multiplication by a factor, in this order.
-    pub fn times(self, factor: f64) -> Self {
+    pub(crate) fn times(self, factor: f64) -> Self {
         Self { factor, ..self }
     }
 
     /// The value that was scaled.
-    pub fn back(self, value: f64) -> f64 {
+    pub(crate) fn back(self, value: f64) -> f64 {
         value * self.inverses[0] * self.inverses[1]
     }
 }

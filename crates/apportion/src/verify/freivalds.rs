@@ -431,9 +431,9 @@ pub(super) struct Exponents {
     /// Of each column of B and of the initial C, the larger one, when their rows are scaled: 0 at most.
     columns: Vec<i32>,
     /// True for each column of B that holds an infinity or NaN.
-    pub reached_columns: Vec<bool>,
+    pub(crate) reached_columns: Vec<bool>,
     /// The same and columns of C that overflow: random vectors leave these out.
-    pub exceptional_columns: Vec<bool>,
+    pub(crate) exceptional_columns: Vec<bool>,
     /// True if alpha or beta is infinite or NaN and its operand is used.
     exceptional_scalars: bool,
     alpha: f64,
@@ -461,7 +461,7 @@ const HEADROOM: i32 = 500;
 impl Exponents {
     /// Those of a claim. Without an initial C, rows of A are left out: the product with A notes them
     /// ([`Exponents::with_rows`]).
-    pub fn of<T: Element>(parts: &Parts<'_, T>, world: &World) -> Result<Self> {
+    pub(crate) fn of<T: Element>(parts: &Parts<'_, T>, world: &World) -> Result<Self> {
         let n = parts.shape.n as usize;
         let threads = threads(world);
         let of_b = Columns::of(&parts.b, n, threads, |_| Scale::down(0));
@@ -498,7 +498,7 @@ impl Exponents {
     }
 
     /// The same with the rows of A and of the initial C, as this rank has found them.
-    pub fn with_rows(self, of_a: &[RowNote], of_initial: &[i32], world: &World) -> Result<Self> {
+    pub(crate) fn with_rows(self, of_a: &[RowNote], of_initial: &[i32], world: &World) -> Result<Self> {
         let rows: Vec<[i32; 3]> =
             of_a.iter().zip(of_initial).map(|(a, initial)| [a[0], a[1], *initial]).collect();
         let greater = |x: [i32; 3], y: [i32; 3]| std::array::from_fn(|i| x[i].max(y[i]));
@@ -508,60 +508,60 @@ impl Exponents {
     }
 
     /// The same with the rows of A, where there is no initial C.
-    pub fn with_rows_of_a(self, of_a: &[RowNote], world: &World) -> Result<Self> {
+    pub(crate) fn with_rows_of_a(self, of_a: &[RowNote], world: &World) -> Result<Self> {
         self.with_rows(of_a, &vec![NO_INITIAL; of_a.len()], world)
     }
 
     /// True if the rows of A are known.
-    pub fn has_rows(&self) -> bool {
+    pub(crate) fn has_rows(&self) -> bool {
         !self.rows.is_empty()
     }
 
     /// True if sums of products with A neither overflow nor underflow without scaling: each of its rows is
     /// zero or within 2^±100, and finite.
-    pub fn moderate_rows(&self) -> bool {
+    pub(crate) fn moderate_rows(&self) -> bool {
         let moderate = |row: &Row| !row.exceptional && (row.of_a == NONE || row.of_a.abs() <= MODERATE);
         self.rows.iter().all(moderate)
     }
 
     /// The same with more exceptional columns, those with a flag of 1.
-    pub fn with_exceptional(&self, flags: &[u8]) -> Self {
+    pub(crate) fn with_exceptional(&self, flags: &[u8]) -> Self {
         let more = self.exceptional_columns.iter().zip(flags).map(|(known, flag)| *known || *flag == 1);
         Self { exceptional_columns: more.collect(), ..self.clone() }
     }
 
     /// The factor of column j of C that makes all columns about equally large: a power of two, 1 at least.
-    pub fn weight_of_column(&self, j: usize) -> f64 {
+    pub(crate) fn weight_of_column(&self, j: usize) -> f64 {
         Scale::down(self.columns[j]).of(1.0)
     }
 
     /// True if sums say nothing about row i of C, because infinities or NaN reach all of it.
-    pub fn exceptional_row(&self, i: usize) -> bool {
+    pub(crate) fn exceptional_row(&self, i: usize) -> bool {
         self.exceptional_scalars || self.rows[i].exceptional
     }
 
     /// Scales B to 2^HEADROOM.
-    pub fn scale_of_b(&self) -> Scale {
+    pub(crate) fn scale_of_b(&self) -> Scale {
         Scale::down(self.of_b - HEADROOM)
     }
 
     /// Scales row i of A.
-    pub fn scale_of_a(&self, i: usize) -> Scale {
+    pub(crate) fn scale_of_a(&self, i: usize) -> Scale {
         Scale::down(self.rows[i].of_a)
     }
 
     /// Scales row i of the initial C.
-    pub fn scale_of_initial(&self, i: usize) -> Scale {
+    pub(crate) fn scale_of_initial(&self, i: usize) -> Scale {
         Scale::down(self.rows[i].of_initial.max(-1500) - HEADROOM)
     }
 
     /// Scales row i of A B.
-    pub fn scale_of_product(&self, i: usize) -> Scale {
+    pub(crate) fn scale_of_product(&self, i: usize) -> Scale {
         Scale::down((self.rows[i].of_a + self.of_b).max(-1500) - HEADROOM)
     }
 
     /// Scales row i of C.
-    pub fn scale_of_c(&self, i: usize) -> Scale {
+    pub(crate) fn scale_of_c(&self, i: usize) -> Scale {
         Scale::down(self.exponents_of_c(i)[2] - HEADROOM)
     }
 
@@ -574,13 +574,13 @@ impl Exponents {
     }
 
     /// Alpha, from the scale of row i of A B to the scale of C.
-    pub fn factor_of_product(&self, i: usize) -> f64 {
+    pub(crate) fn factor_of_product(&self, i: usize) -> f64 {
         let [product, _, c] = self.exponents_of_c(i);
         rescaled(self.alpha, product - c)
     }
 
     /// Beta, from the scale of row i of the initial C to the scale of C.
-    pub fn factor_of_initial(&self, i: usize) -> f64 {
+    pub(crate) fn factor_of_initial(&self, i: usize) -> f64 {
         let [_, initial, c] = self.exponents_of_c(i);
         rescaled(self.beta, initial - c)
     }
@@ -702,7 +702,7 @@ pub(super) struct Projection {
 }
 
 impl Projection {
-    pub fn of(sums: &[Sums]) -> Self {
+    pub(crate) fn of(sums: &[Sums]) -> Self {
         Self {
             vectors: sums.iter().map(|sums| std::array::from_fn(|t| sums[t])).collect(),
             sizes: sums.iter().map(|sums| sums[SIZE]).collect(),
@@ -712,12 +712,12 @@ impl Projection {
 
     /// The pass that multiplies rows by the vectors, where `of` scales a row, and keeps the largest absolute
     /// value.
-    pub fn largest_of<F: Fn(usize) -> Scale>(&self, of: F) -> Project<'_, F, true> {
+    pub(crate) fn largest_of<F: Fn(usize) -> Scale>(&self, of: F) -> Project<'_, F, true> {
         Project { projection: self, of }
     }
 
     /// The same, but with the sum of the largest absolute values.
-    pub fn sum_of<F: Fn(usize) -> Scale>(&self, of: F) -> Project<'_, F, false> {
+    pub(crate) fn sum_of<F: Fn(usize) -> Scale>(&self, of: F) -> Project<'_, F, false> {
         Project { projection: self, of }
     }
 }
@@ -792,12 +792,12 @@ impl<T: Element, F: Fn(usize) -> Scale + Sync, const MAX: bool> Pass<T, Sums> fo
 /// A row's sums and its exponent, found in one pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Noted {
-    pub sums: Sums,
-    pub note: RowNote,
+    pub(crate) sums: Sums,
+    pub(crate) note: RowNote,
 }
 
 impl Noted {
-    pub const NOTHING: Self = Self { sums: [0.0; LANES + 2], note: NO_NOTE };
+    pub(crate) const NOTHING: Self = Self { sums: [0.0; LANES + 2], note: NO_NOTE };
 }
 
 /// A pass that also notes exponents.

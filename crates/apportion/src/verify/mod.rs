@@ -10,7 +10,7 @@ mod freivalds;
 mod parts;
 mod samples;
 
-pub(crate) use parts::Digests;
+pub(crate) use parts::{Digests, Parts};
 pub(crate) use samples::DRAWS;
 pub use samples::WRONG_FRACTION;
 
@@ -19,7 +19,6 @@ use crate::kernels::{Kernel, Semiring};
 use crate::matrix::{Element, Matrix, Scaling};
 use crate::plan::Shape;
 use crate::run::{Monitor, World};
-pub(crate) use parts::Parts;
 use parts::{Place, whole};
 
 /// The meaning of a passed check.
@@ -29,12 +28,12 @@ pub struct Verified {
     /// Upper bound of the probability that a wrong result passes. Over plus-times: a result whose errors
     /// exceed rounding. Over the other semirings: a result in which a fraction of [`WRONG_FRACTION`] of the
     /// elements is wrong.
-    pub error_probability: f64,
+    pub(crate) error_probability: f64,
     /// Number of elements recomputed by the check by samples; `None` for Freivalds' check.
-    pub sampled: Option<u64>,
+    pub(crate) sampled: Option<u64>,
     /// Number of elements that Freivalds' check recomputed in rows and columns that infinities or NaN reach:
     /// all of them, or a sample, which `error_probability` does not cover.
-    pub exceptional: u64,
+    pub(crate) exceptional: u64,
 }
 
 /// Checks that C = A B on a single process, for A of m x k, B of k x n and C of m x n elements. The same seed

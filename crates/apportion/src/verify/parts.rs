@@ -17,12 +17,12 @@ pub(super) type Blocks<'a, T> = BlockViews<'a, T>;
 /// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. The ranks of a
 /// world together hold each element once; a single process holds whole matrices.
 pub(crate) struct Parts<'a, T> {
-    pub a: Blocks<'a, T>,
-    pub b: Blocks<'a, T>,
-    pub c: Blocks<'a, T>,
-    pub initial: Option<Blocks<'a, T>>,
-    pub scaling: Scaling<T>,
-    pub shape: Shape,
+    pub(crate) a: Blocks<'a, T>,
+    pub(crate) b: Blocks<'a, T>,
+    pub(crate) c: Blocks<'a, T>,
+    pub(crate) initial: Option<Blocks<'a, T>>,
+    pub(crate) scaling: Scaling<T>,
+    pub(crate) shape: Shape,
 }
 
 /// A matrix as one block.
@@ -148,7 +148,7 @@ pub(crate) struct Digests([Vec<u64>; 2]);
 
 impl Digests {
     /// Those of the factors now.
-    pub fn of<T: Element>(a: &BlockViews<'_, T>, b: &BlockViews<'_, T>, world: &World) -> Self {
+    pub(crate) fn of<T: Element>(a: &BlockViews<'_, T>, b: &BlockViews<'_, T>, world: &World) -> Self {
         let of = |blocks: &Blocks<'_, T>| {
             let rows = blocks.iter().map(|(rect, _)| rect.rows.end).max().unwrap_or(0);
             let mut digests = vec![0; rows as usize];
@@ -162,7 +162,7 @@ impl Digests {
     ///
     /// # Errors
     /// [`Error::WrongResult`] names the first row that has changed.
-    pub fn check(&self, now: &Self) -> Result<()> {
+    pub(crate) fn check(&self, now: &Self) -> Result<()> {
         for (name, (before, after)) in ["A", "B"].into_iter().zip(self.0.iter().zip(&now.0)) {
             if let Some(row) = before.iter().zip(after).position(|(x, y)| x != y) {
                 let what = format!(

@@ -23,18 +23,18 @@ pub const WRONG_FRACTION: f64 = 0.001;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sampled {
     /// Number of elements recomputed; those drawn twice count twice.
-    pub elements: u64,
+    pub(crate) elements: u64,
     /// Number of them that were drawn independently and uniformly from all of C.
-    pub drawn: u64,
+    pub(crate) drawn: u64,
     /// True if every element of C was recomputed: then no error was missed.
-    pub all: bool,
+    pub(crate) all: bool,
 }
 
 impl Sampled {
     /// Upper bound of the probability that the check passes although a `fraction` of C's elements is wrong:
     /// `(1 - fraction)^drawn`, or 0 if all were recomputed. It does not cover fewer wrong elements: a single
     /// one among n is missed with probability `(1 - 1 / n)^drawn`.
-    pub fn error_probability(&self, fraction: f64) -> f64 {
+    pub(crate) fn error_probability(&self, fraction: f64) -> f64 {
         if self.all { 0.0 } else { (1.0 - fraction.clamp(0.0, 1.0)).powf(self.drawn as f64) }
     }
 }

@@ -61,7 +61,7 @@ impl BitMatrix {
     ///
     /// # Panics
     /// If a row has not `cols` bytes.
-    pub fn from_rows<'a>(rows: usize, cols: usize, row: impl Fn(usize) -> &'a [u8]) -> Self {
+    pub(crate) fn from_rows<'a>(rows: usize, cols: usize, row: impl Fn(usize) -> &'a [u8]) -> Self {
         let mut matrix = Self::zeros(rows, cols);
         for i in 0..rows {
             let row = row(i);

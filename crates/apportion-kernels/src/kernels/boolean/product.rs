@@ -23,7 +23,7 @@ impl BitMatrix {
     ///
     /// # Example
     /// ```
-    /// use apportion::kernels::BitMatrix;
+    /// use apportion_kernels::kernels::BitMatrix;
     /// let a = BitMatrix::from_bytes(&[0, 1, 0, 0], 2, 2);
     /// let mut c = BitMatrix::identity(2);
     /// c.or_product(&a, &BitMatrix::from_bytes(&[0, 0, 1, 1], 2, 2));
@@ -41,7 +41,7 @@ impl BitMatrix {
     ///
     /// # Panics
     /// If the shapes do not fit.
-    pub fn or_product_by_rows(&mut self, a: &Self, b: &Self) {
+    pub(crate) fn or_product_by_rows(&mut self, a: &Self, b: &Self) {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
@@ -70,7 +70,7 @@ impl BitMatrix {
     ///
     /// # Panics
     /// If the shapes do not fit.
-    pub fn or_product_by_tables(&mut self, a: &Self, b: &Self) {
+    pub(crate) fn or_product_by_tables(&mut self, a: &Self, b: &Self) {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if has!(Avx512: "avx512f") {

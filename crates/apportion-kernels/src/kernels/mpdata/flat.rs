@@ -4,40 +4,40 @@
 use super::options::Advectable;
 
 /// The background of the corrections' ratios.
-pub const POSITIVE: u8 = 0;
+pub(crate) const POSITIVE: u8 = 0;
 /// The field may change its sign: magnitudes are in the denominators.
-pub const SIGNED: u8 = 1;
+pub(crate) const SIGNED: u8 = 1;
 /// A large constant background.
-pub const GAUGE: u8 = 2;
+pub(crate) const GAUGE: u8 = 2;
 
 /// Keeps denominators away from 0.
 const TINY: f64 = 1e-15;
 
 /// A face between two cells and what surrounds it, for a run of faces.
 #[derive(Debug, Clone, Copy)]
-pub struct Faces<'a, T, const N: usize> {
+pub(crate) struct Faces<'a, T, const N: usize> {
     /// The cell before and the cell behind the face.
-    pub cells: [&'a [T]; 2],
+    pub(crate) cells: [&'a [T]; 2],
     /// The Courant number on it.
-    pub courant: &'a [T],
+    pub(crate) courant: &'a [T],
     /// Along every other axis.
-    pub cross: [Cross<'a, T>; N],
+    pub(crate) cross: [Cross<'a, T>; N],
     /// For third order: the cells beyond the two cells.
-    pub beyond: [&'a [T]; 2],
+    pub(crate) beyond: [&'a [T]; 2],
     /// For third order in three dimensions: the eight cells diagonally across, (before, behind) at (+, +),
     /// (+, -), (-, +), (-, -).
-    pub corners: [[&'a [T]; 2]; 4],
+    pub(crate) corners: [[&'a [T]; 2]; 4],
 }
 
 /// What surrounds a face along another axis.
 #[derive(Debug, Clone, Copy)]
-pub struct Cross<'a, T> {
+pub(crate) struct Cross<'a, T> {
     /// The cells before and behind, one step up.
-    pub up: [&'a [T]; 2],
+    pub(crate) up: [&'a [T]; 2],
     /// The cells before and behind, one step down.
-    pub down: [&'a [T]; 2],
+    pub(crate) down: [&'a [T]; 2],
     /// The Courant numbers along that axis on the upper and lower faces of the two cells.
-    pub courant: [&'a [T]; 4],
+    pub(crate) courant: [&'a [T]; 4],
 }
 
 // The arrays below are short. Loops over them compile many times faster than closures passed to `map`, of
@@ -92,7 +92,7 @@ fn upwind<T: Advectable>(before: T, behind: T, courant: T) -> T {
 /// `courant` the Courant numbers on the lower and upper faces, by axis; with `UNIFORM` the same along each
 /// run.
 #[inline(always)]
-pub fn advance<T: Advectable, const N: usize, const UNIFORM: bool>(
+pub(crate) fn advance<T: Advectable, const N: usize, const UNIFORM: bool>(
     psi: &[T],
     around: [[&[T]; 2]; N],
     courant: [[&[T]; 2]; N],
@@ -134,7 +134,7 @@ pub fn advance<T: Advectable, const N: usize, const UNIFORM: bool>(
 
 /// A corrective pass: psi minus the outflow through all faces, by their fluxes.
 #[inline(always)]
-pub fn subtract<T: Advectable, const N: usize>(psi: &[T], fluxes: [[&[T]; 2]; N], out: &mut [T]) {
+pub(crate) fn subtract<T: Advectable, const N: usize>(psi: &[T], fluxes: [[&[T]; 2]; N], out: &mut [T]) {
     let n = out.len();
     let psi = &psi[..n];
     let fluxes = cut_all(fluxes, n);
@@ -149,7 +149,7 @@ pub fn subtract<T: Advectable, const N: usize>(psi: &[T], fluxes: [[&[T]; 2]; N]
 
 /// The fluxes of Courant numbers through the faces between cells.
 #[inline(always)]
-pub fn fluxes<T: Advectable>([before, behind]: [&[T]; 2], courant: &[T], out: &mut [T]) {
+pub(crate) fn fluxes<T: Advectable>([before, behind]: [&[T]; 2], courant: &[T], out: &mut [T]) {
     let n = out.len();
     let (before, behind, courant) = (&before[..n], &behind[..n], &courant[..n]);
     for x in 0..n {
@@ -161,7 +161,7 @@ pub fn fluxes<T: Advectable>([before, behind]: [&[T]; 2], courant: &[T], out: &m
 /// their fluxes; with `GAUGE` the two are the same. With `UNIFORM` the Courant numbers are the same along
 /// runs.
 #[inline(always)]
-pub fn correct<
+pub(crate) fn correct<
     T: Advectable,
     const N: usize,
     const KIND: u8,
@@ -270,7 +270,7 @@ impl<T: Advectable, const KIND: u8> Fractions<T, KIND> {
 /// fluxes, that take it to the largest and the smallest value around it before the step and now. `start` is
 /// the field before the step, as the cell and its neighbours by axis.
 #[inline(always)]
-pub fn limits<T: Advectable, const N: usize>(
+pub(crate) fn limits<T: Advectable, const N: usize>(
     (start, start_around): (&[T], [[&[T]; 2]; N]),
     (psi, around): (&[T], [[&[T]; 2]; N]),
     fluxes: [[&[T]; 2]; N],
@@ -318,7 +318,7 @@ fn admitted<T: Advectable>(up: [T; 2], down: [T; 2], forwards: bool) -> T {
 /// A corrective pass: psi minus the limited outflow through all faces. `up` and `down` are the limits of the
 /// cell and of its neighbours by axis. The same bits as [`limit`] and [`subtract`].
 #[inline(always)]
-pub fn subtract_limited<T: Advectable, const N: usize>(
+pub(crate) fn subtract_limited<T: Advectable, const N: usize>(
     psi: &[T],
     fluxes: [[&[T]; 2]; N],
     (up, up_around): (&[T], [[&[T]; 2]; N]),
@@ -345,7 +345,7 @@ pub fn subtract_limited<T: Advectable, const N: usize>(
 
 /// Limits corrective fluxes, in place.
 #[inline(always)]
-pub fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]) {
+pub(crate) fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]) {
     let n = fluxes.len();
     let (up, down) = (cut(up, n), cut(down, n));
     for (x, flux) in fluxes.iter_mut().enumerate() {
@@ -355,7 +355,7 @@ pub fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]) {
 
 /// Limits corrective fluxes and their Courant numbers, in place.
 #[inline(always)]
-pub fn limit_both<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T], courant: &mut [T]) {
+pub(crate) fn limit_both<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T], courant: &mut [T]) {
     let n = fluxes.len();
     let (up, down, courant) = (cut(up, n), cut(down, n), &mut courant[..n]);
     for x in 0..n {

@@ -30,7 +30,7 @@ impl Cells {
 
     /// The box that is wider by this number of cells at both ends of each axis.
     #[must_use]
-    pub fn grown(&self, by: [usize; 3]) -> Self {
+    pub(crate) fn grown(&self, by: [usize; 3]) -> Self {
         let by = by.map(|cells| cells as isize);
         Self {
             lo: std::array::from_fn(|axis| self.lo[axis] - by[axis]),
@@ -65,7 +65,7 @@ pub struct Domain {
     /// Whether the grid has the axis.
     pub has: [bool; 3],
     /// What is beyond the ends of each axis.
-    pub boundary: [Boundary; 3],
+    pub(crate) boundary: [Boundary; 3],
 }
 
 impl Domain {
@@ -109,7 +109,7 @@ impl Domain {
     }
 
     /// A width along the axes that the grid has.
-    pub fn along(&self, width: usize) -> [usize; 3] {
+    pub(crate) fn along(&self, width: usize) -> [usize; 3] {
         self.has.map(|has| if has { width } else { 0 })
     }
 
@@ -135,7 +135,7 @@ impl Domain {
 /// Where the elements of a box are: planes of axis 0, rows of axis 1. If `mask` is not all ones, planes share
 /// memory with those 2^k planes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
+pub(crate) struct Frame {
     first: [isize; 3],
     rows: usize,
     row: usize,
@@ -145,29 +145,29 @@ pub struct Frame {
 
 impl Frame {
     /// All cells of a box.
-    pub fn of(cells: &Cells) -> Self {
+    pub(crate) fn of(cells: &Cells) -> Self {
         let [planes, rows, row] = cells.lengths();
         Self { first: cells.lo, rows, row, mask: usize::MAX, planes }
     }
 
     /// The latest planes of a box, at least this number of them.
-    pub fn ring(cells: &Cells, planes: usize) -> Self {
+    pub(crate) fn ring(cells: &Cells, planes: usize) -> Self {
         let planes = planes.next_power_of_two();
         Self { mask: planes - 1, planes, ..Self::of(cells) }
     }
 
     /// Number of elements.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.planes * self.plane()
     }
 
     /// Elements of a plane.
-    pub fn plane(&self) -> usize {
+    pub(crate) fn plane(&self) -> usize {
         self.rows * self.row
     }
 
     /// Distance between elements that are neighbours along axis 1.
-    pub fn row(&self) -> usize {
+    pub(crate) fn row(&self) -> usize {
         self.row
     }
 
@@ -176,7 +176,7 @@ impl Frame {
     /// # Panics
     /// In debug builds, if it is outside.
     #[inline(always)]
-    pub fn at(&self, [i, j, k]: [isize; 3]) -> usize {
+    pub(crate) fn at(&self, [i, j, k]: [isize; 3]) -> usize {
         let plane = (i - self.first[0]) as usize & self.mask;
         debug_assert!(plane < self.planes, "plane {i} of {self:?}");
         let within = (j - self.first[1]) * self.row as isize + (k - self.first[2]);
@@ -185,7 +185,7 @@ impl Frame {
     }
 
     /// The cells of the frame if it holds all of a box.
-    pub fn cells(&self) -> Cells {
+    pub(crate) fn cells(&self) -> Cells {
         let [i, j, k] = self.first;
         Cells {
             lo: self.first,
@@ -201,9 +201,9 @@ const BEYOND: isize = 3;
 
 /// Elements of a box that are being computed.
 #[derive(Debug)]
-pub struct Array<'a, T> {
+pub(crate) struct Array<'a, T> {
     /// Where they are.
-    pub frame: Frame,
+    pub(crate) frame: Frame,
     data: Data<'a, T>,
 }
 
@@ -216,23 +216,23 @@ enum Data<'a, T> {
 }
 
 /// Whether an axis's own other end is what is beyond an end, within the same array.
-pub type Wrapped = bool;
+pub(crate) type Wrapped = bool;
 
 impl<'a, T: Advectable> Array<'a, T> {
     /// The latest planes of a box.
-    pub fn ring(cells: &Cells, planes: usize) -> Self {
+    pub(crate) fn ring(cells: &Cells, planes: usize) -> Self {
         let frame = Frame::ring(cells, planes);
         Self { frame, data: Data::Ring(vec![T::ZERO; frame.length()]) }
     }
 
     /// A result.
-    pub fn result(frame: Frame, data: &'a mut [T]) -> Self {
+    pub(crate) fn result(frame: Frame, data: &'a mut [T]) -> Self {
         assert_eq!(frame.length(), data.len(), "an array of the frame's length");
         Self { frame, data: Data::Result(data) }
     }
 
     /// The elements.
-    pub fn elements(&self) -> &[T] {
+    pub(crate) fn elements(&self) -> &[T] {
         match &self.data {
             Data::Ring(elements) => elements,
             Data::Result(elements) => elements,
@@ -240,7 +240,7 @@ impl<'a, T: Advectable> Array<'a, T> {
     }
 
     /// The elements.
-    pub fn elements_mut(&mut self) -> &mut [T] {
+    pub(crate) fn elements_mut(&mut self) -> &mut [T] {
         match &mut self.data {
             Data::Ring(elements) => elements,
             Data::Result(elements) => elements,
@@ -249,7 +249,14 @@ impl<'a, T: Advectable> Array<'a, T> {
 
     /// Sets what is beyond the ends of the grid, after the elements `computed` of plane `i`; of a result,
     /// only what an axis's own other end is.
-    pub fn close(&mut self, domain: &Domain, place: Place, computed: &Cells, i: isize, wrapped: Wrapped) {
+    pub(crate) fn close(
+        &mut self,
+        domain: &Domain,
+        place: Place,
+        computed: &Cells,
+        i: isize,
+        wrapped: Wrapped,
+    ) {
         let frame = self.frame;
         let elements = match &mut self.data {
             Data::Ring(elements) => elements,
@@ -301,7 +308,7 @@ impl<'a, T: Advectable> Array<'a, T> {
 }
 
 /// Sets what is beyond the ends of axis 2, in the rows of `computed` in plane `i`.
-pub fn close_rows<T: Advectable>(
+pub(crate) fn close_rows<T: Advectable>(
     elements: &mut [T],
     frame: &Frame,
     domain: &Domain,

@@ -13,11 +13,9 @@ mod step;
 mod subdomain;
 mod vectors;
 
-pub use frame::Domain;
-pub use frame::{Cells, Place};
+pub use frame::{Cells, Domain, Place};
 pub use options::{Advectable, Boundary, Scheme};
-pub use subdomain::Exchange;
-pub use subdomain::{Part, Source, Subdomain, sources};
+pub use subdomain::{Exchange, Part, Source, Subdomain, sources};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::{Add, Div, Mul, Sub};
 
 /// The most passes of one step.
-pub const MOST_PASSES: usize = 4;
+pub(crate) const MOST_PASSES: usize = 4;
 
 /// A variant of MPDATA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ impl Scheme {
     }
 
     /// The largest reach of a pass.
-    pub fn pass_halo(&self) -> usize {
+    pub(crate) fn pass_halo(&self) -> usize {
         self.reach(self.passes.min(2))
     }
 

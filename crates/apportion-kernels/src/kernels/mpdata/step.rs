@@ -13,43 +13,43 @@ const LEAST_ROWS: usize = 8;
 
 /// Some passes of a step, from arrays that hold the box and what they look at around it.
 #[derive(Debug, Clone, Copy)]
-pub struct Passes<'a, T> {
+pub(crate) struct Passes<'a, T> {
     /// The grid.
-    pub domain: &'a Domain,
+    pub(crate) domain: &'a Domain,
     /// The variant.
-    pub scheme: Scheme,
+    pub(crate) scheme: Scheme,
     /// True if the field may hold values of both signs.
-    pub signed: bool,
+    pub(crate) signed: bool,
     /// The first and the last pass, from 1.
-    pub passes: (usize, usize),
+    pub(crate) passes: (usize, usize),
     /// True if every box holds all of axis 2 and that axis is periodic: its ends are closed within the box.
-    pub wrapped: Wrapped,
+    pub(crate) wrapped: Wrapped,
     /// Where the elements of the following arrays are.
-    pub frame: Frame,
+    pub(crate) frame: Frame,
     /// The field before the step.
-    pub start: &'a [T],
+    pub(crate) start: &'a [T],
     /// The field after the pass before the first.
-    pub psi: &'a [T],
+    pub(crate) psi: &'a [T],
     /// The Courant numbers of the pass before, on the faces towards lower coordinates, by axis.
-    pub courant: [&'a [T]; 3],
+    pub(crate) courant: [&'a [T]; 3],
     /// True if those of each axis are the same everywhere.
-    pub uniform: bool,
+    pub(crate) uniform: bool,
 }
 
 /// Where the result goes.
 #[derive(Debug)]
-pub struct Results<'a, T> {
+pub(crate) struct Results<'a, T> {
     /// Where the elements of the following arrays are.
-    pub frame: Frame,
+    pub(crate) frame: Frame,
     /// The field after the last pass.
-    pub psi: &'a mut [T],
+    pub(crate) psi: &'a mut [T],
     /// The Courant numbers of the last pass, if another one follows.
-    pub courant: Option<[&'a mut [T]; 3]>,
+    pub(crate) courant: Option<[&'a mut [T]; 3]>,
 }
 
 impl<'a, T: Advectable> Results<'a, T> {
     /// A box cut along axis 0 into up to `count` parts, each with its planes.
-    pub fn slabs(self, cells: &Cells, count: usize) -> Vec<(Cells, Self)> {
+    pub(crate) fn slabs(self, cells: &Cells, count: usize) -> Vec<(Cells, Self)> {
         let planes = (cells.hi[0] - cells.lo[0]).max(0) as usize;
         let count = count.clamp(1, planes.max(1));
         let (room, plane) = (self.frame.cells(), self.frame.plane());
@@ -97,7 +97,7 @@ impl<T: Advectable> Passes<'_, T> {
     ///
     /// # Panics
     /// If the arrays do not hold what the passes look at.
-    pub fn compute(&self, cells: &Cells, results: Results<'_, T>) {
+    pub(crate) fn compute(&self, cells: &Cells, results: Results<'_, T>) {
         if cells.is_empty() {
             return;
         }
@@ -125,7 +125,7 @@ impl<T: Advectable> Passes<'_, T> {
     }
 
     /// Bytes of the arrays between the passes, while a strip of a box is computed: an upper bound.
-    pub fn between_bytes(&self, cells: &Cells) -> usize {
+    pub(crate) fn between_bytes(&self, cells: &Cells) -> usize {
         let mut strip = *cells;
         strip.hi[1] = strip.hi[1].min(strip.lo[1] + self.rows_of_a_strip(cells));
         let (first, last) = self.passes;
@@ -386,25 +386,29 @@ fn of<'s, T: Advectable>(array: &'s Option<Array<'_, T>>) -> (&'s Frame, &'s [T]
 /// between its rows.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    pub at: [isize; 3],
-    pub length: usize,
+    pub(crate) at: [isize; 3],
+    pub(crate) length: usize,
 }
 
 impl Run {
     /// The run of a range in plane `i`, in arrays with rows of this length.
-    pub fn of(range: &Cells, i: isize, row: usize) -> Option<Self> {
+    pub(crate) fn of(range: &Cells, i: isize, row: usize) -> Option<Self> {
         let [_, rows, along] = range.lengths();
         let there = (range.lo[0]..range.hi[0]).contains(&i) && rows > 0 && along > 0;
         there.then(|| Self { at: [i, range.lo[1], range.lo[2]], length: (rows - 1) * row + along })
     }
 
     #[inline(always)]
-    pub fn at<'s, T>(&self, (frame, elements): (&Frame, &'s [T])) -> &'s [T] {
+    pub(crate) fn at<'s, T>(&self, (frame, elements): (&Frame, &'s [T])) -> &'s [T] {
         &elements[frame.at(self.at)..]
     }
 
     #[inline(always)]
-    pub fn shifted<'s, T>(&self, (frame, elements): (&Frame, &'s [T]), by: &[(usize, isize)]) -> &'s [T] {
+    pub(crate) fn shifted<'s, T>(
+        &self,
+        (frame, elements): (&Frame, &'s [T]),
+        by: &[(usize, isize)],
+    ) -> &'s [T] {
         let mut at = self.at;
         by.iter().for_each(|(axis, steps)| at[*axis] += steps);
         &elements[frame.at(at)..]

@@ -329,7 +329,7 @@ impl<T: Advectable> Subdomain<T> {
 
     /// Computes some cells of the box on this thread.
     #[cfg(test)]
-    pub fn compute(&mut self, cells: &Cells, pass: usize) {
+    pub(crate) fn compute(&mut self, cells: &Cells, pass: usize) {
         self.parts(cells, pass, 1).into_iter().for_each(Part::compute);
     }
 

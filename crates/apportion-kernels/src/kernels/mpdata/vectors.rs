@@ -10,7 +10,7 @@ use crate::kernels::has;
 
 /// What the processor offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vectors {
+pub(crate) enum Vectors {
     /// 512 bits.
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -23,7 +23,7 @@ pub enum Vectors {
 
 impl Vectors {
     /// The widest that this processor has.
-    pub fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
             if has!(Avx512: "avx512f", "avx512dq", "avx512vl") {

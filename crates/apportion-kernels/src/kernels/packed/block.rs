@@ -291,7 +291,7 @@ pub struct MicroKernel<T> {
 
 impl<T> MicroKernel<T> {
     /// The instruction set: "AVX-512", "AVX2", "NEON" or "portable".
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 

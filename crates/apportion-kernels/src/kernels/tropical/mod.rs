@@ -36,7 +36,7 @@ impl Tropical for i32 {}
 ///
 /// # Example
 /// ```
-/// use apportion::kernels::{View, ViewMut, max_plus};
+/// use apportion_kernels::kernels::{View, ViewMut, max_plus};
 /// let (a, b, mut c) = ([1.0, 5.0], [10.0, 2.0], [f64::NEG_INFINITY]);
 /// max_plus(View::dense(&a, 1, 2), View::dense(&b, 2, 1), ViewMut::dense(&mut c, 1, 1));
 /// assert_eq!(c, [11.0]);
@@ -57,7 +57,7 @@ pub fn min_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
 ///
 /// # Errors
 /// The position of the first element that is not accepted.
-pub fn check_max_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
+pub(crate) fn check_max_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
     elements.iter().position(|x| !x.is_taken::<false>()).map_or(Ok(()), Err)
 }
 
@@ -65,7 +65,7 @@ pub fn check_max_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
 ///
 /// # Errors
 /// The position of the first element that is not accepted.
-pub fn check_min_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
+pub(crate) fn check_min_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
     elements.iter().position(|x| !x.is_taken::<true>()).map_or(Ok(()), Err)
 }
 

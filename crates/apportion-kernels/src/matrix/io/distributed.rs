@@ -22,7 +22,7 @@ const MOST_ELEMENTS: u128 = 1 << 53;
 ///
 /// # Example
 /// ```
-/// use apportion::matrix::{DistributedFile, npy_header};
+/// use apportion_kernels::matrix::{DistributedFile, npy_header};
 /// let directory = tempfile::tempdir().unwrap();
 /// for (name, rows) in [("a-0.npy", 2), ("a-1.npy", 1)] {
 ///     let body = vec![0u8; rows * 3 * 8];
@@ -34,7 +34,7 @@ const MOST_ELEMENTS: u128 = 1 << 53;
 ///     {"rows": [2, 3], "cols": [0, 3], "file": "a-1.npy"}]}"#).unwrap();
 /// let matrix = DistributedFile::open(&path, false)?;
 /// assert_eq!((matrix.rows(), matrix.cols(), matrix.dtype()), (3, 3, "f64"));
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_kernels::error::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct DistributedFile {
@@ -49,31 +49,31 @@ pub struct DistributedFile {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     /// Its place in the matrix.
-    pub rect: Rect,
+    pub(crate) rect: Rect,
     /// The file's number.
-    pub file: usize,
+    pub(crate) file: usize,
     /// Row and column of the file's array at which the block begins.
-    pub at: [u64; 2],
+    pub(crate) at: [u64; 2],
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFile {
-    pub format: String,
-    pub version: u32,
-    pub shape: [u64; 2],
+    pub(crate) format: String,
+    pub(crate) version: u32,
+    pub(crate) shape: [u64; 2],
     #[serde(deserialize_with = "objects")]
-    pub blocks: Vec<RawBlock>,
+    pub(crate) blocks: Vec<RawBlock>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawBlock {
-    pub rows: Span,
-    pub cols: Span,
-    pub file: String,
+    pub(crate) rows: Span,
+    pub(crate) cols: Span,
+    pub(crate) file: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<[u64; 2]>,
+    pub(crate) at: Option<[u64; 2]>,
 }
 
 /// The name of the format in its files.
@@ -195,7 +195,7 @@ impl DistributedFile {
     }
 
     /// The layout file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -328,18 +328,18 @@ pub struct LocalArray {
     /// Number of columns.
     pub cols: u64,
     /// Blocks of the matrix.
-    pub blocks: Vec<ArrayBlock>,
+    pub(crate) blocks: Vec<ArrayBlock>,
 }
 
 /// A block of a matrix in an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ArrayBlock {
+pub(crate) struct ArrayBlock {
     /// Its rectangle of the matrix.
-    pub rect: Rect,
+    pub(crate) rect: Rect,
     /// The row of the array at which it begins.
-    pub row: u64,
+    pub(crate) row: u64,
     /// The column of the array at which it begins.
-    pub col: u64,
+    pub(crate) col: u64,
 }
 
 /// An array of a distributed matrix, and the name of its file.

@@ -6,14 +6,11 @@ pub(super) mod npy;
 mod random;
 mod rectangles;
 
-pub use distributed::{
-    ArrayBlock, DistributedFile, LocalArray, LocalArrayFile, layout_file_text, local_arrays,
-};
+pub use distributed::{DistributedFile, LocalArray, LocalArrayFile, layout_file_text, local_arrays};
 pub use npy::{
     NpyArray, NpyHeader, npy_header, read_npy_array, read_npy_header, write_npy, write_npy_bool,
     write_npy_rows,
 };
 pub use random::{RandomKind, write_random};
 pub(super) use rectangles::transpose;
-pub use rectangles::views_of;
-pub use rectangles::{BlockViews, LocalBlocks, NpyFile, read_tiles, write_tiles};
+pub use rectangles::{BlockViews, LocalBlocks, NpyFile, read_tiles, views_of, write_tiles};

@@ -27,7 +27,7 @@ pub struct NpyHeader {
     /// True if the body runs column by column.
     pub fortran: bool,
     /// Bytes before the first element.
-    pub data_offset: u64,
+    pub(crate) data_offset: u64,
 }
 
 impl NpyHeader {
@@ -303,9 +303,9 @@ pub fn write_npy_bool(out: &mut OutputFile, matrix: &Matrix<u8>) -> Result<()> {
 #[derive(Debug, PartialEq)]
 struct HeaderText<'a> {
     /// The element type, such as `<f8`; `None` for a structure.
-    pub descr: Option<&'a str>,
-    pub fortran: bool,
-    pub shape: Vec<u64>,
+    pub(crate) descr: Option<&'a str>,
+    pub(crate) fortran: bool,
+    pub(crate) shape: Vec<u64>,
 }
 
 /// Parses a header's text in one pass, and rejects anything that NumPy does not write. O(length).

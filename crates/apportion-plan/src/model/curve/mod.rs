@@ -39,12 +39,12 @@ pub struct Failure {
 ///
 /// # Example
 /// ```
-/// use apportion::model::{Model, Point};
+/// use apportion_plan::model::{Model, Point};
 /// let model = Model::piecewise("p0", vec![Point::new(100.0, 1.0), Point::new(200.0, 4.0)], None)?;
 /// assert_eq!(model.speed(100.0), 100.0);
 /// assert_eq!(model.speed(150.0), 75.0); // half-way between 100 and 50 units a second
 /// assert_eq!(model.seconds(150.0), 2.0);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
@@ -149,7 +149,7 @@ impl Model {
 
     /// The same model of a processor of another name.
     #[must_use]
-    pub fn renamed(self, processor: impl Into<String>) -> Self {
+    pub(crate) fn renamed(self, processor: impl Into<String>) -> Self {
         Self { processor: processor.into(), ..self }
     }
 
@@ -170,7 +170,7 @@ impl Model {
 
     /// True if its speed is only a ratio to those of other models. [`Model::seconds`] is then in a unit of
     /// its own, which cancels in comparisons and must not be shown as a time.
-    pub fn is_ratio(&self) -> bool {
+    pub(crate) fn is_ratio(&self) -> bool {
         self.ratio
     }
 
@@ -245,7 +245,7 @@ impl Model {
     /// The largest number of units, at most `limit` and the cap, such that it and any smaller one take no
     /// longer than `seconds`. If time is not monotone, the larger sizes behind a hump are left out. O(log
     /// points).
-    pub fn units_within(&self, seconds: f64, limit: f64) -> f64 {
+    pub(crate) fn units_within(&self, seconds: f64, limit: f64) -> f64 {
         let limit = self.max_size.map_or(limit, |cap| cap.min(limit));
         let x = match (&self.akima, self.interpolation) {
             (Some(akima), _) => akima.units_within(&self.points, seconds),

@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
     /// The owner.
-    pub owner: usize,
+    pub(crate) owner: usize,
     /// Rows.
-    pub height: u64,
+    pub(crate) height: u64,
 }
 
 /// Blocks from top to bottom and their common width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
     /// Columns of the matrix.
-    pub width: u64,
+    pub(crate) width: u64,
     /// The blocks.
-    pub blocks: Vec<Block>,
+    pub(crate) blocks: Vec<Block>,
 }
 
 impl Column {
@@ -86,13 +86,13 @@ impl Rule {
 
 /// A column-based layout, the distances between its owners, and the rule that counts links.
 #[derive(Debug, Clone)]
-pub(super) struct Columns<'a> {
+pub struct Columns<'a> {
     /// From left to right.
-    pub columns: Vec<Column>,
+    pub(crate) columns: Vec<Column>,
     /// The links that count.
-    pub rule: Rule,
+    pub(crate) rule: Rule,
     /// The distances between owners.
-    pub distances: &'a Distances<'a>,
+    pub(crate) distances: &'a Distances<'a>,
 }
 
 impl<'a> Columns<'a> {

@@ -17,11 +17,11 @@ const LEAST: u64 = 500;
 #[derive(Debug, Clone)]
 pub(super) struct Labels<'a> {
     /// `owner[i]` has the places of the layout's owner i.
-    pub owner: Vec<usize>,
+    pub(crate) owner: Vec<usize>,
     /// Owners that may be exchanged, class by class; classes of one are left out.
-    pub classes: Vec<Vec<usize>>,
+    pub(crate) classes: Vec<Vec<usize>>,
     /// The distances between owners.
-    pub distances: &'a Distances<'a>,
+    pub(crate) distances: &'a Distances<'a>,
     rings: Rings,
     objective: CostFunction,
 }

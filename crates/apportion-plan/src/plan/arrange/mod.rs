@@ -77,7 +77,7 @@ pub enum SearchMethod {
 }
 
 /// Called during a search with the number of evaluations since the last call; returns false to stop.
-pub type Watch<'a> = &'a dyn Fn(u64) -> bool;
+pub(crate) type Watch<'a> = &'a dyn Fn(u64) -> bool;
 
 /// How to search for an arrangement.
 #[derive(Clone, Copy)]

@@ -12,18 +12,18 @@ use crate::plan::Layout;
 #[derive(Debug, Clone)]
 pub(super) struct Ring {
     /// Height of a band of rows, or width of a band of columns, in elements.
-    pub width: u64,
+    pub(crate) width: u64,
     /// Owner, and the extent across the band, of each rectangle.
-    pub stops: Vec<(Rank, Span)>,
+    pub(crate) stops: Vec<(Rank, Span)>,
 }
 
 /// All rings of a layout.
 #[derive(Debug, Clone)]
 pub(super) struct Rings {
     /// A's rings, from top to bottom.
-    pub rows: Vec<Ring>,
+    pub(crate) rows: Vec<Ring>,
     /// B's rings, from left to right.
-    pub cols: Vec<Ring>,
+    pub(crate) cols: Vec<Ring>,
 }
 
 impl Rings {

@@ -37,7 +37,7 @@ impl Cuboid {
     }
 
     /// Its elements of C.
-    pub fn face(&self) -> Rect {
+    pub(crate) fn face(&self) -> Rect {
         Rect::new(self.rows, self.cols)
     }
 
@@ -47,12 +47,12 @@ impl Cuboid {
     }
 
     /// Number of multiply-adds.
-    pub fn work(&self) -> u128 {
+    pub(crate) fn work(&self) -> u128 {
         u128::from(self.face().area()) * u128::from(self.inner.len())
     }
 
     /// True if there is no multiply-add.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.face().is_empty() || self.inner.is_empty()
     }
 }

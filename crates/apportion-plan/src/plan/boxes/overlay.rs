@@ -10,22 +10,22 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     /// The elements.
-    pub rect: Rect,
+    pub(crate) rect: Rect,
     /// The processors, in the order of their least inner indices: the first is the owner.
-    pub chain: Vec<Rank>,
+    pub(crate) chain: Vec<Rank>,
 }
 
 /// Inner indices at which a processor computes the same elements of C.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// The inner indices.
-    pub inner: Span,
+    pub(crate) inner: Span,
     /// The elements of C, as disjoint rectangles.
-    pub faces: Vec<Rect>,
+    pub(crate) faces: Vec<Rect>,
     /// Their rows: the rows of A that it needs.
-    pub rows: SpanSet,
+    pub(crate) rows: SpanSet,
     /// Their columns: the columns of B that it needs.
-    pub cols: SpanSet,
+    pub(crate) cols: SpanSet,
 }
 
 /// Columns with the processors that compute there, one after the other.

@@ -23,12 +23,12 @@ const MOST_RECTANGLES: u128 = 1 << 16;
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shapes::{Grid, LayoutMethod};
-/// use apportion::plan::{Shape, repeated};
+/// use apportion_plan::plan::shapes::{Grid, LayoutMethod};
+/// use apportion_plan::plan::{Shape, repeated};
 /// let block = Grid::default().layout(Shape::new(4, 4, 4, "block")?, &[1.0; 4])?;
 /// let layout = repeated(Shape::new(10, 10, 10, "example")?, &block)?;
 /// assert_eq!(layout.shares(), [36, 24, 24, 16]); // 2 x 2 blocks on a 2 x 2 grid, and two lines over
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn repeated(shape: Shape, block: &Layout) -> Result<Layout> {
     let Shape { m: high, n: wide, .. } = block.shape();

@@ -16,12 +16,12 @@ use crate::plan::{Cuboid, Layout, Part, Shape};
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shapes::{LayoutMethod, Rows};
-/// use apportion::plan::{Shape, in_blocks};
+/// use apportion_plan::plan::shapes::{LayoutMethod, Rows};
+/// use apportion_plan::plan::{Shape, in_blocks};
 /// let shape = Shape::new(100, 100, 100, "example")?;
 /// let layout = in_blocks(shape, 32, |blocks| Rows::default().layout(blocks, &[1.0, 1.0]))?;
 /// assert_eq!(layout.shares(), [6400, 3600]); // three blocks high: 64 rows and 36
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn in_blocks(shape: Shape, block: u64, lay: impl FnOnce(Shape) -> Result<Layout>) -> Result<Layout> {
     if block == 0 {

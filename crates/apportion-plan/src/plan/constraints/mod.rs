@@ -55,7 +55,7 @@ impl LayoutConstraints {
     ///
     /// # Errors
     /// Those of [`LayoutConstraints::layout`] and [`Hierarchical`].
-    pub fn by_levels(
+    pub(crate) fn by_levels(
         &self,
         shape: Shape,
         weights: &[f64],

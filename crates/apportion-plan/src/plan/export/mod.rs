@@ -143,10 +143,10 @@ pub struct Export {
 ///
 /// # Example
 /// ```
-/// use apportion::plan::{ExportFormat, export};
+/// use apportion_plan::plan::{ExportFormat, export};
 /// let names = ["fast".to_string(), "slow".to_string()];
 /// assert_eq!(export(ExportFormat::Vllm, &names, &[9, 1])?.text, "VLLM_PP_LAYER_PARTITION=9,1\n");
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Export> {
     if names.len() != shares.len() {
@@ -201,13 +201,13 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shapes::{LayoutMethod, Rows};
-/// use apportion::plan::{ExportFormat, Plan, Shape, export_plan};
+/// use apportion_plan::plan::shapes::{LayoutMethod, Rows};
+/// use apportion_plan::plan::{ExportFormat, Plan, Shape, export_plan};
 /// let layout = Rows::default().layout(Shape::new(4, 4, 4, "example")?, &[3.0, 1.0])?;
 /// let plan = Plan::of_layout("rows", vec!["p0".into(), "p1".into()], layout, 1.0);
 /// let text = export_plan(ExportFormat::OwnersH, &plan)?.text;
 /// assert!(text.contains("#define APPORTION_C_ROWBLOCKS 2"));
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn export_plan(format: ExportFormat, plan: &Plan) -> Result<Export> {
     match format {

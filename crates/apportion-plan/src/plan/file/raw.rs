@@ -11,31 +11,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawPlan {
-    pub format: String,
-    pub version: u32,
-    pub method: String,
+    pub(crate) format: String,
+    pub(crate) version: u32,
+    pub(crate) method: String,
     #[serde(deserialize_with = "object")]
-    pub problem: Problem,
-    pub processors: Vec<String>,
-    pub shares: Vec<u64>,
+    pub(crate) problem: Problem,
+    pub(crate) processors: Vec<String>,
+    pub(crate) shares: Vec<u64>,
     #[serde(default, deserialize_with = "objects_if_any", skip_serializing_if = "Option::is_none")]
-    pub layout: Option<Vec<RawPart>>,
+    pub(crate) layout: Option<Vec<RawPart>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<[u64; 2]>,
+    pub(crate) repeat: Option<[u64; 2]>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<Metrics>,
+    pub(crate) metrics: Option<Metrics>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
-    pub forecast: Option<Forecast>,
+    pub(crate) forecast: Option<Forecast>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relative_times: Option<Vec<f64>>,
+    pub(crate) relative_times: Option<Vec<f64>>,
     /// A field that `partition --json` adds for its reader; it is not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
-    pub _choice: Option<serde::de::IgnoredAny>,
+    pub(crate) _choice: Option<serde::de::IgnoredAny>,
 }
 
 impl RawPlan {
     /// What is wrong with its times, if something is: the field, the defect, and the remedy.
-    pub fn defect_of_times(&self) -> Option<(&'static str, String, &'static str)> {
+    pub(crate) fn defect_of_times(&self) -> Option<(&'static str, String, &'static str)> {
         let p = self.processors.len();
         let timed = self.forecast.as_ref().map(|f| (f.compute.len(), f.communicate.len()));
         let relative = self.relative_times.as_ref().map(Vec::len);
@@ -69,11 +69,11 @@ pub(super) struct RawPart {
     cols: Span,
     /// Absent: all of the inner dimension.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub inner: Option<Span>,
+    pub(crate) inner: Option<Span>,
 }
 
 impl RawPart {
-    pub fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> Part {
         Part { owner: self.owner, rows: self.rows, cols: self.cols }
     }
 

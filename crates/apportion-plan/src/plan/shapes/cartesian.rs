@@ -40,9 +40,9 @@ const ROUNDED: f64 = 1e-3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cartesian {
     /// Rows and columns of processors; `None` for the cheapest.
-    pub mesh: Option<Mesh>,
+    pub(crate) mesh: Option<Mesh>,
     /// True to start from fewer arrangements ([`MethodOptions::quick`](super::MethodOptions::quick)).
-    pub quick: bool,
+    pub(crate) quick: bool,
 }
 
 impl LayoutMethod for Cartesian {

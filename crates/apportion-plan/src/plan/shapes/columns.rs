@@ -18,9 +18,9 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Columns {
     /// What is minimised.
-    pub objective: Objective,
+    pub(crate) objective: Objective,
     /// The matrix to which half-perimeters are relative, if only a part of it is laid out.
-    pub whole: Option<Shape>,
+    pub(crate) whole: Option<Shape>,
 }
 
 impl LayoutMethod for Columns {
@@ -251,9 +251,9 @@ fn runs(weights: &[f64], order: &[usize], high: f64, wide: f64) -> Tiling {
 /// # Errors
 /// A processor that does not exist, that is in two groups, or that has a weight but no group: exit code 2.
 #[derive(Debug, Clone, Copy)]
-pub struct ColumnGroups<'a> {
+pub(crate) struct ColumnGroups<'a> {
     /// The ranks of each column, from left to right and from top to bottom.
-    pub groups: &'a [Vec<usize>],
+    pub(crate) groups: &'a [Vec<usize>],
 }
 
 impl LayoutMethod for ColumnGroups<'_> {

@@ -80,11 +80,11 @@ pub(super) fn mesh_shape(shape: Shape, weights: &[f64], mesh: Option<Mesh>) -> R
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Grid {
     /// Rows and columns of processors; `None` for the cheapest.
-    pub mesh: Option<Mesh>,
+    pub(crate) mesh: Option<Mesh>,
     /// What is minimised.
-    pub objective: Objective,
+    pub(crate) objective: Objective,
     /// The matrix to which half-perimeters are relative, if only a part of it is laid out.
-    pub whole: Option<Shape>,
+    pub(crate) whole: Option<Shape>,
 }
 
 impl LayoutMethod for Grid {

@@ -32,8 +32,8 @@ use crate::plan::{Hierarchy, Layout, Member, Part, Shape, merged};
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
-/// use apportion::plan::{Hierarchy, Shape};
+/// use apportion_plan::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
+/// use apportion_plan::plan::{Hierarchy, Shape};
 /// let paths = ["orsay", "orsay", "rennes", "rennes"].map(String::from);
 /// let methods = [Some(Method::SquareCorner), Some(Method::Columns)];
 /// let shape = Shape::new(1000, 1000, 1000, "example")?;
@@ -42,7 +42,7 @@ use crate::plan::{Hierarchy, Layout, Member, Part, Shape, merged};
 /// let layout = levels.layout(shape, &[45.0, 45.0, 5.0, 5.0])?;
 /// // Rennes has a 316 x 316 square in the corner: two halves.
 /// assert_eq!(layout.shares()[2..], [49_928, 49_928]);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Hierarchical<'a> {

@@ -130,7 +130,7 @@ impl Method {
     }
 
     /// The methods for two and three processors that combine others or are there for comparison.
-    pub fn comparisons() -> impl Iterator<Item = Self> {
+    pub(crate) fn comparisons() -> impl Iterator<Item = Self> {
         [Self::Hybrid, Self::SquareEdge, Self::SquareMiddle].into_iter()
     }
 
@@ -143,7 +143,7 @@ impl Method {
     ///
     /// # Errors
     /// An option that it needs is missing: exit code 2.
-    pub fn with(self, options: &MethodOptions) -> Result<Box<dyn LayoutMethod + '_>> {
+    pub(crate) fn with(self, options: &MethodOptions) -> Result<Box<dyn LayoutMethod + '_>> {
         let &MethodOptions { communication, centre, objective, whole, mesh, left_over, quick, .. } = options;
         Ok(match self {
             Self::Columns => Box::new(Columns { objective, whole }),

@@ -20,18 +20,20 @@ mod tiling;
 
 pub use boxes::{Boxes, Inner};
 pub use cartesian::Cartesian;
-pub use columns::{ColumnGroups, Columns};
+pub(crate) use columns::ColumnGroups;
+pub use columns::Columns;
 pub use grid::{Grid, Mesh};
 pub use hierarchical::Hierarchical;
 pub use hybrid::{Communication, Hybrid};
 pub use least_cost::LeastCost;
 pub use method::{Method, MethodOptions};
-pub use nagamochi_abe::NagamochiAbe;
+pub(crate) use nagamochi_abe::NagamochiAbe;
 pub use recursive::Recursive;
 pub use rows::Rows;
 pub use square_corner::{SquareCorner, SquareEdge, SquareMiddle};
 pub(crate) use square_corner::{square_corner_for_overlap, square_corner_scaled};
-pub use strips::{BlockRectangle, SquareRectangle, StraightLine};
+pub use strips::StraightLine;
+pub(crate) use strips::{BlockRectangle, SquareRectangle};
 pub use tiling::Objective;
 
 use crate::error::{Error, Result};

@@ -23,7 +23,7 @@ use crate::plan::{Layout, Shape};
 /// and Behroozi 2023, arXiv 2308.16899, state this bound in their abstract for this case; their 1.203 for all
 /// areas is not established here.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NagamochiAbe;
+pub(crate) struct NagamochiAbe;
 
 impl LayoutMethod for NagamochiAbe {
     fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {

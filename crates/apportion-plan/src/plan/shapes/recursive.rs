@@ -36,11 +36,11 @@ const CLOSE: f64 = 1e-4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recursive {
     /// What is minimised.
-    pub objective: Objective,
+    pub(crate) objective: Objective,
     /// The matrix to which half-perimeters are relative, if only a part of it is laid out.
-    pub whole: Option<Shape>,
+    pub(crate) whole: Option<Shape>,
     /// True to look ahead as little as possible ([`MethodOptions::quick`](super::MethodOptions::quick)).
-    pub quick: bool,
+    pub(crate) quick: bool,
 }
 
 impl LayoutMethod for Recursive {

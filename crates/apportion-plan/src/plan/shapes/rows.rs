@@ -13,7 +13,7 @@ use crate::plan::{Layout, Shape};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rows {
     /// Who gets the rows that are left over.
-    pub left_over: LeftOver,
+    pub(crate) left_over: LeftOver,
 }
 
 impl LayoutMethod for Rows {

@@ -100,7 +100,7 @@ fn turned(shape: Shape, processors: usize, across: bool, parts: Vec<(usize, Span
 /// # Errors
 /// More than three processors: exit code 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BlockRectangle;
+pub(crate) struct BlockRectangle;
 
 impl LayoutMethod for BlockRectangle {
     fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {
@@ -133,7 +133,7 @@ pub(super) fn strip_and_block(order: &[usize]) -> Tiling {
 /// More than three processors, or a square that does not fit beside the strip (on the unit square:
 /// sqrt(a3) > 1 - a2): exit code 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SquareRectangle;
+pub(crate) struct SquareRectangle;
 
 impl LayoutMethod for SquareRectangle {
     fn layout(&self, shape: Shape, weights: &[f64]) -> Result<Layout> {

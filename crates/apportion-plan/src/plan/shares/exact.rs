@@ -26,12 +26,12 @@ const MOST_SUMS: u64 = 4096;
 ///
 /// # Example
 /// ```
-/// use apportion::{model::{Model, Point}, plan::shares::exact};
+/// use apportion_plan::{model::{Model, Point}, plan::shares::exact};
 /// // Size 6 happens to be slow: two unequal shares end sooner than the even ones.
 /// let points = vec![Point::new(4.0, 4.0), Point::new(6.0, 60.0), Point::new(8.0, 8.0)];
 /// let model = Model::piecewise("p", points, None)?;
 /// assert_eq!(exact(&[model.clone(), model], 12)?, [8, 4]);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn exact(models: &[Model], n: u64) -> Result<Vec<u64>> {
     exact_within(models, n, &[])
@@ -78,9 +78,9 @@ pub fn exact_interpolated(models: &[Model], n: u64, limits: &[Limits]) -> Result
 /// The possible shares of one processor.
 pub(super) struct Choices {
     /// Sizes > 0 with their times.
-    pub options: Vec<(u64, f64)>,
+    pub(crate) options: Vec<(u64, f64)>,
     /// True if its share may be 0.
-    pub may_rest: bool,
+    pub(crate) may_rest: bool,
 }
 
 /// The whole measured sizes within the limits.

@@ -23,11 +23,11 @@ use std::collections::BinaryHeap;
 ///
 /// # Example
 /// ```
-/// use apportion::{model::Model, plan::shares::fpm};
+/// use apportion_plan::{model::Model, plan::shares::fpm};
 /// let fast = Model::constant("fast", 9.0)?;
 /// let slow = Model::constant("slow", 1.0)?;
 /// assert_eq!(fpm(&[fast, slow], 1000)?, [900, 100]);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn fpm(models: &[Model], n: u64) -> Result<Vec<u64>> {
     fpm_within(models, n, &[])
@@ -107,7 +107,7 @@ pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
 ///
 /// # Errors
 /// As [`fpm`] without caps.
-pub fn balanced_seconds(models: &[Model], n: u64) -> Result<f64> {
+pub(crate) fn balanced_seconds(models: &[Model], n: u64) -> Result<f64> {
     if models.iter().all(|model| model.max_size().is_none()) {
         return ideal_seconds(models, n);
     }

@@ -15,10 +15,10 @@ use std::collections::BinaryHeap;
 ///
 /// The top level sees a group as two functions: the number of whole units that it completes within T, summed
 /// over its members, and the time at which it would complete one more. The longest time is that of the flat
-/// [`fpm`]. O(p log n log points).
+/// [`fpm()`]. O(p log n log points).
 ///
 /// # Errors
-/// Groups that omit a rank, name one twice, or name one that does not exist; and those of [`fpm`].
+/// Groups that omit a rank, name one twice, or name one that does not exist; and those of [`fpm()`].
 pub fn hierarchical(groups: &[Vec<usize>], models: &[Model], n: u64) -> Result<Vec<u64>> {
     check(groups, models.len())?;
     let members: Vec<Vec<Model>> =

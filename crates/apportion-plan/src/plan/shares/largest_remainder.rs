@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shares::largest_remainder;
+/// use apportion_plan::plan::shares::largest_remainder;
 /// assert_eq!(largest_remainder(100, &[13.626, 47.990, 9.596, 28.788]), [14, 48, 9, 29]);
 /// ```
 pub fn largest_remainder(n: u64, speeds: &[f64]) -> Vec<u64> {

@@ -48,14 +48,14 @@ pub struct OptimalShares {
 ///
 /// # Example
 /// ```
-/// use apportion::{model::{Model, Point}, plan::shares::least_time};
+/// use apportion_plan::{model::{Model, Point}, plan::shares::least_time};
 /// // 5 units happen to be slow, 6 are not.
 /// let times = [(1.0, 1.0), (5.0, 9.0), (6.0, 2.0)].map(|(x, t)| Point::new(x, t));
 /// let model = Model::piecewise("p", times.to_vec(), None)?;
 /// let divided = least_time(&[model.clone(), model], 7, &[])?;
 /// assert!(divided.exact);
 /// assert_eq!(divided.fall.map(|fall| (fall.from, fall.to)), Some((5.0, 6.0)));
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn least_time(models: &[Model], n: u64, limits: &[Limits]) -> Result<OptimalShares> {
     let shares = fpm_within(models, n, limits)?;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use apportion::{model::Model, plan::shares::{Limits, fpm_within}};
+/// use apportion_plan::{model::Model, plan::shares::{Limits, fpm_within}};
 /// let models = [Model::constant("fast", 9.0)?, Model::constant("slow", 1.0)?];
 /// let blocks = Limits { multiple_of: 64, ..Limits::default() };
 /// assert_eq!(fpm_within(&models, 1024, &[blocks, blocks])?, [960, 64]);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,9 +34,9 @@ impl Default for Limits {
 /// Effective limits: both ends are multiples of `step`, with caps and n taken into account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allowed {
-    pub least: u64,
-    pub most: u64,
-    pub step: u64,
+    pub(crate) least: u64,
+    pub(crate) most: u64,
+    pub(crate) step: u64,
 }
 
 /// The number of an option, or another one.

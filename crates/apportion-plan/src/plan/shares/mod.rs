@@ -1,13 +1,13 @@
 //! 1-D shares: the number of units of each processor, out of n units.
 //!
-//! [`even`] ignores speeds. [`proportional`] and [`largest_remainder`] take one speed per processor: the
-//! first ends soonest, the second is nearest to the proportion. [`fpm`] takes speed functions, and [`exact`]
+//! [`even`] ignores speeds. [`proportional()`] and [`largest_remainder`] take one speed per processor: the
+//! first ends soonest, the second is nearest to the proportion. [`fpm()`] takes speed functions, and [`exact()`]
 //! arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and [`hierarchical`]
 //! divides among clusters first. A [`Balancer`] follows the times of a running loop.
 
 mod balancer;
-mod exact;
-mod fpm;
+pub mod exact;
+pub mod fpm;
 mod hierarchical;
 mod largest_remainder;
 mod least;
@@ -15,20 +15,22 @@ mod limits;
 mod multiples;
 pub mod noise;
 mod pareto;
-mod proportional;
+pub mod proportional;
 mod robust;
 
 pub(crate) use balancer::offsets;
 pub use balancer::{Balancer, Decision, MovingCost, Reason};
 pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
-pub use fpm::{balanced_seconds, fpm, fpm_within, ideal_seconds};
+pub(crate) use fpm::balanced_seconds;
+pub use fpm::{fpm, fpm_within, ideal_seconds};
 pub use hierarchical::{aggregate, hierarchical};
 pub use largest_remainder::{even_among, largest_remainder, largest_remainder_within};
 pub use least::{Fall, OptimalShares, least_time};
 pub use limits::Limits;
 pub use pareto::{Tradeoff, pareto, pareto_watched};
-pub use proportional::{LeftOver, even, left_over_first, proportional};
+pub(crate) use proportional::even;
+pub use proportional::{LeftOver, left_over_first, proportional};
 pub use robust::{RobustShares, regret, robust};
 
 use crate::model::Model;

@@ -48,14 +48,14 @@ struct State {
 ///
 /// # Example
 /// ```
-/// use apportion::{model::{Model, Point}, plan::shares::pareto};
+/// use apportion_plan::{model::{Model, Point}, plan::shares::pareto};
 /// let point = |x: f64, t: f64, e: f64| Point::new(x, t).with_energy(e);
 /// let quick = Model::piecewise("quick", vec![point(1.0, 1.0, 9.0), point(2.0, 2.0, 18.0)], None)?;
 /// let frugal = Model::piecewise("frugal", vec![point(1.0, 3.0, 1.0), point(2.0, 6.0, 2.0)], None)?;
 /// let front = pareto(&[quick, frugal], 2, &[])?;
 /// let front: Vec<_> = front.into_iter().map(|t| (t.seconds, t.joules)).collect();
 /// assert_eq!(front, [(2.0, 18.0), (3.0, 10.0), (6.0, 2.0)]);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn pareto(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Tradeoff>> {
     pareto_watched(models, n, limits, &mut |_, _| ())

@@ -34,7 +34,7 @@ impl Ord for Seconds {
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shares::proportional;
+/// use apportion_plan::plan::shares::proportional;
 /// assert_eq!(proportional(10, &[9.0, 1.0]), [9, 1]);
 /// assert_eq!(proportional(4, &[1.0, 1.0, 1.0]), [2, 1, 1]);
 /// ```
@@ -108,7 +108,7 @@ impl LeftOver {
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shares::left_over_first;
+/// use apportion_plan::plan::shares::left_over_first;
 /// assert_eq!(left_over_first(96, &[6.0, 24.0]), [20, 76]); // 19.2 and 76.8
 /// ```
 pub fn left_over_first(n: u64, speeds: &[f64]) -> Vec<u64> {
@@ -136,7 +136,7 @@ pub fn left_over_first(n: u64, speeds: &[f64]) -> Vec<u64> {
 ///
 /// # Panics
 /// If there is no processor.
-pub fn even(n: u64, processors: usize) -> Vec<u64> {
+pub(crate) fn even(n: u64, processors: usize) -> Vec<u64> {
     assert!(processors > 0, "shares need a processor");
     let p = processors as u64;
     (0..p).map(|i| n / p + u64::from(i < n % p)).collect()

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Several sets of wires may have this property, as the links of all pairs and the uplink of a cluster have:
 /// each of them bounds what can cross.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// Bytes per second and latency of each wire of each set.
     sets: Vec<Vec<(f64, f64)>>,
 }
@@ -18,7 +18,7 @@ pub struct Cut {
 impl Cut {
     /// No more bytes than this can cross within `seconds`. A wire that is used at all spends its latency.
     /// Infinite if some wire is free; 0 if there are no wires.
-    pub fn bytes_within(&self, seconds: f64) -> f64 {
+    pub(crate) fn bytes_within(&self, seconds: f64) -> f64 {
         let carried = |&(bandwidth, latency): &(f64, f64)| {
             if seconds > latency { bandwidth * (seconds - latency) } else { 0.0 }
         };
@@ -43,7 +43,7 @@ impl Network {
     ///
     /// # Panics
     /// If a processor of the network has no entry in `inside`.
-    pub fn cut(&self, inside: &[bool]) -> Cut {
+    pub(crate) fn cut(&self, inside: &[bool]) -> Cut {
         let (mine, others): (Vec<usize>, Vec<usize>) = (0..inside.len()).partition(|&i| inside[i]);
         let adjacent = |a: usize, b: usize| match self.topology {
             Topology::Star { centre } => centre.0 == a || centre.0 == b,

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::platform) struct Trunk {
     /// Its place in the platform file, from 0.
-    pub number: usize,
+    pub(crate) number: usize,
     /// From the second name of `between` to the first.
-    pub backward: bool,
+    pub(crate) backward: bool,
     /// Bytes per second as written (along rows).
-    pub bandwidth: f64,
+    pub(crate) bandwidth: f64,
 }
 
 /// A resource that messages compete for: a link, or one direction of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wire {
+pub(crate) enum Wire {
     /// Between two processors: from the first to the second, or both directions if the network is half duplex
     /// (then the lower rank comes first).
     Pair(Rank, Rank),
@@ -58,9 +58,9 @@ impl Wire {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
     /// The resource that messages compete for.
-    pub wire: Wire,
+    pub(crate) wire: Wire,
     /// The cost of this wire for this message.
-    pub link: Link,
+    pub(crate) link: Link,
     /// The wire's own bytes per second, the same for every message on it: along rows; from the lower rank to
     /// the higher if both directions share it; between the first two processors on a bus.
     pub capacity: f64,
@@ -70,7 +70,7 @@ pub struct Crossing {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     /// The cost of all its wires together: latencies add up, and the slowest wire sets the bandwidth.
-    pub link: Link,
+    pub(crate) link: Link,
     /// The wires, in order, that it occupies at the same time.
     pub crossings: Vec<Crossing>,
 }

@@ -335,7 +335,7 @@ mod tests {
         let (carried, received) = casts.fold((0, 0), |(carried, received), cast| {
             (
                 carried + cast.elements(),
-                received + cast.messages.iter().map(crate::schedule::MatmulMessage::elements).sum::<u64>(),
+                received + cast.messages.iter().map(crate::schedule::Message::elements).sum::<u64>(),
             )
         });
         assert_eq!(carried, 30 * 20);

@@ -26,7 +26,7 @@ const SMALL_PIECE: u64 = 2048;
 
 /// What a layout with boxes adds to a schedule. All lists are by rank.
 #[derive(Debug, Clone)]
-pub(crate) struct Boxes {
+pub struct Boxes {
     segments: Vec<Vec<Segment>>,
     /// Disjoint rectangles of C that a processor computes; each is in a part that it owns, or in none.
     tiles: Vec<Vec<Rect>>,
@@ -69,7 +69,7 @@ impl Chain {
 
 impl Boxes {
     /// Analyses a layout; `None` if it does not cut the inner dimension. `order` has a block of at least 1.
-    pub fn of(layout: &Layout, order: ScheduleOptions) -> Option<Box<Self>> {
+    pub(crate) fn of(layout: &Layout, order: ScheduleOptions) -> Option<Box<Self>> {
         let boxes = layout.boxes()?;
         let p = layout.processors();
         let own = |rank: usize| boxes.iter().filter(move |one| one.owner.0 == rank);
@@ -107,28 +107,28 @@ impl Boxes {
     }
 
     /// The rectangles of C that a processor computes.
-    pub fn tiles(&self, rank: Rank) -> &[Rect] {
+    pub(crate) fn tiles(&self, rank: Rank) -> &[Rect] {
         &self.tiles[rank.0]
     }
 
     /// The segments of a processor.
-    pub fn segments(&self, rank: Rank) -> &[Segment] {
+    pub(crate) fn segments(&self, rank: Rank) -> &[Segment] {
         &self.segments[rank.0]
     }
 
     /// The size at which a processor's speed is evaluated.
-    pub fn size(&self, rank: Rank) -> u64 {
+    pub(crate) fn size(&self, rank: Rank) -> u64 {
         self.sizes[rank.0]
     }
 
     /// Number of multiply-adds of a processor.
-    pub fn work(&self, rank: Rank) -> f64 {
+    pub(crate) fn work(&self, rank: Rank) -> f64 {
         let area = |faces: &[Rect]| faces.iter().map(|face| face.area() as f64).sum::<f64>();
         self.segments[rank.0].iter().map(|s| area(&s.faces) * s.inner.len() as f64).sum()
     }
 
     /// An upper bound of the number of steps of all processors.
-    pub fn steps(&self, block: u64) -> u128 {
+    pub(crate) fn steps(&self, block: u64) -> u128 {
         let of = |rank: usize| {
             // A send to each receiver, a post and a wait for each sender, and a part of each segment to free.
             let talkers =
@@ -165,7 +165,7 @@ impl Boxes {
     }
 
     /// The updates of a processor in a turn, in order.
-    pub fn each_update(
+    pub(crate) fn each_update(
         &self,
         schedule: &MatmulSchedule,
         rank: Rank,
@@ -181,22 +181,22 @@ impl Boxes {
     }
 
     /// Number of turns in which operands travel.
-    pub fn turns(&self) -> u64 {
+    pub(crate) fn turns(&self) -> u64 {
         self.turns
     }
 
     /// The processors to which a processor sends operands, in the order of its sends.
-    pub fn receivers(&self, rank: Rank) -> &[Rank] {
+    pub(crate) fn receivers(&self, rank: Rank) -> &[Rank] {
         &self.receivers[rank.0]
     }
 
     /// The processors from which it receives operands, in the order of its waits.
-    pub fn senders(&self, rank: Rank) -> &[Rank] {
+    pub(crate) fn senders(&self, rank: Rank) -> &[Rank] {
         &self.senders[rank.0]
     }
 
     /// Elements of A and of B that `from` sends to `to` in a turn: those of [`message`](Self::message).
-    pub fn elements(&self, schedule: &MatmulSchedule, from: Rank, to: Rank, turn: u64) -> [u64; 2] {
+    pub(crate) fn elements(&self, schedule: &MatmulSchedule, from: Rank, to: Rank, turn: u64) -> [u64; 2] {
         let (a, b) = schedule.own(from);
         let mut elements = [0; 2];
         for (segment, inner) in self.turn(to, turn) {
@@ -213,7 +213,7 @@ impl Boxes {
     }
 
     /// The inner indices of the turn in which a processor uses one, within the same segment.
-    pub fn turn_of(&self, rank: Rank, inner: u64) -> Option<Span> {
+    pub(crate) fn turn_of(&self, rank: Rank, inner: u64) -> Option<Span> {
         let mut before = 0;
         for segment in &self.segments[rank.0] {
             if segment.inner.contains(Span::new(inner, inner + 1)) {
@@ -231,7 +231,7 @@ impl Boxes {
 
     /// The largest number of elements of A and B that a processor needs in one turn. Exact if all its boxes
     /// have the same rows and columns, otherwise an upper bound.
-    pub fn most_operands(&self, rank: Rank) -> u64 {
+    pub(crate) fn most_operands(&self, rank: Rank) -> u64 {
         let lines = |segment: &Segment| segment.rows.len() + segment.cols.len();
         let most = self.segments[rank.0].iter().map(lines).max().unwrap_or(0);
         most * self.lengths[rank.0].div_ceil(self.turns)
@@ -428,7 +428,7 @@ impl Boxes {
 
     /// The messages of partial sums of all processors, each with its elements, in an order that contains
     /// those of all processors: both ends have handled all earlier ones.
-    pub fn sums(&self) -> Vec<(Rank, Rank, u64)> {
+    pub(crate) fn sums(&self) -> Vec<(Rank, Rank, u64)> {
         let mut waves: Vec<Vec<(Rank, Rank, u64)>> = Vec::new();
         // Tags ascend, and a wave has one hop of each.
         for chain in &self.chains {

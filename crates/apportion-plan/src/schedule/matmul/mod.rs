@@ -11,10 +11,11 @@ mod ring;
 mod size;
 mod traffic;
 
-pub(crate) use inner::Boxes;
+pub use inner::Boxes;
 pub use memory::{DataPath, predicted_memory};
 use owner_index::{Band, OwnerIndex};
-pub use pieces::{MatmulMessage, MatmulStep, Operand, OperandPiece, Update};
+pub(crate) use pieces::MatmulMessage;
+pub use pieces::{MatmulStep, Operand, OperandPiece, Update};
 use pieces::{cast, separated};
 pub(crate) use traffic::{Exchange, Traffic};
 

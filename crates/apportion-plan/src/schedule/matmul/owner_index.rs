@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone)]
 pub(crate) struct Band {
     /// The lines.
-    pub lines: Span,
+    pub(crate) lines: Span,
     /// Processors that need these lines, in the order in which their parts of C begin along the lines.
-    pub members: Vec<Rank>,
+    pub(crate) members: Vec<Rank>,
     /// Inner indices that each member owns, ascending: (indices, position of the owner among the members).
-    pub owned: Vec<(Span, usize)>,
+    pub(crate) owned: Vec<(Span, usize)>,
     /// The same indices in the order of their owners, and for each member where its own begin; nothing if
     /// each owns one part, which saves a look into memory for every piece of a ring.
     by_owner: Vec<Span>,
@@ -34,7 +34,7 @@ impl Band {
     }
 
     /// The parts of these inner indices that the member at a position owns, ascending. O(1) for each part.
-    pub fn owned_by(&self, place: usize, inner: Span) -> impl Iterator<Item = Span> + '_ {
+    pub(crate) fn owned_by(&self, place: usize, inner: Span) -> impl Iterator<Item = Span> + '_ {
         let (from, to) = match &self.first_of[..] {
             [] => (place, place + 1),
             first => (first[place] as usize, first[place + 1] as usize),
@@ -44,7 +44,7 @@ impl Band {
     }
 
     /// The owned parts of these inner indices with the positions of their owners. O(log p + results).
-    pub fn owned_of(&self, inner: Span) -> impl Iterator<Item = (Span, usize)> + '_ {
+    pub(crate) fn owned_of(&self, inner: Span) -> impl Iterator<Item = (Span, usize)> + '_ {
         let first = self.owned.partition_point(|(span, _)| span.end <= inner.start);
         let rest = self.owned[first..].iter().take_while(move |(span, _)| span.start < inner.end);
         rest.map(move |&(span, place)| (span.intersect(inner), place)).filter(|(span, _)| !span.is_empty())
@@ -62,14 +62,14 @@ pub(super) struct OwnerIndex {
 impl OwnerIndex {
     /// The bands of A's rows. O(S log S), where S is the number of members of all bands: p^1.5 on
     /// column-based layouts.
-    pub fn of_a(layout: &Layout) -> Self {
+    pub(crate) fn of_a(layout: &Layout) -> Self {
         let needed = layout.parts().iter().map(|p| (p.rows, p.cols.start, p.owner));
         let owned = layout.parts_of_a();
         Self::new(layout, needed.collect(), owned.iter().map(|p| (p.rows, p.cols, p.owner)))
     }
 
     /// The bands of B's columns.
-    pub fn of_b(layout: &Layout) -> Self {
+    pub(crate) fn of_b(layout: &Layout) -> Self {
         let needed = layout.parts().iter().map(|p| (p.cols, p.rows.start, p.owner));
         let owned: Vec<Part> = layout.parts_of_b();
         Self::new(layout, needed.collect(), owned.iter().map(|p| (p.cols, p.rows, p.owner)))
@@ -116,12 +116,12 @@ impl OwnerIndex {
     }
 
     /// All bands, ascending.
-    pub fn bands(&self) -> &[Band] {
+    pub(crate) fn bands(&self) -> &[Band] {
         &self.bands
     }
 
     /// The bands that a processor is a member of, with its position.
-    pub fn with(&self, rank: Rank) -> impl Iterator<Item = (&Band, usize)> + '_ {
+    pub(crate) fn with(&self, rank: Rank) -> impl Iterator<Item = (&Band, usize)> + '_ {
         self.of[rank.0].iter().map(|&(band, place)| (&self.bands[band], place))
     }
 
@@ -133,12 +133,12 @@ impl OwnerIndex {
     }
 
     /// Adds all processors that need some of these lines.
-    pub fn needing(&self, lines: Span, found: &mut Vec<Rank>) {
+    pub(crate) fn needing(&self, lines: Span, found: &mut Vec<Rank>) {
         found.extend(self.within(lines).iter().flat_map(|band| &band.members));
     }
 
     /// Adds all processors that own something with these inner indices that `rank` needs.
-    pub fn owning(&self, rank: Rank, inner: Span, found: &mut Vec<Rank>) {
+    pub(crate) fn owning(&self, rank: Rank, inner: Span, found: &mut Vec<Rank>) {
         for (band, _) in self.with(rank) {
             found.extend(band.owned_of(inner).map(|(_, place)| band.members[place]));
         }

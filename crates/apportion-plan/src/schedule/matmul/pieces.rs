@@ -77,7 +77,7 @@ impl Work for Update {
 /// A step of a matrix product.
 pub type MatmulStep = Step<OperandPiece, Update>;
 /// A message of a matrix product; each piece travels row by row.
-pub type MatmulMessage = Message<OperandPiece>;
+pub(crate) type MatmulMessage = Message<OperandPiece>;
 
 /// A message as one for each rectangle of A and of B, tagged in order.
 pub(super) fn separated(message: MatmulMessage) -> Vec<MatmulMessage> {

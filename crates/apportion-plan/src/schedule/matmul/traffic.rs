@@ -7,15 +7,15 @@ use crate::geometry::{Rank, Span};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exchange {
     /// Sender.
-    pub from: Rank,
+    pub(crate) from: Rank,
     /// Receiver.
-    pub to: Rank,
+    pub(crate) to: Rank,
     /// Number of the pair, from 0 in the order of (from, to).
-    pub pair: usize,
+    pub(crate) pair: usize,
     /// Elements of A.
-    pub horizontal: u64,
+    pub(crate) horizontal: u64,
     /// Elements of B.
-    pub vertical: u64,
+    pub(crate) vertical: u64,
 }
 
 /// Lines of one operand that one processor sends to another for these inner indices.
@@ -51,7 +51,7 @@ impl Traffic {
     /// The exchanges of a layout without boxes; `by_sender` orders those of a window by sender, then
     /// receiver. Otherwise they are by receiver, and then in the order in which the receiver waits for them:
     /// in turn, from the next rank on.
-    pub fn new(schedule: &MatmulSchedule, by_sender: bool) -> Self {
+    pub(crate) fn new(schedule: &MatmulSchedule, by_sender: bool) -> Self {
         let mut flows = Vec::new();
         lines_of(&schedule.bands_of_a, Operand::A, &mut flows);
         lines_of(&schedule.bands_of_b, Operand::B, &mut flows);
@@ -86,12 +86,12 @@ impl Traffic {
     }
 
     /// The pairs that exchange anything, by number.
-    pub fn pairs(&self) -> &[(Rank, Rank)] {
+    pub(crate) fn pairs(&self) -> &[(Rank, Rank)] {
         &self.pairs
     }
 
     /// The exchanges of the next window, and whether they are those of the window before.
-    pub fn window(&mut self, inner: Span) -> (&[Exchange], bool) {
+    pub(crate) fn window(&mut self, inner: Span) -> (&[Exchange], bool) {
         let before = self.active.len();
         self.active.retain(|flow| flow.inner.end > inner.start);
         let mut changed = self.active.len() != before;

@@ -34,8 +34,8 @@ fn present(layout: &Layout, topology: Topology) -> Vec<Rank> {
 
 /// Trials with a budget.
 pub(super) struct Trials<'a> {
-    pub appraiser: &'a Appraiser<'a>,
-    pub shape: Shape,
+    pub(crate) appraiser: &'a Appraiser<'a>,
+    pub(crate) shape: Shape,
     /// Seconds of the best so far.
     best: f64,
     /// Seconds of the product whose budget this is, and the part of it.
@@ -49,7 +49,7 @@ pub(super) struct Trials<'a> {
 impl<'a> Trials<'a> {
     /// Trials that are to beat `best` seconds, with this part of the budget of a product that takes `known`
     /// seconds.
-    pub fn new(appraiser: &'a Appraiser<'a>, shape: Shape, best: f64, known: f64, part: f64) -> Self {
+    pub(crate) fn new(appraiser: &'a Appraiser<'a>, shape: Shape, best: f64, known: f64, part: f64) -> Self {
         let p = appraiser.machine.processors();
         let around = |i: usize| {
             let inside: Vec<bool> = (0..p).map(|j| i == j).collect();
@@ -62,25 +62,25 @@ impl<'a> Trials<'a> {
     }
 
     /// Seconds of the best so far.
-    pub fn best(&self) -> f64 {
+    pub(crate) fn best(&self) -> f64 {
         self.best
     }
 
     /// The best takes fewer seconds now. The budget is what a product of that time allows.
-    pub fn lower(&mut self, seconds: f64) {
+    pub(crate) fn lower(&mut self, seconds: f64) {
         let known = seconds.min(self.known);
         self.effort.extend(self.part * (allowed(known) - allowed(self.known)) * 1e9);
         (self.best, self.known) = (seconds, known);
     }
 
     /// False once the budget is spent.
-    pub fn may_go_on(&self) -> bool {
+    pub(crate) fn may_go_on(&self) -> bool {
         !self.effort.is_spent()
     }
 
     /// True if a processor with this much of the work (multiply-adds) cannot exchange its data in the best
     /// time, in any layout.
-    pub fn is_cut_off(&self, rank: usize, work: f64) -> bool {
+    pub(crate) fn is_cut_off(&self, rank: usize, work: f64) -> bool {
         let Some(cut) = self.cuts.get(rank) else { return false };
         let elements = cut.bytes_within(self.best) / self.appraiser.options.element as f64;
         crossing_bound(self.shape, work) * (1.0 - ROUNDING) > elements
@@ -88,26 +88,26 @@ impl<'a> Trials<'a> {
 
     /// Spends nanoseconds on something else than simulations; false, and nothing is spent, if that is too
     /// much.
-    pub fn spend(&mut self, nanoseconds: f64) -> bool {
+    pub(crate) fn spend(&mut self, nanoseconds: f64) -> bool {
         let enough = self.effort.left() >= nanoseconds;
         self.effort.spend(if enough { nanoseconds } else { 0.0 });
         enough
     }
 
     /// Sets this part of the remaining budget aside; [`Trials::put_back`] adds it again.
-    pub fn set_aside(&mut self, part: f64) -> f64 {
+    pub(crate) fn set_aside(&mut self, part: f64) -> f64 {
         let aside = self.effort.left() * part;
         self.effort.extend(-aside);
         aside
     }
 
     /// Adds what was set aside.
-    pub fn put_back(&mut self, aside: f64) {
+    pub(crate) fn put_back(&mut self, aside: f64) {
         self.effort.extend(aside);
     }
 
     /// The forecast of a layout if it takes less than `seconds`, and if the flow serves it.
-    pub fn faster_than(
+    pub(crate) fn faster_than(
         &mut self,
         seconds: f64,
         layout: &Layout,
@@ -147,7 +147,7 @@ impl<'a> Trials<'a> {
     }
 
     /// A layout as a candidate if it beats `self.best`, which then becomes its time.
-    pub fn attempt(
+    pub(crate) fn attempt(
         &mut self,
         method: &str,
         layout: &Layout,

@@ -128,12 +128,12 @@ pub(super) struct Bottlenecks {
 
 impl Bottlenecks {
     /// True if the bundle is held here.
-    pub fn holds(&self, bundle: u32) -> bool {
+    pub(crate) fn holds(&self, bundle: u32) -> bool {
         self.held.get(bundle as usize).is_some_and(|held| held.at != NONE)
     }
 
     /// True if bundles that are held use the link.
-    pub fn crowded(&self, link: u32) -> bool {
+    pub(crate) fn crowded(&self, link: u32) -> bool {
         match self.of_link.get(link as usize) {
             Some(&at) if at != NONE => self.all[at as usize].users > 0,
             _ => false,
@@ -141,7 +141,7 @@ impl Bottlenecks {
     }
 
     /// True if nothing has changed since rates were last computed.
-    pub fn settled(&self) -> bool {
+    pub(crate) fn settled(&self) -> bool {
         self.from >= self.order.len() && self.changed.is_empty()
     }
 
@@ -156,7 +156,13 @@ impl Bottlenecks {
 
 impl Bottlenecks {
     /// Holds a bundle from now on. Its flows have drained `drained` so far.
-    pub fn join(&mut self, fabric: &Fabric<'_>, number: u32, bundle: &Bundle, (drained, now): (f64, f64)) {
+    pub(crate) fn join(
+        &mut self,
+        fabric: &Fabric<'_>,
+        number: u32,
+        bundle: &Bundle,
+        (drained, now): (f64, f64),
+    ) {
         let weight = fabric.kind(bundle.kind).weight;
         let (begin, end) = self.kind(fabric, bundle.kind);
         let bound = if bundle.bound.is_finite() { self.bound(bundle.bound * weight) } else { NONE };
@@ -186,7 +192,7 @@ impl Bottlenecks {
     }
 
     /// Another number of flows in a bundle, which leaves with its last.
-    pub fn resize(&mut self, bundle: u32, count: u32) {
+    pub(crate) fn resize(&mut self, bundle: u32, count: u32) {
         let held = self.held[bundle as usize];
         let amount = f64::from(count) / held.weight;
         let by = amount - held.amount;
@@ -338,7 +344,7 @@ const FRESH: usize = 16;
 impl Bottlenecks {
     /// Computes the levels that changed, from the lowest upwards. Returns false if that took more steps than
     /// solving for all rates would.
-    pub fn settle(&mut self, now: f64) -> bool {
+    pub(crate) fn settle(&mut self, now: f64) -> bool {
         self.forget();
         if self.updates > FRESH * self.used {
             self.recount();
@@ -594,12 +600,12 @@ impl Clock {
     }
 
     /// Goes on from this moment, before the level changes.
-    pub fn advance(&mut self, level: f64, now: f64) {
+    pub(crate) fn advance(&mut self, level: f64, now: f64) {
         (self.reading, self.since) = (self.at(level, now), now);
     }
 
     /// A bundle has left, perhaps the soonest.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.soonest = None;
     }
 }
@@ -614,7 +620,7 @@ struct Event {
 
 impl Bottlenecks {
     /// What each flow of a bundle has drained by now.
-    pub fn drained(&self, bundle: u32, now: f64) -> f64 {
+    pub(crate) fn drained(&self, bundle: u32, now: f64) -> f64 {
         let held = &self.held[bundle as usize];
         if held.moved {
             return held.drained;
@@ -637,7 +643,7 @@ impl Bottlenecks {
     }
 
     /// Lets bundles drain at their new bottlenecks, and takes their numbers, whose ends are to be renewed.
-    pub fn attach(&mut self, now: f64, bundles: &mut Vec<u32>) {
+    pub(crate) fn attach(&mut self, now: f64, bundles: &mut Vec<u32>) {
         for bundle in self.moved.drain(..) {
             let held = &mut self.held[bundle as usize];
             if held.at == NONE || !held.moved {
@@ -650,7 +656,7 @@ impl Bottlenecks {
     }
 
     /// Notes the soonest end of a bundle.
-    pub fn renew(&mut self, bundle: u32, end: f64) {
+    pub(crate) fn renew(&mut self, bundle: u32, end: f64) {
         let held = &mut self.held[bundle as usize];
         if held.queued == end {
             return;
@@ -674,7 +680,7 @@ impl Bottlenecks {
     }
 
     /// Reports the next event, if that is another now.
-    pub fn report(&mut self, now: f64, next: &mut impl FnMut(Next)) {
+    pub(crate) fn report(&mut self, now: f64, next: &mut impl FnMut(Next)) {
         let mut changed = std::mem::take(&mut self.changed);
         for at in changed.drain(..) {
             if self.all[at as usize].clock.soonest.is_none() {
@@ -707,12 +713,12 @@ impl Bottlenecks {
     }
 
     /// True if an event with this version is not obsolete.
-    pub fn current(&self, version: u32) -> bool {
+    pub(crate) fn current(&self, version: u32) -> bool {
         self.event.version == version
     }
 
     /// The next event happens now: takes the bundles that have reached their ends, of all bottlenecks.
-    pub fn reach(&mut self, now: f64, bundles: &mut Vec<u32>) {
+    pub(crate) fn reach(&mut self, now: f64, bundles: &mut Vec<u32>) {
         self.event.waits = false;
         for at in 0..self.times.len() as u32 {
             if self.times[at as usize] <= now {
@@ -787,7 +793,7 @@ struct Rows {
 
 impl Rows {
     /// Makes room for this many bottlenecks.
-    pub fn grow(&mut self, bottlenecks: usize) {
+    pub(crate) fn grow(&mut self, bottlenecks: usize) {
         if bottlenecks <= self.wide || self.off {
             return;
         }
@@ -808,7 +814,7 @@ impl Rows {
     }
 
     /// A bundle whose flows take this much of a link is at a bottleneck now.
-    pub fn join(&mut self, at: u32, link: u32, amount: f64) {
+    pub(crate) fn join(&mut self, at: u32, link: u32, amount: f64) {
         let Some(place) = self.place(at, link) else { return };
         self.sums[place] += amount;
         self.counts[place] += 1;
@@ -818,7 +824,7 @@ impl Rows {
     }
 
     /// A bundle leaves a bottleneck.
-    pub fn leave(&mut self, at: u32, link: u32, amount: f64) {
+    pub(crate) fn leave(&mut self, at: u32, link: u32, amount: f64) {
         let Some(place) = self.place(at, link) else { return };
         self.sums[place] -= amount;
         self.counts[place] -= 1;
@@ -832,27 +838,27 @@ impl Rows {
     }
 
     /// The flows of a bundle take more of a link.
-    pub fn add(&mut self, at: u32, link: u32, by: f64) {
+    pub(crate) fn add(&mut self, at: u32, link: u32, by: f64) {
         if let Some(place) = self.place(at, link) {
             self.sums[place] += by;
         }
     }
 
     /// Forgets all bundles.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.sums.fill(0.0);
         self.counts.fill(0);
         self.links.iter_mut().for_each(Vec::clear);
     }
 
     /// True if it is known that no bundle of a bottleneck uses the link.
-    pub fn apart(&self, at: u32, link: u32) -> bool {
+    pub(crate) fn apart(&self, at: u32, link: u32) -> bool {
         self.place(at, link).is_some_and(|place| self.counts[place] == 0)
     }
 
     /// Takes `by` times the row of a bottleneck from what is left of the others, and returns those that its
     /// bundles use; nothing if rows are not kept.
-    pub fn subtract(&self, at: u32, by: f64, rest: &mut [f64]) -> Option<&[u32]> {
+    pub(crate) fn subtract(&self, at: u32, by: f64, rest: &mut [f64]) -> Option<&[u32]> {
         let row = &self.sums[self.place(at, 0)?..];
         let links = &self.links[at as usize];
         if 4 * links.len() < rest.len() {
@@ -878,7 +884,7 @@ fn widened<T: Copy + Default>(table: &[T], from: usize, to: usize) -> Vec<T> {
 
 impl Bottlenecks {
     /// Computes all levels and bottlenecks from scratch.
-    pub fn rebuild(&mut self, sharing: &mut Sharing, now: f64) {
+    pub(crate) fn rebuild(&mut self, sharing: &mut Sharing, now: f64) {
         let bundles: Vec<u32> = (0..self.held.len() as u32).filter(|&bundle| self.holds(bundle)).collect();
         sharing.clear();
         let mut local = vec![0; self.all.len()];

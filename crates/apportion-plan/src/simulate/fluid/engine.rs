@@ -36,7 +36,7 @@ pub(super) enum On {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) step: usize,
-    pub blocked: Option<(f64, On)>,
+    pub(crate) blocked: Option<(f64, On)>,
     /// Number of incomplete requests: receives, sends.
     pub(super) open: [u32; 2],
     /// Requests that a later action may name: receives, sends.
@@ -47,7 +47,7 @@ pub(super) struct State {
     caught: Vec<Key>,
     /// The last of the messages that travel with its next message.
     pub(super) riders: Option<u32>,
-    pub ended: bool,
+    pub(crate) ended: bool,
 }
 
 /// The state of a simulation.
@@ -60,8 +60,8 @@ pub(super) struct Engine<'a, R> {
     /// Flows that end at one event.
     ended: Vec<u32>,
     hosts: Hosts<'a>,
-    pub messages: Messages,
-    pub ranks: Vec<State>,
+    pub(crate) messages: Messages,
+    pub(crate) ranks: Vec<State>,
     pub(super) events: Queue,
     /// Number of obsolete events in the queue.
     pub(super) stale: usize,
@@ -70,11 +70,11 @@ pub(super) struct Engine<'a, R> {
     /// Ranks that can continue, each at most once.
     pub(super) ready: Vec<u32>,
     pub(super) now: f64,
-    pub record: R,
+    pub(crate) record: R,
 }
 
 impl<'a, R: Record> Engine<'a, R> {
-    pub fn new(on: &Deployment<'a>, rules: &'a Fluid, record: R) -> Self {
+    pub(crate) fn new(on: &Deployment<'a>, rules: &'a Fluid, record: R) -> Self {
         let ranks = on.placement.len();
         Self {
             rules,
@@ -95,7 +95,7 @@ impl<'a, R: Record> Engine<'a, R> {
     }
 
     /// Runs all scripts to their ends or to a deadlock, which leaves some ranks blocked.
-    pub fn run<P: Iterator<Item = Action>>(&mut self, scripts: &mut [P]) -> Result<()> {
+    pub(crate) fn run<P: Iterator<Item = Action>>(&mut self, scripts: &mut [P]) -> Result<()> {
         loop {
             // An action of a rank never unblocks another rank at the same moment: only events do.
             let mut ready = std::mem::take(&mut self.ready);
@@ -484,17 +484,23 @@ struct Hosts<'a> {
 
 impl<'a> Hosts<'a> {
     /// Creates the state; `of` maps each rank to its host.
-    pub fn new(hosts: &'a [Host], of: &'a [usize]) -> Self {
+    pub(crate) fn new(hosts: &'a [Host], of: &'a [usize]) -> Self {
         Self { hosts, of, running: vec![Vec::new(); hosts.len()], jobs: vec![Job::default(); of.len()] }
     }
 
     /// Speed of a rank's host.
-    pub fn speed(&self, rank: usize) -> f64 {
+    pub(crate) fn speed(&self, rank: usize) -> f64 {
         self.hosts[self.of[rank]].speed
     }
 
     /// Starts a computation; `changed` receives the new end and version of every computation that it affects.
-    pub fn start(&mut self, rank: usize, amount: f64, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
+    pub(crate) fn start(
+        &mut self,
+        rank: usize,
+        amount: f64,
+        now: f64,
+        mut changed: impl FnMut(u32, f64, u32),
+    ) {
         let version = self.jobs[rank].version;
         let (number, running) = (self.of[rank], &mut self.running[self.of[rank]]);
         running.push(rank as u32);
@@ -510,7 +516,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// Ends a rank's computation.
-    pub fn finish(&mut self, rank: usize, now: f64, changed: impl FnMut(u32, f64, u32)) {
+    pub(crate) fn finish(&mut self, rank: usize, now: f64, changed: impl FnMut(u32, f64, u32)) {
         self.jobs[rank].version = self.jobs[rank].version.wrapping_add(1);
         let running = &mut self.running[self.of[rank]];
         running.retain(|&r| r != rank as u32);
@@ -520,7 +526,7 @@ impl<'a> Hosts<'a> {
     }
 
     /// True if an event with this version is not obsolete.
-    pub fn current(&self, rank: u32, version: u32) -> bool {
+    pub(crate) fn current(&self, rank: u32, version: u32) -> bool {
         self.jobs[rank as usize].version == version
     }
 

@@ -13,13 +13,13 @@ pub(in crate::simulate) struct Kind {
     /// Where its links begin in those of all kinds; they end where the next kind's begin.
     links: usize,
     /// Latency of the first byte, in seconds.
-    pub latency: f64,
+    pub(crate) latency: f64,
     /// Weight of a flow's rate in the sharing problem.
-    pub weight: f64,
+    pub(crate) weight: f64,
     /// Maximum rate in units per second, limited by bandwidth and by window.
-    pub bound: f64,
+    pub(crate) bound: f64,
     /// Units per second of the wire that the pair has to itself; infinite without one.
-    pub own: f64,
+    pub(crate) own: f64,
     /// The wires on the way, where a message takes one of them at another speed than its capacity, as
     /// contiguous and strided data may.
     uneven: Option<Box<[Hop]>>,
@@ -63,7 +63,7 @@ pub(in crate::simulate) struct Fabric<'a> {
 }
 
 impl<'a> Fabric<'a> {
-    pub fn new(network: &'a Network, placement: &'a [usize], rules: &'a Fluid) -> Self {
+    pub(crate) fn new(network: &'a Network, placement: &'a [usize], rules: &'a Fluid) -> Self {
         let alone = placement.iter().collect::<BTreeSet<_>>().len() == placement.len();
         let full = network.topology == Topology::Full && network.duplex;
         Self {
@@ -83,32 +83,32 @@ impl<'a> Fabric<'a> {
     }
 
     /// Bytes per second of a link.
-    pub fn capacity(&self, link: u32) -> f64 {
+    pub(crate) fn capacity(&self, link: u32) -> f64 {
         self.capacities[link as usize]
     }
 
     /// Number of links used so far. The wires that pairs have to themselves are not among them.
-    pub fn links(&self) -> usize {
+    pub(crate) fn links(&self) -> usize {
         self.capacities.len()
     }
 
     /// Number of paths used so far.
-    pub fn paths(&self) -> usize {
+    pub(crate) fn paths(&self) -> usize {
         self.paths.len()
     }
 
     /// The number of a path's kind.
-    pub fn kind_of(&self, path: u32) -> u32 {
+    pub(crate) fn kind_of(&self, path: u32) -> u32 {
         self.paths[path as usize]
     }
 
-    pub fn kind(&self, kind: u32) -> &Kind {
+    pub(crate) fn kind(&self, kind: u32) -> &Kind {
         &self.kinds[kind as usize]
     }
 
     /// The links of a kind of path, each once, with the bandwidth that a flow takes of each per unit of its
     /// rate.
-    pub fn uses(&self, kind: u32) -> &[(u32, f64)] {
+    pub(crate) fn uses(&self, kind: u32) -> &[(u32, f64)] {
         let kind = kind as usize;
         let end = self.kinds.get(kind + 1).map_or(self.uses.len(), |next| next.links);
         &self.uses[self.kinds[kind].links..end]
@@ -117,7 +117,7 @@ impl<'a> Fabric<'a> {
     /// The path of a message, and its size in units of that path. The unit is bytes, unless speeds depend on
     /// the direction of the data: then a message counts as the whole number of bytes that take as long on its
     /// slowest hop, and takes of each other hop what it needs there.
-    pub fn loaded(&mut self, path: u32, load: Load) -> (u32, f64) {
+    pub(crate) fn loaded(&mut self, path: u32, load: Load) -> (u32, f64) {
         let number = self.kind_of(path);
         let base = self.kind(number);
         let Some(hops) = &base.uneven else { return (path, load.bytes()) };
@@ -160,7 +160,7 @@ impl<'a> Fabric<'a> {
     }
 
     /// The path from one rank to another. Within a processor, messages cost nothing.
-    pub fn between(&mut self, from: usize, to: usize) -> u32 {
+    pub(crate) fn between(&mut self, from: usize, to: usize) -> u32 {
         if let Some(&known) = self.by_pair[from].get(&(to as u32)) {
             return known;
         }
@@ -247,7 +247,7 @@ impl<'a> Fabric<'a> {
     }
 
     /// Latency and rate factors of a message of `bytes` bytes, envelope included.
-    pub fn factors(&self, bytes: f64) -> (f64, f64) {
+    pub(crate) fn factors(&self, bytes: f64) -> (f64, f64) {
         let tcp = &self.rules.tcp;
         (Tcp::factor(&tcp.latency, bytes), Tcp::factor(&tcp.rate, bytes))
     }

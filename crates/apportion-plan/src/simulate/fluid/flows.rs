@@ -77,13 +77,13 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    pub fn new(coarse: f64) -> Self {
+    pub(crate) fn new(coarse: f64) -> Self {
         Self { coarse, large: if coarse > 0.0 { usize::MAX } else { LARGE }, ..Self::default() }
     }
 
     /// Starts a flow of `amount` units, which drains `factor` times as fast as its share of the links. If no
     /// other flow uses its links, its end is known at once, otherwise after [`Flows::share`].
-    pub fn start(
+    pub(crate) fn start(
         &mut self,
         fabric: &Fabric<'_>,
         path: u32,
@@ -284,7 +284,7 @@ fn shares(fabric: &Fabric<'_>, kind: u32) -> bool {
 impl Flows {
     /// Recomputes the rates that changed since the last call, and reports the next event of each bundle whose
     /// event is another now.
-    pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut next: impl FnMut(Next)) {
+    pub(crate) fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut next: impl FnMut(Next)) {
         if self.dirty.is_empty() && self.fresh.is_empty() && self.bottlenecks.settled() {
             return;
         }
@@ -460,7 +460,7 @@ impl Flows {
 
 impl Flows {
     /// Ends the flows that have drained by an event.
-    pub fn finish(
+    pub(crate) fn finish(
         &mut self,
         fabric: &Fabric<'_>,
         what: What,
@@ -542,7 +542,7 @@ impl Flows {
     }
 
     /// True if an event is not obsolete.
-    pub fn current(&self, what: What) -> bool {
+    pub(crate) fn current(&self, what: What) -> bool {
         match what {
             What::Drained { bundle, version } => self.bundles[bundle as usize].version == version,
             What::Reached { version } => self.bottlenecks.current(version),
@@ -598,7 +598,7 @@ struct Ends {
 }
 
 impl Ends {
-    pub fn push(&mut self, end: f64, member: Member) {
+    pub(crate) fn push(&mut self, end: f64, member: Member) {
         debug_assert!(end >= 0.0, "a flow never ends at {end}");
         let mut later = ((end + 0.0).to_bits(), member);
         match &mut self.first {
@@ -613,12 +613,12 @@ impl Ends {
     }
 
     /// The soonest end, and its flow.
-    pub fn first(&self) -> Option<(f64, Member)> {
+    pub(crate) fn first(&self) -> Option<(f64, Member)> {
         self.first.map(|(end, member)| (f64::from_bits(end), member))
     }
 
     /// Removes the soonest.
-    pub fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.first = self.more.as_mut().and_then(|more| more.pop()).map(|later| later.0);
     }
 }
@@ -629,36 +629,36 @@ impl Ends {
 #[derive(Debug, Default)]
 pub(super) struct Bundle {
     /// The kind of its flows' paths.
-    pub kind: u32,
+    pub(crate) kind: u32,
     /// Flows on the path of each, if they share a wire of their own; otherwise 0.
-    pub abreast: u32,
+    pub(crate) abreast: u32,
     /// Flows in it.
-    pub count: u32,
+    pub(crate) count: u32,
     /// Incremented with every new event and every new user of this slot, so that obsolete events are
     /// recognised.
-    pub version: u32,
-    pub mark: u32,
+    pub(crate) version: u32,
+    pub(crate) mark: u32,
     /// Distinguishes the successive users of this slot; 0 while it is free.
-    pub birth: u32,
+    pub(crate) birth: u32,
     /// Maximum rate of a flow.
-    pub bound: f64,
+    pub(crate) bound: f64,
     /// Units per second that each flow drains; negative until it is known.
-    pub rate: f64,
+    pub(crate) rate: f64,
     /// What each has drained at time `since`.
     drained: f64,
     since: f64,
     /// The end whose event is in the queue, NaN if that event is obsolete or there is none.
     queued: f64,
     /// True if the last event for this bundle has not happened.
-    pub waits: bool,
+    pub(crate) waits: bool,
     ends: Ends,
     /// Number of ends whose flows are in other bundles by now.
-    pub gone: u32,
+    pub(crate) gone: u32,
 }
 
 impl Bundle {
     /// An empty bundle in this slot, whose versions go on.
-    pub fn begin(&mut self, (kind, abreast): (u32, u32), bound: f64, (birth, now): (u32, f64)) {
+    pub(crate) fn begin(&mut self, (kind, abreast): (u32, u32), bound: f64, (birth, now): (u32, f64)) {
         let Self { version, waits, .. } = *self;
         let version = version.wrapping_add(1);
         *self = Self {
@@ -676,7 +676,7 @@ impl Bundle {
     }
 
     /// What each flow has drained by now.
-    pub fn drained(&mut self, now: f64) -> f64 {
+    pub(crate) fn drained(&mut self, now: f64) -> f64 {
         if self.rate > 0.0 && now > self.since {
             self.drained += (now - self.since) * self.rate;
         }
@@ -685,7 +685,7 @@ impl Bundle {
     }
 
     /// Changes the rate from now on. Another rate makes the event in the queue obsolete.
-    pub fn flow_at(&mut self, rate: f64, now: f64) {
+    pub(crate) fn flow_at(&mut self, rate: f64, now: f64) {
         if rate != self.rate {
             self.drained(now);
             self.rate = rate;
@@ -695,19 +695,19 @@ impl Bundle {
     }
 
     /// Its soonest flow has drained.
-    pub fn reach(&mut self, now: f64) -> f64 {
+    pub(crate) fn reach(&mut self, now: f64) -> f64 {
         (self.drained, self.since) = (self.queued, now);
         (self.queued, self.waits) = (f64::NAN, false);
         self.drained
     }
 
     /// When the flow that ends at `end` will have drained at the present rate, which is known.
-    pub fn time_of(&self, end: f64) -> f64 {
+    pub(crate) fn time_of(&self, end: f64) -> f64 {
         self.since + (end - self.drained).max(0.0) / self.rate
     }
 
     /// The time of its next event, if that is not in the queue: when the flow that ends at `end` has drained.
-    pub fn next(&mut self, end: f64) -> Option<f64> {
+    pub(crate) fn next(&mut self, end: f64) -> Option<f64> {
         if end == self.queued || self.rate <= 0.0 {
             return None;
         }
@@ -732,18 +732,18 @@ struct OnLink {
     more: Option<Box<Vec<(u32, u32)>>>,
     ended: u32,
     /// Flows in progress.
-    pub flows: u32,
-    pub mark: u32,
+    pub(crate) flows: u32,
+    pub(crate) mark: u32,
 }
 
 impl OnLink {
     /// Number of bundles in the list.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         usize::from(self.first.1 != 0) + self.more.as_ref().map_or(0, |more| more.len())
     }
 
     /// The bundle at a place of the list, in order of their starts.
-    pub fn at(&self, place: usize) -> (u32, u32) {
+    pub(crate) fn at(&self, place: usize) -> (u32, u32) {
         match (place, &self.more) {
             (0, _) => self.first,
             (_, Some(more)) => more[place - 1],
@@ -751,7 +751,7 @@ impl OnLink {
         }
     }
 
-    pub fn push(&mut self, bundle: (u32, u32)) {
+    pub(crate) fn push(&mut self, bundle: (u32, u32)) {
         if self.first.1 == 0 {
             self.first = bundle;
         } else {
@@ -760,7 +760,7 @@ impl OnLink {
     }
 
     /// Notes that a bundle has ended. Those that ended are dropped once they make up half of the list.
-    pub fn end(&mut self, lives: impl Fn((u32, u32)) -> bool) {
+    pub(crate) fn end(&mut self, lives: impl Fn((u32, u32)) -> bool) {
         self.ended += 1;
         if 2 * self.ended as usize > self.len() {
             self.retain(lives);

@@ -31,27 +31,32 @@ struct Claim {
 
 impl Sharing {
     /// Clears the problem.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.capacities.clear();
         self.flows.clear();
         self.uses.clear();
     }
 
     /// Adds a link, and returns its number.
-    pub fn link(&mut self, capacity: f64) -> u32 {
+    pub(crate) fn link(&mut self, capacity: f64) -> u32 {
         self.capacities.push(capacity);
         self.capacities.len() as u32 - 1
     }
 
     /// The level of `weight x rate` at which a link was full in the last solution; infinite if it has
     /// bandwidth left or was full with others.
-    pub fn level(&self, link: u32) -> f64 {
+    pub(crate) fn level(&self, link: u32) -> f64 {
         self.levels[link as usize]
     }
 
     /// Adds `count` flows that are alike, whose rates have weight `weight` and upper bound `bound`; `uses`
     /// names each link at most once.
-    pub fn flows(&mut self, count: u32, (weight, bound): (f64, f64), uses: impl Iterator<Item = (u32, f64)>) {
+    pub(crate) fn flows(
+        &mut self,
+        count: u32,
+        (weight, bound): (f64, f64),
+        uses: impl Iterator<Item = (u32, f64)>,
+    ) {
         let begin = self.uses.len() as u32;
         self.uses.extend(uses);
         self.flows.push(Claim { count: count.into(), weight, bound, begin, end: self.uses.len() as u32 });
@@ -67,7 +72,7 @@ impl Sharing {
     ///
     /// Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2; weights and bounds as in Casanova
     /// and Marchal, A network model for simulation of grid applications (INRIA 2002).
-    pub fn solve(&mut self, rates: &mut Vec<f64>) {
+    pub(crate) fn solve(&mut self, rates: &mut Vec<f64>) {
         rates.clear();
         rates.resize(self.flows.len(), f64::NAN);
         self.index();

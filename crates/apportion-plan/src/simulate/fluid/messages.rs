@@ -7,28 +7,28 @@ const NONE: u32 = u32::MAX;
 
 /// One message. Unknown times are NaN.
 #[derive(Debug, Clone)]
-pub(super) struct Message {
+pub struct Message {
     pub from: u32,
     pub to: u32,
     pub tag: u64,
-    pub bytes: f64,
+    pub(crate) bytes: f64,
     /// Size in units of its path's capacity, without the envelope, and that path; known once it is sent.
-    pub amount: f64,
-    pub path: u32,
+    pub(crate) amount: f64,
+    pub(crate) path: u32,
     /// Time at which the sender posted it.
-    pub sent: f64,
+    pub(crate) sent: f64,
     /// Time at which the receiver posted it.
-    pub received: f64,
+    pub(crate) received: f64,
     /// Time at which it started.
-    pub started: f64,
+    pub(crate) started: f64,
     /// True once it has arrived.
-    pub done: bool,
+    pub(crate) done: bool,
     /// True if its sender does not wait for it.
-    pub detached: bool,
+    pub(crate) detached: bool,
     /// True if it travels with another message.
-    pub rides: bool,
+    pub(crate) rides: bool,
     /// Number of requests of its two ends that still refer to it.
-    pub holders: u8,
+    pub(crate) holders: u8,
     /// The next message that travels with this one, as a linked list.
     rider: u32,
     next: u32,
@@ -36,17 +36,17 @@ pub(super) struct Message {
 
 impl Message {
     /// The next message that travels with this one.
-    pub fn rider(&self) -> Option<u32> {
+    pub(crate) fn rider(&self) -> Option<u32> {
         (self.rider != NONE).then_some(self.rider)
     }
 
     /// Sets the next message that travels with this one.
-    pub fn take_along(&mut self, rider: Option<u32>) {
+    pub(crate) fn take_along(&mut self, rider: Option<u32>) {
         self.rider = rider.unwrap_or(NONE);
     }
 
     /// True if the request of this end is complete.
-    pub fn complete(&self, sending: bool) -> bool {
+    pub(crate) fn complete(&self, sending: bool) -> bool {
         self.done || (sending && self.detached)
     }
 }
@@ -98,32 +98,32 @@ impl Unmatched {
 
 /// All messages, and by destination those that only one end has posted.
 #[derive(Debug)]
-pub(super) struct Messages {
+pub struct Messages {
     all: Vec<Message>,
     vacant: Vec<u32>,
     unmatched: Vec<Unmatched>,
 }
 
 impl Messages {
-    pub fn new(ranks: usize) -> Self {
+    pub(crate) fn new(ranks: usize) -> Self {
         Self { all: Vec::new(), vacant: Vec::new(), unmatched: vec![Unmatched::default(); ranks] }
     }
 
-    pub fn get(&self, id: u32) -> &Message {
+    pub(crate) fn get(&self, id: u32) -> &Message {
         &self.all[id as usize]
     }
 
-    pub fn get_mut(&mut self, id: u32) -> &mut Message {
+    pub(crate) fn get_mut(&mut self, id: u32) -> &mut Message {
         &mut self.all[id as usize]
     }
 
     /// Every message that has not arrived.
-    pub fn unfinished(&self) -> impl Iterator<Item = &Message> {
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = &Message> {
         self.all.iter().filter(|m| !m.done)
     }
 
     /// Posts one end. Returns the oldest message with this key that the other end has posted, or a new one.
-    pub fn post(&mut self, key: (usize, usize, u64), sending: bool) -> u32 {
+    pub(crate) fn post(&mut self, key: (usize, usize, u64), sending: bool) -> u32 {
         let (from, to, tag) = (key.0 as u32, key.1 as u32, key.2);
         let all = &mut self.all;
         let known = self.unmatched[to as usize].get((from, tag));
@@ -177,14 +177,14 @@ impl Messages {
     }
 
     /// Drops one request's reference to it.
-    pub fn release(&mut self, id: u32) {
+    pub(crate) fn release(&mut self, id: u32) {
         let message = &mut self.all[id as usize];
         message.holders -= 1;
         self.retire(id);
     }
 
     /// Frees its slot once it has arrived, both ends have posted it and no request refers to it.
-    pub fn retire(&mut self, id: u32) {
+    pub(crate) fn retire(&mut self, id: u32) {
         let message = &self.all[id as usize];
         if message.done && message.holders == 0 && !message.received.is_nan() {
             self.vacant.push(id);

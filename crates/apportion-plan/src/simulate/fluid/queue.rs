@@ -21,10 +21,10 @@ pub(super) enum What {
 /// An event of flows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Next {
-    pub time: f64,
-    pub what: What,
+    pub(crate) time: f64,
+    pub(crate) what: What,
     /// True if an earlier event of the bundle or bottleneck is obsolete now.
-    pub replaces: bool,
+    pub(crate) replaces: bool,
 }
 
 /// Events by time; at one moment by kind, number and version. An event is a single integer in this order: the
@@ -66,31 +66,31 @@ fn unpacked(event: u128) -> (f64, What) {
 }
 
 impl Queue {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.events.len()
     }
 
-    pub fn push(&mut self, time: f64, what: What) {
+    pub(crate) fn push(&mut self, time: f64, what: What) {
         self.events.push(Reverse(packed(time, what)));
     }
 
     /// Adds the next event of a bundle or bottleneck, and counts the one that it replaces as obsolete.
-    pub fn next(&mut self, Next { time, what, replaces }: Next, stale: &mut usize) {
+    pub(crate) fn next(&mut self, Next { time, what, replaces }: Next, stale: &mut usize) {
         *stale += usize::from(replaces);
         self.push(time, what);
     }
 
-    pub fn pop(&mut self) -> Option<(f64, What)> {
+    pub(crate) fn pop(&mut self) -> Option<(f64, What)> {
         self.events.pop().map(|event| unpacked(event.0))
     }
 
     /// The next event if it is at `now`.
-    pub fn pop_at(&mut self, now: f64) -> Option<What> {
+    pub(crate) fn pop_at(&mut self, now: f64) -> Option<What> {
         let next = self.events.peek()?.0;
         ((next >> 64) as u64 == now.to_bits()).then(|| self.pop().map(|e| e.1))?
     }
 
-    pub fn retain(&mut self, keep: impl Fn(What) -> bool) {
+    pub(crate) fn retain(&mut self, keep: impl Fn(What) -> bool) {
         self.events.retain(|event| keep(unpacked(event.0).1));
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Script<'a, A: Application> {
 
 impl<'a, A: Application> Script<'a, A> {
     /// The actions for elements of `element` bytes on a network, which is given if all hear a broadcast.
-    pub fn new(
+    pub(crate) fn new(
         schedule: &'a A,
         rank: Rank,
         (element, medium): (u64, Option<&'a Network>),
@@ -78,7 +78,7 @@ impl<'a, A: Application> Script<'a, A> {
     }
 
     /// Writes the counts to the lane.
-    pub fn count(self, lane: &mut Lane) {
+    pub(crate) fn count(self, lane: &mut Lane) {
         let Lane { sent, received, messages, carried, .. } = self.counts.unwrap_or_default();
         *lane = Lane { sent, received, messages, carried, ..std::mem::take(lane) };
     }

@@ -71,7 +71,7 @@ impl SizeSequence {
         (open && middle > low && middle < high).then_some(middle)
     }
 
-    pub fn task(&self) -> Option<Task> {
+    pub(crate) fn task(&self) -> Option<Task> {
         let done = || self.points.last().map(|p| Task::Accompany(p.size));
         self.next().map(Task::Measure).or_else(done)
     }
@@ -89,7 +89,7 @@ impl SizeSequence {
     ///
     /// # Errors
     /// The size failed, and it is not larger than all that worked: that is no lack of memory.
-    pub fn take(&mut self, outcome: SizeOutcome) -> Result<bool> {
+    pub(crate) fn take(&mut self, outcome: SizeOutcome) -> Result<bool> {
         if self.failure.is_some() {
             self.tries += 1;
         }
@@ -130,7 +130,7 @@ impl SizeSequence {
     }
 
     /// Number of remaining points; an estimate if the sweep is adaptive or searches for a cap.
-    pub fn expected(&self) -> u64 {
+    pub(crate) fn expected(&self) -> u64 {
         match &self.choice {
             SizeChoice::Listed(sizes) => {
                 let open = |size: &&f64| self.known(**size).is_none() && !self.fails(**size);

@@ -56,7 +56,7 @@ impl Follower {
     ///
     /// # Errors
     /// A time of a model that is out of range.
-    pub fn new(rebalance: &Rebalance<'_>) -> Result<Self> {
+    pub(crate) fn new(rebalance: &Rebalance<'_>) -> Result<Self> {
         let block = rebalance.machine.block as f64;
         let of_one_index = |model: &Model| {
             let points = model.points().iter().map(|p| Point::new(p.size, p.seconds / block)).collect();
@@ -68,7 +68,7 @@ impl Follower {
     }
 
     /// Takes the times of a segment; `None` if the clock is too coarse for it.
-    pub fn observe(&mut self, layout: &Layout, span: Span, trace: &Trace) -> Option<Observed> {
+    pub(crate) fn observe(&mut self, layout: &Layout, span: Span, trace: &Trace) -> Option<Observed> {
         let (shares, seconds) = (layout.shares(), trace.compute());
         let working = |i: &usize| shares[*i] > 0;
         if (0..shares.len()).filter(working).any(|i| seconds[i] <= 0.0) {

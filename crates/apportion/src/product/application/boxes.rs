@@ -27,7 +27,7 @@ pub(super) struct BoxProduct<'a, T> {
 
 impl<'a, T: Element> BoxProduct<'a, T> {
     /// As [`Product::new`](super::Product::new).
-    pub fn new(
+    pub(crate) fn new(
         kernel: Kernel<T>,
         schedule: &'a MatmulSchedule,
         sides: [BlockViews<'a, T>; 2],

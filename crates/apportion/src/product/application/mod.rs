@@ -47,7 +47,7 @@ impl<'a, T: Element> Product<'a, T> {
     ///
     /// # Panics
     /// If a rectangle is in no block.
-    pub fn new(
+    pub(crate) fn new(
         kernel: Kernel<T>,
         schedule: &'a MatmulSchedule,
         [a, b]: [BlockViews<'a, T>; 2],
@@ -60,7 +60,7 @@ impl<'a, T: Element> Product<'a, T> {
     }
 
     /// The same product, added to the content of C.
-    pub fn adding(self) -> Self {
+    pub(crate) fn adding(self) -> Self {
         Self { fresh: false, ..self }
     }
 
@@ -69,14 +69,14 @@ impl<'a, T: Element> Product<'a, T> {
     ///
     /// # Panics
     /// If operands are not read in place.
-    pub fn with_tail(mut self, fraction: f64, threads: usize) -> Self {
+    pub(crate) fn with_tail(mut self, fraction: f64, threads: usize) -> Self {
         assert!(self.path == DataPath::InPlace, "only processors that share memory can share tiles");
         self.tail = Some(Tail::of(self.schedule, &mut self.tiles, fraction, threads));
         self
     }
 
     /// Who computed the tail, if there is one.
-    pub fn tail_outcome(&self) -> Option<TailOutcome> {
+    pub(crate) fn tail_outcome(&self) -> Option<TailOutcome> {
         self.tail.as_ref().map(|tail| tail.outcome(self.schedule.processors()))
     }
 

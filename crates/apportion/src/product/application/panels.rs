@@ -25,7 +25,7 @@ pub(super) struct Panels<'a, T> {
 
 impl<'a, T: Element> Panels<'a, T> {
     /// Creates an empty set of panels, with memory for the first copies.
-    pub fn new(schedule: &'a MatmulSchedule, rank: Rank, path: DataPath) -> Self {
+    pub(crate) fn new(schedule: &'a MatmulSchedule, rank: Rank, path: DataPath) -> Self {
         let mut spare = BufferPool::default();
         if path == DataPath::Packed {
             spare.extend(first_copies(schedule, rank));
@@ -34,12 +34,12 @@ impl<'a, T: Element> Panels<'a, T> {
     }
 
     /// Peak number of bytes of panels.
-    pub fn peak_bytes(&self) -> u64 {
+    pub(crate) fn peak_bytes(&self) -> u64 {
         self.peak
     }
 
     /// Copies a piece that has arrived to where updates expect it; `view` returns parts of the piece.
-    pub fn take<'v>(
+    pub(crate) fn take<'v>(
         &mut self,
         product: &Product<'_, T>,
         piece: &OperandPiece,
@@ -56,7 +56,7 @@ impl<'a, T: Element> Panels<'a, T> {
 
     /// The same for a piece in memory that may be kept: what is all of an operand of a pivot block stays
     /// there.
-    pub fn keep(&mut self, product: &Product<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
+    pub(crate) fn keep(&mut self, product: &Product<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
         for (start, part) in self.by_panel(piece) {
             let key = self.panel(start, column_of(piece));
             let panel = self.panels.get_mut(&key).expect("the panel was made before");
@@ -68,7 +68,7 @@ impl<'a, T: Element> Panels<'a, T> {
     }
 
     /// Copies a piece, the processor's own or a received one, row by row to `out`.
-    pub fn give(&mut self, product: &Product<'_, T>, piece: &OperandPiece, out: &mut [T]) {
+    pub(crate) fn give(&mut self, product: &Product<'_, T>, piece: &OperandPiece, out: &mut [T]) {
         let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
         let mut out = ViewMut::dense(out, rows, cols);
         if let Some(own) = product.own_view(piece) {
@@ -86,7 +86,7 @@ impl<'a, T: Element> Panels<'a, T> {
     }
 
     /// Frees the panels of these inner indices and columns.
-    pub fn free(&mut self, Rect { rows: inner, cols }: Rect) {
+    pub(crate) fn free(&mut self, Rect { rows: inner, cols }: Rect) {
         let held = self.panels.range((inner.start, 0)..(inner.end, 0)).map(|(key, _)| *key);
         let keys: Vec<_> = held.filter(|key| cols.start <= key.1 && key.1 < cols.end).collect();
         for key in keys {
@@ -98,7 +98,7 @@ impl<'a, T: Element> Panels<'a, T> {
     }
 
     /// Prepares the operands of an update: copies own parts in at first use.
-    pub fn gather(&mut self, product: &Product<'_, T>, update: &Update) {
+    pub(crate) fn gather(&mut self, product: &Product<'_, T>, update: &Update) {
         let key = self.panel(update.inner.start, update.rect.cols.start);
         let panel = self.panels.get_mut(&key).expect("the panel was made before");
         for operand in [Operand::A, Operand::B] {
@@ -107,7 +107,7 @@ impl<'a, T: Element> Panels<'a, T> {
     }
 
     /// The operands of an update; [`Panels::gather`] must have been called for it.
-    pub fn operands<'s>(
+    pub(crate) fn operands<'s>(
         &'s self,
         product: &'s Product<'_, T>,
         update: &Update,

@@ -14,7 +14,7 @@ pub struct TailOutcome {
     /// Number of tiles in the queue.
     pub tiles: u64,
     /// Elements of C in the tail, by the rank of their owner.
-    pub left: Vec<u64>,
+    pub(crate) left: Vec<u64>,
     /// Elements of C in the tail, by the rank that computed them.
     pub computed: Vec<u64>,
     /// Elements that another processor than their owner computed.
@@ -66,7 +66,7 @@ pub(super) struct Tail<'a, T> {
 impl<'a, T: Element> Tail<'a, T> {
     /// Leaves the last `fraction` of the rectangles in `tiles` to a queue, and keeps the others there. On any
     /// processor an update takes up to `threads` threads.
-    pub fn of(
+    pub(crate) fn of(
         schedule: &MatmulSchedule,
         by_rank: &mut [Mutex<Tiles<'a, T>>],
         fraction: f64,
@@ -111,14 +111,14 @@ impl<'a, T: Element> Tail<'a, T> {
     }
 
     /// The next tile for a processor, as the whole update of the tile.
-    pub fn take(&self, rank: Rank, inner: Span) -> Option<Update> {
+    pub(crate) fn take(&self, rank: Rank, inner: Span) -> Option<Update> {
         let tile = self.queue.lock().unwrap_or_else(PoisonError::into_inner).take(rank)?;
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)[tile] = Some(rank);
         Some(Update { rect: self.tiles[tile].rect, inner })
     }
 
     /// Fills the tiles of an owner.
-    pub fn fill(&self, owner: Rank, zero: T) {
+    pub(crate) fn fill(&self, owner: Rank, zero: T) {
         for tile in self.tiles.iter().filter(|tile| tile.owner == owner) {
             if let Some(view) = tile.view.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 (0..view.rows()).for_each(|i| view.row(i).fill(zero));
@@ -127,7 +127,7 @@ impl<'a, T: Element> Tail<'a, T> {
     }
 
     /// Computes a tile: the updates of its owner, in their order, as far as they are in the tile.
-    pub fn compute(&self, product: &Product<'a, T>, whole: &Update, threads: usize) -> f64 {
+    pub(crate) fn compute(&self, product: &Product<'a, T>, whole: &Update, threads: usize) -> f64 {
         let tile = self.tiles.iter().find(|tile| tile.rect == whole.rect).expect("a taken tile is a tile");
         let view = tile.view.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut view = view.expect("a tile is taken once");
@@ -143,7 +143,7 @@ impl<'a, T: Element> Tail<'a, T> {
     }
 
     /// Who computed what.
-    pub fn outcome(&self, processors: usize) -> TailOutcome {
+    pub(crate) fn outcome(&self, processors: usize) -> TailOutcome {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let mut outcome = TailOutcome {
             tiles: self.tiles.len() as u64,

@@ -24,14 +24,14 @@ pub(super) type Request = usize;
 /// How a library numbers its handles and thread levels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dialect {
-    pub abi: Abi,
-    pub world: Handle,
-    pub byte: Handle,
-    pub serialized: c_int,
+    pub(crate) abi: Abi,
+    pub(crate) world: Handle,
+    pub(crate) byte: Handle,
+    pub(crate) serialized: c_int,
     /// The handler by which calls return their errors, where it is known.
-    pub errors_return: Option<Handle>,
+    pub(crate) errors_return: Option<Handle>,
     /// The key of the attribute that holds the largest tag, where it is known.
-    pub largest_tag: Option<c_int>,
+    pub(crate) largest_tag: Option<c_int>,
 }
 
 const MPICH: Dialect = Dialect {
@@ -73,19 +73,20 @@ fn has_standard_abi(library: &Library, name: &str) -> bool {
 /// The functions, with handles as words.
 #[derive(Debug)]
 pub(super) struct Functions {
-    pub init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
-    pub rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    pub size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    pub send: unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int,
-    pub receive:
+    pub(crate) init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
+    pub(crate) rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    pub(crate) size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    pub(crate) send:
+        unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int,
+    pub(crate) receive:
         unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int,
-    pub test: unsafe extern "C" fn(*mut Request, *mut c_int, *mut c_void) -> c_int,
-    pub probe: unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, *mut c_void) -> c_int,
-    pub abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
-    pub finalize: unsafe extern "C" fn() -> c_int,
-    pub finalized: Question,
-    pub free: unsafe extern "C" fn(*mut Handle) -> c_int,
-    pub version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+    pub(crate) test: unsafe extern "C" fn(*mut Request, *mut c_int, *mut c_void) -> c_int,
+    pub(crate) probe: unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, *mut c_void) -> c_int,
+    pub(crate) abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    pub(crate) finalize: unsafe extern "C" fn() -> c_int,
+    pub(crate) finalized: Question,
+    pub(crate) free: unsafe extern "C" fn(*mut Handle) -> c_int,
+    pub(crate) version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
 }
 
 /// The functions of a library, and how it numbers its handles.

@@ -35,8 +35,8 @@ pub(in crate::run) struct Mpi {
     numbers: Numbers,
     /// Maximum number of words of one MPI message; the same on all ranks.
     part: usize,
-    pub rank: usize,
-    pub size: usize,
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
 }
 
 /// Room for any library's `MPI_Status` (20 to 32 bytes).
@@ -52,7 +52,7 @@ struct Library {
 
 impl Mpi {
     /// Loads the first library of `names` that exists, and joins the world.
-    pub fn start(names: &[String]) -> Result<Self> {
+    pub(crate) fn start(names: &[String]) -> Result<Self> {
         let (name, library) = load(names)?;
         let (functions, dialect) = functions(&library, &name)?;
         for question in [&b"MPI_Initialized\0"[..], b"MPI_Finalized\0"] {
@@ -72,7 +72,7 @@ impl Mpi {
 
     /// Joins the processes of a communicator of the MPI that this process runs already. All of them must call
     /// it. The communicator is duplicated, so that its own messages are not disturbed.
-    pub fn adopt(communicator: Communicator) -> Result<Self> {
+    pub(crate) fn adopt(communicator: Communicator) -> Result<Self> {
         let (name, library) = running()?;
         let (functions, dialect) = functions(&library, &name)?;
         let handle = library::handle(communicator, dialect.abi, &library)?;
@@ -126,23 +126,23 @@ impl Mpi {
     }
 
     /// The file that was loaded.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Sends messages of the size that suits ranks of one host. All ranks must call it, with no message in
     /// flight.
-    pub fn use_large_messages(&mut self) {
+    pub(crate) fn use_large_messages(&mut self) {
         self.part = LARGEST / size_of::<u64>();
     }
 
     /// True if threads other than the one that started MPI may make calls.
-    pub fn any_thread(&self) -> bool {
+    pub(crate) fn any_thread(&self) -> bool {
         self.threads
     }
 
     /// The first line of the library's version string.
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         // As long as the longest of any library.
         let (mut text, mut length) = (vec![0u8; 8192], 0);
         // SAFETY: the buffer is as long as the standard ABI's MPI_MAX_LIBRARY_VERSION_STRING, the largest of
@@ -155,7 +155,7 @@ impl Mpi {
     }
 
     /// Starts sending words to a rank; the tag is at most 2^15 - 1.
-    pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
+    pub(crate) fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
         let functions = self.functions();
         let (comm, byte) = (self.comm, self.byte);
         let start = |part: &[u64]| {
@@ -180,7 +180,7 @@ impl Mpi {
     }
 
     /// Starts receiving words from a rank; they must fill `room` exactly.
-    pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
+    pub(crate) fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
         let functions = self.functions();
         let (comm, byte) = (self.comm, self.byte);
         let start = |part: &mut [u64]| {
@@ -214,7 +214,7 @@ impl Mpi {
     ///
     /// # Errors
     /// The library's error code, as of a message that is longer than the receiver expects.
-    pub fn are_done(&self, requests: &mut Vec<Request>) -> std::result::Result<bool, c_int> {
+    pub(crate) fn are_done(&self, requests: &mut Vec<Request>) -> std::result::Result<bool, c_int> {
         let functions = self.functions();
         while let Some(request) = requests.last_mut() {
             let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
@@ -233,7 +233,7 @@ impl Mpi {
     }
 
     /// Lets the library advance the messages in flight.
-    pub fn probe(&self) {
+    pub(crate) fn probe(&self) {
         let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
         // SAFETY: probes for a message from this rank to itself, which is never sent; results are written to
         // live memory.
@@ -249,7 +249,7 @@ impl Mpi {
     }
 
     /// Ends all ranks.
-    pub fn end_all(&self, code: u8) -> ! {
+    pub(crate) fn end_all(&self, code: u8) -> ! {
         // Launchers may drop output that they have not yet forwarded when a rank aborts. That of Open MPI 4.1
         // crashes or hangs at times if several ranks abort at once, as all do that wait for one: the first
         // one ends the others.
@@ -261,7 +261,7 @@ impl Mpi {
     }
 
     /// Leaves the world; every rank must call it. MPI ends, unless it is another program's.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         let mut comm = self.comm;
         // SAFETY: the value is consumed: no call follows. A duplicate is freed, unless MPI has ended.
         unsafe {
@@ -326,14 +326,14 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// For a library with tags up to `largest`, the same on all ranks.
-    pub fn up_to(largest: c_int) -> Self {
+    pub(crate) fn up_to(largest: c_int) -> Self {
         let last = (WIDE.others.0 + WIDE.others.1) as c_int;
         Self { ranges: if largest >= last { WIDE } else { NARROW }, next: Mutex::default() }
     }
 
     /// The tag of the next part of a message of `words` words, from or to a rank. `tag` is a schedule's if it
     /// is below `schedule`.
-    pub fn tag(&self, (peer, sends): (usize, bool), tag: u16, words: usize, schedule: u64) -> c_int {
+    pub(crate) fn tag(&self, (peer, sends): (usize, bool), tag: u16, words: usize, schedule: u64) -> c_int {
         let Ranges { kinds, numbers, others: (first, others) } = self.ranges;
         let is_other = u64::from(tag) >= schedule;
         let kind = if is_other { tag } else { (u64::from(tag) % kinds) as u16 };

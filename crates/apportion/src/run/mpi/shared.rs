@@ -84,7 +84,7 @@ struct Theirs {
 
 impl Mine {
     /// A new file; `None` where the system has none, or limits the size of files, of which this is one.
-    pub fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         if getrlimit(Resource::Fsize).current.is_some() {
             return None;
         }
@@ -94,14 +94,14 @@ impl Mine {
     }
 
     /// How other processes of this host find the file: process, descriptor, name.
-    pub fn address(&self) -> [u64; 3] {
+    pub(crate) fn address(&self) -> [u64; 3] {
         use std::os::fd::AsRawFd;
         [u64::from(std::process::id()), self.file.as_raw_fd() as u64, self.name]
     }
 
     /// With the files of all ranks, by rank; `None` if one of them cannot be opened here, as in another
     /// container.
-    pub fn with(self, addresses: &[[u64; 3]]) -> Option<SharedMemory> {
+    pub(crate) fn with(self, addresses: &[[u64; 3]]) -> Option<SharedMemory> {
         let theirs = addresses.iter().map(|address| Theirs::open(*address)).collect::<Option<_>>()?;
         Some(SharedMemory { mine: self, theirs })
     }
@@ -148,7 +148,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// The system has no more memory.
-    pub fn claim(&self, words: usize) -> Result<Outgoing> {
+    pub(crate) fn claim(&self, words: usize) -> Result<Outgoing> {
         let bytes = ((HEAD + size_of::<u64>() * words) as u64).next_multiple_of(GRAIN);
         let mut segments = locked(&self.mine.segments);
         let free = |segment: &&Segment| segment.memory.head().state.load(Ordering::Acquire) == FREE;
@@ -177,7 +177,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// The system has no more memory.
-    pub fn reserve(&self, lengths: &[usize]) -> Result<()> {
+    pub(crate) fn reserve(&self, lengths: &[usize]) -> Result<()> {
         let claimed: Vec<Outgoing> = lengths.iter().map(|words| self.claim(*words)).collect::<Result<_>>()?;
         for mut message in claimed {
             if message.is_new {
@@ -193,7 +193,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// The system has no more memory.
-    pub fn take(
+    pub(crate) fn take(
         &self,
         from: usize,
         [place, bytes, number]: [u64; NOTICE],
@@ -245,7 +245,7 @@ pub(in crate::run) struct Outgoing {
 
 impl Outgoing {
     /// The words to be filled; they have any value.
-    pub fn words(&mut self) -> &mut [u64] {
+    pub(crate) fn words(&mut self) -> &mut [u64] {
         let first = self.segment.memory.words();
         // SAFETY: the mapping is longer than the words, which are aligned; while the segment is claimed, no
         // process but this one has a reference to them, and in this one only the claim, which is borrowed.
@@ -253,7 +253,7 @@ impl Outgoing {
     }
 
     /// Hands the message over. The notice is for its receiver, who takes it then.
-    pub fn send(self) -> ([u64; NOTICE], Sent) {
+    pub(crate) fn send(self) -> ([u64; NOTICE], Sent) {
         let Segment { place, memory } = self.segment;
         memory.head().state.store(SENT, Ordering::Release);
         let notice = [place, memory.bytes as u64, self.number];
@@ -270,7 +270,7 @@ pub(in crate::run) struct Sent {
 
 impl Sent {
     /// True once its receiver has taken it.
-    pub fn is_taken(&self) -> bool {
+    pub(crate) fn is_taken(&self) -> bool {
         let head = self.memory.head();
         head.state.load(Ordering::Acquire) != SENT || head.number.load(Ordering::Relaxed) != self.number
     }
@@ -284,7 +284,7 @@ pub(in crate::run) struct Incoming {
 }
 
 impl Incoming {
-    pub fn words(&self) -> &[u64] {
+    pub(crate) fn words(&self) -> &[u64] {
         // SAFETY: the mapping is longer than the words, which are aligned; the sender writes again only after
         // `drop`.
         unsafe { std::slice::from_raw_parts(self.memory.words(), self.words) }

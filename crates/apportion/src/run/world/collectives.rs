@@ -87,7 +87,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted; another rank failed.
-    pub fn broadcast_numbers<N: Pod>(&self, numbers: &[N]) -> Result<Vec<N>> {
+    pub(crate) fn broadcast_numbers<N: Pod>(&self, numbers: &[N]) -> Result<Vec<N>> {
         Ok(numbers_of(&self.broadcast(bytemuck::cast_slice(numbers))?).collect())
     }
 
@@ -95,7 +95,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted; another rank failed.
-    pub fn all_gather_numbers<N: Pod>(&self, numbers: &[N]) -> Result<Vec<Vec<N>>> {
+    pub(crate) fn all_gather_numbers<N: Pod>(&self, numbers: &[N]) -> Result<Vec<Vec<N>>> {
         let all = self.all_gather(bytemuck::cast_slice(numbers))?;
         Ok(all.iter().map(|bytes| numbers_of(bytes).collect()).collect())
     }
@@ -104,7 +104,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted; another rank failed.
-    pub fn all_gather_texts(&self, text: &str) -> Result<Vec<String>> {
+    pub(crate) fn all_gather_texts(&self, text: &str) -> Result<Vec<String>> {
         let all = self.all_gather(text.as_bytes())?;
         Ok(all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect())
     }
@@ -113,7 +113,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted; another rank failed.
-    pub fn all_gather_values<V: Serialize + DeserializeOwned>(&self, value: &V) -> Result<Vec<V>> {
+    pub(crate) fn all_gather_values<V: Serialize + DeserializeOwned>(&self, value: &V) -> Result<Vec<V>> {
         self.all_gather(&to_json(value))?.iter().map(|text| from_json(text)).collect()
     }
 
@@ -166,7 +166,7 @@ impl World {
     ///
     /// # Errors
     /// The error of the decision, on all ranks; interrupted.
-    pub fn decide_on_root<V: Serialize + DeserializeOwned>(
+    pub(crate) fn decide_on_root<V: Serialize + DeserializeOwned>(
         &self,
         decide: impl FnOnce() -> Result<V>,
     ) -> Result<V> {

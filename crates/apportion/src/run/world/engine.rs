@@ -109,9 +109,9 @@ impl Engine for Solo {
 #[derive(Debug)]
 pub(in crate::run) struct Transfer {
     /// The rank at the other end.
-    pub peer: usize,
-    pub words: Vec<u64>,
-    pub pending: Pending,
+    pub(crate) peer: usize,
+    pub(crate) words: Vec<u64>,
+    pub(crate) pending: Pending,
 }
 
 /// What a transfer waits for.
@@ -142,20 +142,20 @@ impl Pending {
 impl Transfer {
     /// Adds a request of MPI, which uses the words from now on.
     #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-    pub fn push_request(&mut self, request: usize) {
+    pub(crate) fn push_request(&mut self, request: usize) {
         if let Pending::Requests(requests) = &mut self.pending {
             requests.push(request);
         }
     }
 
     /// The words that have come; the transfer must be done.
-    pub fn words(&self) -> &[u64] {
+    pub(crate) fn words(&self) -> &[u64] {
         assert!(self.pending.is_nothing(), "what is under way may still be written");
         &self.words
     }
 
     /// Returns the memory; the transfer must be done.
-    pub fn into_words(mut self) -> Vec<u64> {
+    pub(crate) fn into_words(mut self) -> Vec<u64> {
         assert!(self.pending.is_nothing(), "the memory of what is under way is needed");
         std::mem::take(&mut self.words)
     }

@@ -13,7 +13,7 @@ mod redistribute;
 mod threads;
 
 pub use agreement::{Fact, hash_elements};
-pub use hosts::Hosts;
+pub(crate) use hosts::Hosts;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
 pub(crate) use threads::first_failure;
@@ -74,7 +74,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { start: Instant::now(), tries: 0 }
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct CHeader {
 
 impl CHeader {
     /// A header of this kind, with the processors' names by rank.
-    pub fn new(kind: &str, processors: &[String]) -> Self {
+    pub(crate) fn new(kind: &str, processors: &[String]) -> Self {
         let guard = format!("APPORTION_{}_H", kind.to_uppercase());
         let mut header = Self { text: String::new(), guard };
         header.put(&format!("/* Written by `apportion partition --export {kind}-h`. Ranks count from 0. */"));
@@ -45,12 +45,12 @@ impl CHeader {
     }
 
     /// Appends a line, or several.
-    pub fn put(&mut self, line: &str) {
+    pub(crate) fn put(&mut self, line: &str) {
         writeln!(self.text, "{line}").expect("a string takes any text");
     }
 
     /// Appends an array of integers.
-    pub fn array(&mut self, name: &str, numbers: &[u64]) {
+    pub(crate) fn array(&mut self, name: &str, numbers: &[u64]) {
         self.put(&format!("static const int {name}[{}] = {{", numbers.len()));
         for line in numbers.chunks(PER_LINE) {
             let line: Vec<String> = line.iter().map(u64::to_string).collect();
@@ -60,7 +60,7 @@ impl CHeader {
     }
 
     /// Appends the function that the lookups of tables need.
-    pub fn lookup(&mut self) {
+    pub(crate) fn lookup(&mut self) {
         self.put(LOOKUP);
     }
 
@@ -68,7 +68,7 @@ impl CHeader {
     ///
     /// # Errors
     /// A size that is no C `int`: exit code 1.
-    pub fn table(&mut self, name: &str, table: &OwnerTable) -> Result<()> {
+    pub(crate) fn table(&mut self, name: &str, table: &OwnerTable) -> Result<()> {
         let [rows, cols] = table.sizes();
         c_ints(name, [rows, cols])?;
         let upper = name.to_uppercase();
@@ -102,7 +102,7 @@ impl CHeader {
     }
 
     /// The whole text.
-    pub fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         let end = format!("#endif /* {} */", self.guard);
         self.put(&end);
         self.text

@@ -28,7 +28,7 @@ impl Cyclic {
     ///
     /// # Errors
     /// Blocks of unequal sizes, or owners that do not recur like a grid of processes: exit code 1.
-    pub fn of(tables: &[(&'static str, OwnerTable)]) -> Result<Self> {
+    pub(crate) fn of(tables: &[(&'static str, OwnerTable)]) -> Result<Self> {
         let (name, last) = tables.last().expect("a plan has a matrix");
         let lines = distinct((0..last.high()).map(|i| last.owner(i, 0)));
         let columns = distinct((0..last.wide()).map(|j| last.owner(0, j)));
@@ -49,7 +49,7 @@ impl Cyclic {
     }
 
     /// Processors that own nothing: no process of the grid.
-    pub fn warnings(&self, names: &[String]) -> Vec<String> {
+    pub(crate) fn warnings(&self, names: &[String]) -> Vec<String> {
         let idle = |rank: &usize| !self.grid.iter().flatten().any(|r| r == rank);
         let idle: Vec<&str> = (0..names.len()).filter(idle).map(|rank| names[rank].as_str()).collect();
         match idle.is_empty() {
@@ -58,7 +58,7 @@ impl Cyclic {
         }
     }
 
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let [p, q] = self.processes();
         let descriptors: serde_json::Map<String, Value> = self
             .matrices
@@ -84,7 +84,7 @@ impl Cyclic {
     ///
     /// # Errors
     /// A size that is no C `int`: exit code 1.
-    pub fn write(&self, header: &mut CHeader) -> Result<()> {
+    pub(crate) fn write(&self, header: &mut CHeader) -> Result<()> {
         let [p, q] = self.processes();
         header.put(&format!("#define APPORTION_PROCESS_ROWS {p}\n#define APPORTION_PROCESS_COLS {q}"));
         header.put("/* The usermap of blacs_gridmap, column by column. */");

@@ -14,11 +14,11 @@ const MOST_BLOCKS: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OwnerTable {
     /// First row of each row of blocks, and the number of rows at the end.
-    pub row_splits: Vec<u64>,
+    pub(crate) row_splits: Vec<u64>,
     /// The same for columns.
-    pub col_splits: Vec<u64>,
+    pub(crate) col_splits: Vec<u64>,
     /// Owner of each block, row by row.
-    pub owners: Vec<usize>,
+    pub(crate) owners: Vec<usize>,
 }
 
 impl OwnerTable {
@@ -26,7 +26,7 @@ impl OwnerTable {
     ///
     /// # Errors
     /// More than 2^20 blocks: exit code 1.
-    pub fn new([rows, cols]: [u64; 2], parts: &[Part]) -> Result<Self> {
+    pub(crate) fn new([rows, cols]: [u64; 2], parts: &[Part]) -> Result<Self> {
         let row_splits = splits(rows, parts.iter().map(|p| p.rows));
         let col_splits = splits(cols, parts.iter().map(|p| p.cols));
         let (high, wide) = (row_splits.len() - 1, col_splits.len() - 1);
@@ -51,22 +51,22 @@ impl OwnerTable {
     }
 
     /// Number of rows of blocks.
-    pub fn high(&self) -> usize {
+    pub(crate) fn high(&self) -> usize {
         self.row_splits.len() - 1
     }
 
     /// Number of columns of blocks.
-    pub fn wide(&self) -> usize {
+    pub(crate) fn wide(&self) -> usize {
         self.col_splits.len() - 1
     }
 
     /// The owner of a block.
-    pub fn owner(&self, i: usize, j: usize) -> usize {
+    pub(crate) fn owner(&self, i: usize, j: usize) -> usize {
         self.owners[i * self.wide() + j]
     }
 
     /// Number of rows and of columns of the matrix.
-    pub fn sizes(&self) -> [u64; 2] {
+    pub(crate) fn sizes(&self) -> [u64; 2] {
         [&self.row_splits, &self.col_splits].map(|splits| splits[splits.len() - 1])
     }
 
@@ -94,7 +94,7 @@ impl OwnerTable {
         }
     }
 
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let [rows, cols] = self.sizes();
         let owners: Vec<&[usize]> = self.owners.chunks_exact(self.wide()).collect();
         json!({

@@ -91,12 +91,12 @@ pub(super) fn cut(span: Span, part: f64) -> [Span; 2] {
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shapes::{Inner, LayoutMethod};
-/// use apportion::plan::{Metrics, Shape};
+/// use apportion_plan::plan::shapes::{Inner, LayoutMethod};
+/// use apportion_plan::plan::{Metrics, Shape};
 /// let layout = Inner.layout(Shape::new(10, 1000, 20, "example")?, &[3.0, 1.0])?;
 /// assert_eq!(layout.work(), [150_000, 50_000]);
 /// assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(200)); // C once
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Inner;

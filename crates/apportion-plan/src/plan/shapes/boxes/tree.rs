@@ -210,7 +210,8 @@ fn outer(sides: Sides, corner: Sides) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Shape, touched_bound};
+    use crate::plan::Shape;
+    use crate::plan::volume_bound::touched_bound;
 
     /// A corner of 2 x 2 x 4 in a box of 4 x 4 x 4: the face across its full side loses 4 of 16 elements.
     #[test]

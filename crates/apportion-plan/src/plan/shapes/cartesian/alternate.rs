@@ -15,7 +15,7 @@ pub(super) struct Depth(usize);
 
 impl Depth {
     /// Of a thorough search, or of a quick one.
-    pub fn of(quick: bool) -> Self {
+    pub(crate) fn of(quick: bool) -> Self {
         Self(if quick { 64 } else { 4_096 })
     }
 

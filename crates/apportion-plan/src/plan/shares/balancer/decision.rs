@@ -159,9 +159,9 @@ struct Proposal {
     /// Predicted longest time of the present shares.
     stay: f64,
     /// Predicted saving.
-    gain: f64,
+    pub gain: f64,
     moved: u64,
-    cost: f64,
+    pub cost: f64,
 }
 
 impl Balancer {

@@ -43,7 +43,7 @@ const NEAR: f64 = 0.1;
 ///
 /// # Example
 /// ```
-/// use apportion::plan::shares::{Balancer, Reason};
+/// use apportion_plan::plan::shares::{Balancer, Reason};
 /// let mut balancer = Balancer::new(1000, 2)?;
 /// // The first processor is three times as fast.
 /// let round = |shares: &[u64]| vec![shares[0] as f64 / 3e3, shares[1] as f64 / 1e3];
@@ -53,7 +53,7 @@ const NEAR: f64 = 0.1;
 /// assert_eq!(decision.offsets, [0, 750, 1000]);
 /// let decision = balancer.observe(&round(balancer.shares()))?;
 /// assert_eq!(decision.reason, Reason::Balanced);
-/// # Ok::<(), apportion::error::Error>(())
+/// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

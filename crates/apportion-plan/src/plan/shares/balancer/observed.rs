@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory {
     /// Maximum number of rounds whose median counts.
-    pub window: usize,
+    pub(crate) window: usize,
     /// Shares that differ by no more than this fraction have the same seconds per unit.
-    pub near: f64,
+    pub(crate) near: f64,
     /// Relative standard deviation of one round: measured, or assumed.
-    pub noise: f64,
+    pub(crate) noise: f64,
     /// Differences below this fraction are never taken for a change.
-    pub tolerance: f64,
+    pub(crate) tolerance: f64,
 }
 
 impl Memory {
@@ -37,7 +37,7 @@ const DIFFERENCES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Round {
     units: u64,
-    seconds: f64,
+    pub seconds: f64,
 }
 
 impl Round {
@@ -60,11 +60,11 @@ pub(super) struct Observations {
     /// The rounds near the present share, oldest first.
     recent: Vec<Round>,
     /// Relative differences of successive rounds with equal shares, oldest first.
-    pub differences: Vec<f64>,
+    pub(crate) differences: Vec<f64>,
 }
 
 impl Observations {
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self {
             interpolation: Interpolation::PiecewiseLinear,
             points: Vec::new(),
@@ -76,7 +76,7 @@ impl Observations {
         }
     }
 
-    pub fn from_model(model: &Model) -> Self {
+    pub(crate) fn from_model(model: &Model) -> Self {
         Self {
             interpolation: model.interpolation(),
             points: model.points().iter().map(|p| (p.size, p.seconds)).collect(),
@@ -88,22 +88,22 @@ impl Observations {
     }
 
     /// Number of rounds near the present share.
-    pub fn rounds(&self) -> usize {
+    pub(crate) fn rounds(&self) -> usize {
         self.recent.len()
     }
 
     /// True if there are two rounds near the present share, and they contradict each other.
-    pub fn is_contradictory(&self, memory: &Memory) -> bool {
+    pub(crate) fn is_contradictory(&self, memory: &Memory) -> bool {
         let [one, two] = self.recent[..] else { return false };
         !alike(one.per_unit(), two.per_unit(), memory.threshold())
     }
 
-    pub fn is_ratio(&self) -> bool {
+    pub(crate) fn is_ratio(&self) -> bool {
         self.ratio
     }
 
     /// Adds a round. True if the processor itself has become slower or faster, at all sizes.
-    pub fn learn(&mut self, units: u64, seconds: f64, memory: &Memory) -> Result<bool> {
+    pub(crate) fn learn(&mut self, units: u64, seconds: f64, memory: &Memory) -> Result<bool> {
         let new = Round { units, seconds };
         if let Some(&last) = self.recent.last() {
             if last.units == units {
@@ -208,7 +208,7 @@ impl Observations {
     }
 
     /// Takes ratios of speeds as times, multiplied by a factor.
-    pub fn scale_ratio(&mut self, factor: f64) {
+    pub(crate) fn scale_ratio(&mut self, factor: f64) {
         self.scale(factor);
         self.ratio = false;
     }
@@ -219,7 +219,7 @@ impl Observations {
     }
 
     /// The speed function as far as it is known, if it is.
-    pub fn model(&self, name: &str, near: f64) -> Result<Option<Model>> {
+    pub(crate) fn model(&self, name: &str, near: f64) -> Result<Option<Model>> {
         let model = match (self.points.is_empty(), self.recent.is_empty()) {
             (true, true) => return Ok(None),
             (false, true) if self.ratio => Model::ratio(name, self.points[0].0 / self.points[0].1)?,
@@ -241,7 +241,7 @@ impl Observations {
     }
 
     /// The first defect of a state that was read from a text.
-    pub fn defect(&self) -> Option<&'static str> {
+    pub(crate) fn defect(&self) -> Option<&'static str> {
         let bad_round = |r: &Round| r.units == 0 || crate::input::extreme(r.seconds).is_some();
         let bad_difference = |d: &f64| !(0.0..=2.0).contains(d);
         if self.recent.iter().any(bad_round) {

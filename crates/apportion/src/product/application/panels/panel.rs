@@ -37,23 +37,23 @@ enum Side<T> {
 
 impl<T: Element> Panel<T> {
     /// A panel without elements.
-    pub fn new(schedule: &MatmulSchedule, rank: Rank, inner: Span, group: Span) -> Self {
+    pub(crate) fn new(schedule: &MatmulSchedule, rank: Rank, inner: Span, group: Span) -> Self {
         let cols = SpanSet::union(schedule.cols(rank).intersect(group));
         let rows = if schedule.a_stays() { SpanSet::default() } else { schedule.rows(rank).clone() };
         Self { rank, inner, group, rows, cols, a: Side::Empty, b: Side::Empty }
     }
 
-    pub fn inner(&self) -> Span {
+    pub(crate) fn inner(&self) -> Span {
         self.inner
     }
 
     /// The bytes of the operands, wherever they are.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         (self.elements(Operand::A) + self.elements(Operand::B)) * size_of::<T>() as u64
     }
 
     /// Elements of an operand.
-    pub fn elements(&self, operand: Operand) -> u64 {
+    pub(crate) fn elements(&self, operand: Operand) -> u64 {
         self.lines(operand).len() * self.inner.len()
     }
 
@@ -71,7 +71,7 @@ impl<T: Element> Panel<T> {
 
     /// Leaves a part of a piece in the memory of its message if it is all of an operand; otherwise returns
     /// false.
-    pub fn keep(&mut self, part: &OperandPiece, whole: Rect, parcel: &Parcel<T>) -> bool {
+    pub(crate) fn keep(&mut self, part: &OperandPiece, whole: Rect, parcel: &Parcel<T>) -> bool {
         let is_all = part.inner() == self.inner && part.lines().len() == self.lines(part.operand).len();
         let side = self.side_mut(part.operand);
         if !is_all || !matches!(side, Side::Empty) {
@@ -85,7 +85,7 @@ impl<T: Element> Panel<T> {
     }
 
     /// Copies a piece within the panel from its source.
-    pub fn fill(
+    pub(crate) fn fill(
         &mut self,
         product: &Product<'_, T>,
         (piece, source): (&OperandPiece, View<T>),
@@ -96,7 +96,7 @@ impl<T: Element> Panel<T> {
     }
 
     /// Prepares an operand for use: what has not arrived is the processor's own.
-    pub fn complete(&mut self, product: &Product<'_, T>, operand: Operand, spare: &mut BufferPool<T>) {
+    pub(crate) fn complete(&mut self, product: &Product<'_, T>, operand: Operand, spare: &mut BufferPool<T>) {
         if !matches!(self.side(operand), Side::Empty) {
             return;
         }
@@ -141,7 +141,7 @@ impl<T: Element> Panel<T> {
     }
 
     /// True if the processor owns a part of an operand and receives the rest.
-    pub fn is_mixed(&self, schedule: &MatmulSchedule, operand: Operand) -> bool {
+    pub(crate) fn is_mixed(&self, schedule: &MatmulSchedule, operand: Operand) -> bool {
         let own: u64 = self.own_parts(schedule, operand).iter().map(|piece| piece.rect.area()).sum();
         own > 0 && own < self.elements(operand)
     }
@@ -171,7 +171,7 @@ impl<T: Element> Panel<T> {
     ///
     /// # Panics
     /// If its operand is empty.
-    pub fn view<'s>(&'s self, product: &'s Product<'_, T>, piece: &OperandPiece) -> View<'s, T> {
+    pub(crate) fn view<'s>(&'s self, product: &'s Product<'_, T>, piece: &OperandPiece) -> View<'s, T> {
         let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
         let (place, dense) = self.place(piece);
         match self.side(piece.operand) {
@@ -186,7 +186,7 @@ impl<T: Element> Panel<T> {
     }
 
     /// The memory of the copies.
-    pub fn into_copies(self) -> impl Iterator<Item = Vec<T>> {
+    pub(crate) fn into_copies(self) -> impl Iterator<Item = Vec<T>> {
         [self.a, self.b].into_iter().filter_map(|side| match side {
             Side::Copied(elements) => Some(elements),
             _ => None,

@@ -1,9 +1,9 @@
 //! An advection as an [`Executable`]: each processor's boxes, and how halos are packed and unpacked.
 
-mod held;
+mod processor_data;
 
-pub(crate) use held::Held;
-pub(super) use held::run_of;
+pub(crate) use processor_data::ProcessorData;
+pub(super) use processor_data::run_of;
 
 use crate::{Advance, AdvectSchedule, HaloPiece, Plane, Region};
 use apportion::geometry::Rank;
@@ -35,7 +35,7 @@ enum Origin<'a, T> {
     /// Blocks of the field and of the Courant numbers, and whether the field has values of both signs.
     Blocks(&'a LocalBlocks<T>, Vec<Courant<'a, T>>, bool),
     /// They are there, by rank; each is taken once.
-    Ready(Vec<Mutex<Option<Held<T>>>>),
+    Ready(Vec<Mutex<Option<ProcessorData<T>>>>),
 }
 
 impl<'a, T: Advectable> Advection<'a, T> {
@@ -52,7 +52,7 @@ impl<'a, T: Advectable> Advection<'a, T> {
     }
 
     /// An advection of boxes that hold the field and the Courant numbers, by rank. It can run once.
-    pub(super) fn of(schedule: &'a AdvectSchedule, held: Vec<Held<T>>) -> Self {
+    pub(super) fn of(schedule: &'a AdvectSchedule, held: Vec<ProcessorData<T>>) -> Self {
         Self {
             schedule,
             origin: Origin::Ready(held.into_iter().map(|held| Mutex::new(Some(held))).collect()),
@@ -60,7 +60,7 @@ impl<'a, T: Advectable> Advection<'a, T> {
     }
 
     /// The field in a processor's boxes after a run, as blocks of the matrix that files hold.
-    pub(crate) fn result(&self, mut held: Held<T>) -> LocalBlocks<T> {
+    pub(crate) fn result(&self, mut held: ProcessorData<T>) -> LocalBlocks<T> {
         let plane = Plane::of(&self.schedule.problem().sizes);
         let mut one = |subdomain: &mut Subdomain<T>| {
             let cells = *subdomain.cells();
@@ -100,14 +100,14 @@ impl<T: Advectable> Application for Advection<'_, T> {
 impl<T: Advectable> Executable for Advection<'_, T> {
     type Element = T;
     type Local<'l>
-        = Held<T>
+        = ProcessorData<T>
     where
         Self: 'l;
 
-    fn hold(&self, rank: Rank) -> Held<T> {
+    fn hold(&self, rank: Rank) -> ProcessorData<T> {
         match &self.origin {
             Origin::Blocks(field, courant, signed) => {
-                let mut held = Held::new(self.schedule, rank, *signed);
+                let mut held = ProcessorData::new(self.schedule, rank, *signed);
                 held.fill(self.schedule, field, courant);
                 held
             }
@@ -118,15 +118,15 @@ impl<T: Advectable> Executable for Advection<'_, T> {
         }
     }
 
-    fn pack(&self, held: &mut Held<T>, piece: &HaloPiece, out: &mut [T]) {
+    fn pack(&self, held: &mut ProcessorData<T>, piece: &HaloPiece, out: &mut [T]) {
         held.boxes[piece.from].pack(piece.place, piece.pass, &piece.there(), out);
     }
 
-    fn unpack(&self, held: &mut Held<T>, piece: &HaloPiece, elements: &[T]) {
+    fn unpack(&self, held: &mut ProcessorData<T>, piece: &HaloPiece, elements: &[T]) {
         held.boxes[piece.to].unpack(piece.place, piece.pass, &piece.here, elements);
     }
 
-    fn compute(&self, held: &mut Held<T>, work: &Advance, threads: usize) -> f64 {
+    fn compute(&self, held: &mut ProcessorData<T>, work: &Advance, threads: usize) -> f64 {
         let schedule = self.schedule;
         if work.region != Region::Border {
             let mut elements = Vec::new();
@@ -151,7 +151,7 @@ impl<T: Advectable> Executable for Advection<'_, T> {
         seconds
     }
 
-    fn peak_bytes(&self, held: &Held<T>) -> u64 {
+    fn peak_bytes(&self, held: &ProcessorData<T>) -> u64 {
         held.boxes.iter().map(Subdomain::bytes).sum()
     }
 }

@@ -114,12 +114,12 @@ impl Console {
         let style = ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed}{left}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let style = style.with_key("left", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = out.write_str(&left(state.fraction(), state.elapsed().as_secs_f64()));
+            let _ = out.write_str(&remaining_time(state.fraction(), state.elapsed().as_secs_f64()));
         });
         let ascii = !is_utf8(|name| std::env::var(name).ok());
         bar.set_style(if ascii { style.progress_chars("#>-") } else { style });
         bar.set_message(what.to_owned());
-        shown(bar, monitor, work)
+        run_with_bar(bar, monitor, work)
     }
 }
 
@@ -138,7 +138,7 @@ impl Observer for Console {
 }
 
 /// Runs work with a bar, which is removed at the end.
-fn shown(bar: ProgressBar, monitor: &Monitor, work: &mut dyn FnMut()) {
+fn run_with_bar(bar: ProgressBar, monitor: &Monitor, work: &mut dyn FnMut()) {
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
     let _removed = Removed(bar.clone());
     let tick = move || {
@@ -180,7 +180,7 @@ fn report(what: &str, progress: Progress, elapsed: f64) -> String {
 
 /// The remaining time, where the progress so far allows an estimate: not in the first seconds, at the first
 /// percent, or at the end, when results are written.
-fn left(fraction: f32, elapsed: f64) -> String {
+fn remaining_time(fraction: f32, elapsed: f64) -> String {
     let fraction = f64::from(fraction);
     if fraction >= 0.995 {
         return ", finishing".into();
@@ -259,7 +259,7 @@ pub fn say_text(line: &str) {
 
 /// An error as one line.
 pub fn say(error: &Error) {
-    say_text(&format!("apportion: {}", crate::flags::told(error)));
+    say_text(&format!("apportion: {}", crate::flags::error_line(error)));
 }
 
 /// The time that ranks above 0 leave to rank 0 to report what all ranks meet; mpirun ends them then. Long,
@@ -268,7 +268,8 @@ pub const LATER_RANKS: Duration = Duration::from_secs(3);
 
 /// The same with the rank and its host, in a job of several.
 pub fn say_of(rank: usize, error: &Error) {
-    let (text, name) = (crate::flags::told(error), format!("rank {rank} ({})", apportion::run::host_name()));
+    let (text, name) =
+        (crate::flags::error_line(error), format!("rank {rank} ({})", apportion::run::host_name()));
     match text.contains(&name) {
         true => say_text(&format!("apportion: {text}")),
         false => say_text(&format!("apportion: {name}: {text}")),
@@ -395,7 +396,7 @@ mod tests {
             let (bar, monitor) = (ProgressBar::hidden(), Monitor::new());
             let hook = std::panic::take_hook();
             record_panics();
-            let work = AssertUnwindSafe(|| shown(bar.clone(), &monitor, &mut || panic!("the\nwork")));
+            let work = AssertUnwindSafe(|| run_with_bar(bar.clone(), &monitor, &mut || panic!("the\nwork")));
             let outcome: std::thread::Result<()> = catch_unwind(work);
             let line = internal_error(&*outcome.unwrap_err());
             std::panic::set_hook(hook);
@@ -411,10 +412,16 @@ mod tests {
 
     #[test]
     fn the_remaining_time_is_told_once_it_is_known() {
-        assert_eq!([left(0.0, 2.0), left(0.004, 60.0), left(0.5, 0.5)], ["", "", ""]);
-        assert_eq!(left(0.5, 10.0), ", about 10 s left");
-        assert_eq!([left(0.1, 60.0), left(0.02, 600.0)], [", about 9 min left", ", about 8.2 h left"]);
-        assert_eq!([left(1.0, 60.0), left(0.9, 2.0)], [", finishing", ""]);
+        assert_eq!(
+            [remaining_time(0.0, 2.0), remaining_time(0.004, 60.0), remaining_time(0.5, 0.5)],
+            ["", "", ""]
+        );
+        assert_eq!(remaining_time(0.5, 10.0), ", about 10 s left");
+        assert_eq!(
+            [remaining_time(0.1, 60.0), remaining_time(0.02, 600.0)],
+            [", about 9 min left", ", about 8.2 h left"]
+        );
+        assert_eq!([remaining_time(1.0, 60.0), remaining_time(0.9, 2.0)], [", finishing", ""]);
     }
 
     #[test]
@@ -433,7 +440,7 @@ mod tests {
     #[test]
     fn watched_work_returns_its_value() {
         let mut done = 0;
-        shown(ProgressBar::hidden(), &Monitor::new(), &mut || done += 1);
+        run_with_bar(ProgressBar::hidden(), &Monitor::new(), &mut || done += 1);
         assert_eq!(done, 1);
     }
 

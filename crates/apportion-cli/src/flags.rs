@@ -23,7 +23,7 @@ fn flags() -> &'static BTreeSet<String> {
 const OF_FILES: [&str; 4] = ["unknown field `", "missing field `", "duplicate field `", "unknown variant `"];
 
 /// The error's line, with flags for parameters.
-pub fn told(error: &Error) -> String {
+pub fn error_line(error: &Error) -> String {
     let text = error.to_string();
     // Names of fields stay as they are; the remedy in parentheses names parameters.
     if let Some(at) = OF_FILES.iter().filter_map(|phrase| text.find(phrase)).min() {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn line(place: &str, what: &str, remedy: &str) -> String {
-        told(&Error::input(place, what, remedy))
+        error_line(&Error::input(place, what, remedy))
     }
 
     #[test]

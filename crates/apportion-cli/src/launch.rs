@@ -1,7 +1,7 @@
 //! Commands that a launcher such as `mpirun` or `srun` starts several times.
 
 use crate::args::EngineName;
-use crate::output::apart::OUTPUTS;
+use crate::output::distinct_files::OUTPUTS;
 use apportion::error::{Error, Result};
 use apportion::run::MpiLaunch;
 use clap::ArgMatches;

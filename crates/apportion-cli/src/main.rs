@@ -48,8 +48,8 @@ fn parse() -> Result<(Arguments, Result<bool, Error>), clap::Error> {
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
     let files = launch::check(&matches)
-        .and_then(|()| output::apart::check(&grammar, &matches, &arguments.command))
-        .and_then(|taken| output::apart::check_formats(&matches).map(|()| taken));
+        .and_then(|()| output::distinct_files::check(&grammar, &matches, &arguments.command))
+        .and_then(|taken| output::distinct_files::check_formats(&matches).map(|()| taken));
     Ok((arguments, files))
 }
 

@@ -169,7 +169,7 @@ fn merge(spans: &mut Vec<Span>) {
 }
 
 /// Number of indices in any of the spans, which are used up.
-pub fn covered(spans: &mut Vec<Span>) -> u64 {
+pub fn union_length(spans: &mut Vec<Span>) -> u64 {
     spans.retain(|span| !span.is_empty());
     merge(spans);
     spans.iter().map(|span| span.len()).sum()

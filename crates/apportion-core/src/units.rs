@@ -68,8 +68,8 @@ impl Quantity {
 
 impl<'de> serde::Deserialize<'de> for Quantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
-        impl Visitor<'_> for Seen {
+        struct ValueVisitor;
+        impl Visitor<'_> for ValueVisitor {
             type Value = Quantity;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number or a text with a unit, such as \"100 Mbit/s\"")
@@ -87,7 +87,7 @@ impl<'de> serde::Deserialize<'de> for Quantity {
                 Ok(Quantity::Text(v.to_owned()))
             }
         }
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

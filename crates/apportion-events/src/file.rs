@@ -241,7 +241,7 @@ impl Reader<'_> {
             let field = field(name);
             let mut found: Vec<usize> = Vec::with_capacity(list.len());
             for entry in list {
-                let at = self.known(&field, kind, entry, names)?;
+                let at = self.index_of(&field, kind, entry, names)?;
                 if found.contains(&at) {
                     let remedy = "list it once; let several units travel through several jobs";
                     return Err(self.error(&field, format!("{kind} \"{entry}\" is listed twice"), remedy));
@@ -279,7 +279,7 @@ impl Reader<'_> {
         Ok(rule)
     }
 
-    fn known(&self, field: &str, kind: &str, name: &str, names: &Names) -> Result<usize> {
+    fn index_of(&self, field: &str, kind: &str, name: &str, names: &Names) -> Result<usize> {
         names.get(name).copied().ok_or_else(|| {
             let known = match names.len() {
                 0 => format!("there is no [[{kind}]]"),
@@ -299,15 +299,15 @@ impl Reader<'_> {
             ..Scenario::default()
         };
         for (name, duration) in &raw.duration {
-            let at = self.known(&field("duration"), "job", name, jobs)?;
+            let at = self.index_of(&field("duration"), "job", name, jobs)?;
             scenario.durations.push((at, self.duration(&field(&format!("duration.{name}")), duration)?));
         }
         for (name, &capacity) in &raw.capacity {
-            let at = self.known(&field("capacity"), "resource", name, resources)?;
+            let at = self.index_of(&field("capacity"), "resource", name, resources)?;
             scenario.capacities.push((at, self.capacity(&field(&format!("capacity.{name}")), capacity)?));
         }
         for (name, &count) in &raw.count {
-            let at = self.known(&field("count"), "part", name, parts)?;
+            let at = self.index_of(&field("count"), "part", name, parts)?;
             scenario.counts.push((at, self.count(&field(&format!("count.{name}")), count)?));
         }
         Ok(scenario)

@@ -11,7 +11,7 @@ const RENAMED: [(&str, &str); 3] =
 /// The exception for an error: wrong input is a `ValueError`, work that failed a `RuntimeError`, a file an
 /// `OSError` of the operating system's kind.
 pub fn exception(error: Error) -> PyErr {
-    let line = told(&error);
+    let line = error_line(&error);
     match error {
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         Error::File { path, source, .. } => match source.raw_os_error() {
@@ -33,7 +33,7 @@ pub fn refuse(place: &str, what: impl Into<String>, remedy: &str) -> Error {
 }
 
 /// The error's line, with the names of this interface: `` `flow = ring` `` becomes `flow="ring"`.
-fn told(error: &Error) -> String {
+fn error_line(error: &Error) -> String {
     let text = error.to_string();
     let mut pieces = text.split('`');
     let mut line = pieces.next().unwrap_or_default().to_owned();

@@ -59,7 +59,7 @@ pub fn long_watched<R: Send>(
     });
     match interruption {
         Some(raised) => Err(raised),
-        None => settled(outcome),
+        None => result_of(outcome),
     }
 }
 
@@ -68,10 +68,10 @@ pub fn long_watched<R: Send>(
 /// # Errors
 /// The work's error; a panic as `RuntimeError`.
 pub fn short<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
-    settled(py.detach(|| catch_unwind(AssertUnwindSafe(work))))
+    result_of(py.detach(|| catch_unwind(AssertUnwindSafe(work))))
 }
 
-fn settled<R>(outcome: std::thread::Result<Result<R>>) -> PyResult<R> {
+fn result_of<R>(outcome: std::thread::Result<Result<R>>) -> PyResult<R> {
     match outcome {
         Ok(outcome) => outcome.map_err(exception),
         Err(panic) => {

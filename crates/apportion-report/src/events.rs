@@ -62,7 +62,7 @@ pub fn events_svg(workcell: &Workcell, run: &EventRun) -> String {
             y + BAR / 2.0 + 4.5,
             escape(name)
         );
-        for (bar, colour) in joined(bars, scale).iter().map(|bar| (bar, &colours[bar.1])) {
+        for (bar, colour) in merge_bars(bars, scale).iter().map(|bar| (bar, &colours[bar.1])) {
             draw_bar(&mut svg, bar, [left, y, scale], colour, names[bar.1]);
         }
     }
@@ -130,7 +130,7 @@ fn lanes(workcell: &Workcell, run: &EventRun) -> Vec<(String, Vec<Bar>)> {
 }
 
 /// Bars narrower than half a pixel are joined with their neighbours, so that the picture stays small.
-fn joined(bars: &[Bar], scale: f64) -> Vec<Bar> {
+fn merge_bars(bars: &[Bar], scale: f64) -> Vec<Bar> {
     let half = |from: Nanos, to: Nanos| seconds(to.saturating_sub(from)) * scale < 0.5;
     let mut joined: Vec<Bar> = Vec::new();
     for &([from, to], job, waits) in bars {

@@ -178,7 +178,7 @@ impl Report for RunReport {
                 count => format!(
                     "{count} in {} segments, {} elements moved in {}",
                     adaptation.segments,
-                    show_count(u128::from(adaptation.moved())),
+                    show_count(u128::from(adaptation.moved_elements())),
                     show_seconds(adaptation.moving_seconds())
                 ),
             };

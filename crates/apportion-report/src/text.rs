@@ -19,11 +19,11 @@ pub fn set_text_width(columns: usize) {
 /// line ([`set_text_width`]) continues beneath: the first column is repeated, and the other columns follow.
 pub fn table<R: IntoIterator<Item = Vec<String>>>(header: &[&str], rows: R) -> String {
     let width = Some(WIDTH.load(Ordering::Relaxed)).filter(|width| *width > 0);
-    fitted(header, rows.into_iter().collect(), width.unwrap_or(COLUMNS))
+    fit_table(header, rows.into_iter().collect(), width.unwrap_or(COLUMNS))
 }
 
 /// A table within a number of columns of text.
-fn fitted(header: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
+fn fit_table(header: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
     let whole = plain(header.iter().map(|h| (*h).to_owned()).collect(), &rows);
     let most = |text: &str| text.lines().map(columns_of).max().unwrap_or(0);
     if most(&whole) <= width || header.len() < 3 {
@@ -136,11 +136,11 @@ mod tests {
             vec!["columns".to_owned(), "refused".into()],
         ];
         let header = ["method", "cost", "volume", "forecast"];
-        let text = fitted(&header, rows.clone(), 24);
+        let text = fit_table(&header, rows.clone(), 24);
         let expected = "method      cost  volume\nrows           1       2\ncolumns  refused\n\n\
                         method   forecast\nrows       333333\ncolumns\n";
         assert_eq!(text, expected);
-        assert_eq!(fitted(&header, rows, 80).lines().count(), 3);
+        assert_eq!(fit_table(&header, rows, 80).lines().count(), 3);
     }
 
     #[test]

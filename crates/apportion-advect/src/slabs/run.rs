@@ -2,7 +2,7 @@
 
 use super::files::{CourantFile, DiskUse, chunk_planes, heed, plane_elements, planes_of};
 use super::{Slabs, Window};
-use crate::application::{Advection, Held};
+use crate::application::{Advection, ProcessorData};
 use crate::{AdvectProblem, AdvectSchedule, Plane};
 use apportion::error::Result;
 use apportion::geometry::{Rank, Span};
@@ -20,7 +20,7 @@ pub struct SlabRun<'a, T> {
     schedule: &'a AdvectSchedule,
     courant: Vec<CourantFile>,
     session: &'a Session<'a>,
-    held: Vec<Held<T>>,
+    held: Vec<ProcessorData<T>>,
     /// The slab whose Courant numbers the boxes have.
     at: Option<i64>,
     /// What was read.
@@ -42,8 +42,8 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
     ) -> Self {
         assert_eq!(*schedule.problem(), slabs.problem(problem), "the schedule of a slab");
         assert!(session.world().is_solo(), "one process");
-        let one = |rank| Held::new(schedule, Rank(rank), signed);
-        let mut held: Vec<Held<T>> = (0..schedule.boxes_by_rank()).map(one).collect();
+        let one = |rank| ProcessorData::new(schedule, Rank(rank), signed);
+        let mut held: Vec<ProcessorData<T>> = (0..schedule.boxes_by_rank()).map(one).collect();
         for (axis, courant) in schedule.domain().axes().iter().zip(&courant) {
             if let CourantFile::Constant(value) = courant {
                 held.iter_mut().for_each(|held| held.fill_constant(*axis, T::from_f64(*value)));
@@ -163,7 +163,7 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
 struct Parts<'p, 's, T> {
     problem: &'p AdvectProblem,
     schedule: &'p AdvectSchedule,
-    held: &'p mut [Held<T>],
+    held: &'p mut [ProcessorData<T>],
     disk: &'p mut DiskUse,
     session: &'p Session<'s>,
     /// The grid's plane that is the slab's first one.

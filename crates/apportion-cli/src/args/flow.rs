@@ -39,7 +39,7 @@ pub struct FlowArgs {
 
 impl FlowArgs {
     /// Each flag, and whether it was given.
-    pub fn given(&self) -> [(&'static str, bool); 6] {
+    pub fn flags(&self) -> [(&'static str, bool); 6] {
         [
             ("--flow", self.flow.0.is_some()),
             ("--overlap", self.overlap),

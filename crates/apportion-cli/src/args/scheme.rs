@@ -30,7 +30,7 @@ pub struct SchemeArgs {
 
 impl SchemeArgs {
     /// Each flag, and whether it was given.
-    pub fn given(&self) -> [(&'static str, bool); 6] {
+    pub fn flags(&self) -> [(&'static str, bool); 6] {
         [
             ("--iterations", self.iterations.is_some()),
             ("--nonoscillatory", self.nonoscillatory),

@@ -3,11 +3,15 @@
 use super::slabs;
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
-use crate::output::advect::{Kept, is_free, keep, kept, snapshot, write_field, write_frame};
+use crate::output::advect::{
+    SavedState, is_free, keep, read_saved_state, snapshot, write_field, write_frame,
+};
 use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
-use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, courant_files, inputs, settle};
+use crate::prepare::advect::{
+    ArrayFile, CourantInput, Inputs, Prepared, courant_files, decide_advection, inputs,
+};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
@@ -63,15 +67,15 @@ fn refuse(args: &AdvectArgs) -> Result<()> {
 }
 
 /// What is known before the processors are.
-pub struct Begun<'a> {
+pub struct AdvectStart<'a> {
     /// Where fields are kept, if anywhere.
     pub directory: Option<&'a PathBuf>,
     pub identity: Value,
     /// Where an earlier run stands.
-    pub kept: Option<Kept>,
+    pub kept: Option<SavedState>,
 }
 
-impl<'a> Begun<'a> {
+impl<'a> AdvectStart<'a> {
     /// Reads the checkpoint, and checks what can be checked at once.
     pub fn new<T: Advectable>(
         args: &'a AdvectArgs,
@@ -81,8 +85,9 @@ impl<'a> Begun<'a> {
         let directory = args.checkpoint.as_ref().or(args.resume.as_ref());
         world.all_ok(args.checkpoint.as_deref().map_or(Ok(()), is_free))?;
         let identity = world.all_ok(directory.map(|_| identity(inputs)).transpose())?.unwrap_or_default();
-        let kept =
-            world.all_ok(args.resume.as_ref().map(|from| kept(from, &identity)).transpose())?.flatten();
+        let kept = world
+            .all_ok(args.resume.as_ref().map(|from| read_saved_state(from, &identity)).transpose())?
+            .flatten();
         if let Some(directory) = args.resume.as_ref().filter(|_| kept.is_none()) {
             console.note(format!("there is no checkpoint in {}: from the first step", directory.display()));
         }
@@ -155,9 +160,9 @@ fn on_world<T: Advectable>(
     console: &Console,
 ) -> Result<()> {
     let begin = Instant::now();
-    let begun = Begun::new::<T>(args, inputs, (world, console))?;
-    let Begun { directory, identity, kept } = &begun;
-    let prepared = settle::<T>(args, inputs, world, console)?;
+    let begun = AdvectStart::new::<T>(args, inputs, (world, console))?;
+    let AdvectStart { directory, identity, kept } = &begun;
+    let prepared = decide_advection::<T>(args, inputs, world, console)?;
     let best = &prepared.choices[0];
     let layout = best.plan.rectangles().expect("an advection's plan is of a grid");
     let schedule = world.all_ok(AdvectSchedule::new(&inputs.problem, layout, best.order, args.steps))?;
@@ -240,7 +245,7 @@ fn on_world<T: Advectable>(
 
 /// The error of a run some of whose steps are kept, with instructions to continue; `beside` is the last field
 /// that was written beside the output.
-pub fn with_kept(error: Error, begun: &Begun<'_>, step: Option<u64>, beside: Option<&Path>) -> Error {
+pub fn with_kept(error: Error, begun: &AdvectStart<'_>, step: Option<u64>, beside: Option<&Path>) -> Error {
     let snapshots = beside.map(|last| format!("fields up to {} are written", last.display()));
     let kept = begun.directory.zip(step).map(|(directory, step)| {
         let directory = directory.display();

@@ -40,10 +40,10 @@ pub fn run(args: &ArrangeArgs, console: &Console) -> Result<()> {
 }
 
 /// The rearranged plan, its platform, the objective, and the time in milliseconds.
-type Found = (Arrangement, Platform, CostFunction, f64);
+type ArrangeOutcome = (Arrangement, Platform, CostFunction, f64);
 
 /// The plan on its platform, rearranged.
-fn of_plan(args: &ArrangeArgs, path: &Path, console: &Console) -> Result<Found> {
+fn of_plan(args: &ArrangeArgs, path: &Path, console: &Console) -> Result<ArrangeOutcome> {
     let plan = read_plan(path)?;
     if plan.rectangles().is_none() {
         return Err(Error::input(
@@ -59,7 +59,7 @@ fn of_plan(args: &ArrangeArgs, path: &Path, console: &Console) -> Result<Found> 
 }
 
 /// A grid of equal parts.
-fn of_grid(args: &ArrangeArgs, domain: &str, console: &Console) -> Result<Found> {
+fn of_grid(args: &ArrangeArgs, domain: &str, console: &Console) -> Result<ArrangeOutcome> {
     let objective = args.objective(true)?;
     let domain = args.domain(domain, objective)?;
     let options = search_options(args);
@@ -83,7 +83,7 @@ fn timed(
     objective: CostFunction,
     console: &Console,
     search: impl FnOnce(&Platform) -> Result<Arrangement>,
-) -> Result<Found> {
+) -> Result<ArrangeOutcome> {
     monitor().begin(0);
     let begin = Instant::now();
     let arranged = console.watch("arranging", monitor(), || search(&platform))?;

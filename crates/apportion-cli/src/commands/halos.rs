@@ -1,7 +1,7 @@
 //! `apportion simulate` of an advection: halos and boxes against a clock.
 
 use crate::args::SimulateArgs;
-use crate::output::forecast::{Forecast, Keep, Order, Simulated};
+use crate::output::forecast::{Forecast, Keep, Order, Simulation};
 use crate::prepare::scheme::grid_sizes;
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::processors;
@@ -35,15 +35,15 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
     let choices = plan_advection(&problem, machine, (None, &orders), plan, amount)?;
     let best = &choices[0].plan;
     let layout = best.rectangles().expect("an advection's plan is of a grid");
-    let mut fastest: Option<(_, Simulated)> = None;
+    let mut fastest: Option<(_, Simulation)> = None;
     for choice in choices.iter().filter(|choice| choice.plan.method == best.method) {
         let schedule = AdvectSchedule::new(&problem, layout, choice.order, steps)?;
         schedule.check_size()?;
         let rates = advection_rates(&machine.models, &schedule);
         let costs = CostModel { rates: &rates, network: &machine.platform.network, element: args.element() };
-        let simulated = Simulated::new(&schedule, costs, &best.processors, rule, Keep::of(args))?;
-        let cost = |simulated: &Simulated| Some(Cost { value: simulated.times.seconds, volume: 0 });
-        let better = |(_, best): &(_, Simulated)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
+        let simulated = Simulation::new(&schedule, costs, &best.processors, rule, Keep::of(args))?;
+        let cost = |simulated: &Simulation| Some(Cost { value: simulated.times.seconds, volume: 0 });
+        let better = |(_, best): &(_, Simulation)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
             fastest = Some((choice.order, simulated));
         }

@@ -2,7 +2,7 @@
 
 use crate::args::MdemArgs;
 use crate::console::{Console, monitor};
-use crate::output::mdem::{EventFiles, Shown};
+use crate::output::mdem::{EventFiles, Selection};
 use crate::output::results::{Texts, commit};
 use crate::prepare::mdem::Simulation;
 use crate::prepare::world::on_engine;
@@ -117,7 +117,7 @@ fn tell(
             return Err(Error::infeasible(what, remedy));
         }
     }
-    let shown = Shown::new(simulation, runs)?;
+    let shown = Selection::new(simulation, runs)?;
     if let (End::Starved(why), false) = (&shown.run.end, args.allow_deadlock) {
         console.note(format!("apportion: warning: work remains: {why}"));
     }

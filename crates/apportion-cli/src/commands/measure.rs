@@ -5,8 +5,8 @@ use crate::args::MeasureArgs;
 use crate::args::measure::KernelName;
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, disturbed, imprecise, text};
-use crate::prepare::carry::Carried;
-use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes, units};
+use crate::prepare::carry::CarryOver;
+use crate::prepare::measure::{check, options, points, points_to_resume, processors, sampled, sizes, units};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{
@@ -50,7 +50,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
             check_world_size(world, platform.len())?;
         }
         let command = args.program.command()?;
-        let carried = Carried::of(args, &platform)?;
+        let carried = CarryOver::of(args, &platform)?;
         let sizes = match &carried {
             Some(carried) => Sizes::Each(carried.sizes(units(args)?)?),
             None => sizes(args)?,
@@ -60,7 +60,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     let (command, (sizes, carried), options, platform) = world.all_ok(read())?;
     let context = Context { world, monitor: monitor(), observer: console };
     note_absent_cores(&platform, context);
-    let known = known(args, world)?;
+    let known = points_to_resume(args, world)?;
     let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
     let monitor = monitor();
     let output = args.output.as_ref().filter(|_| first);
@@ -127,7 +127,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
 }
 
 /// The models as they are kept: with their carried points, if any.
-fn carried_over(carried: Option<&Carried>, models: &Models) -> Result<Models> {
+fn carried_over(carried: Option<&CarryOver>, models: &Models) -> Result<Models> {
     carried.map_or_else(|| Ok(models.clone()), |carried| carried.models(models))
 }
 

@@ -3,8 +3,8 @@
 use super::compare::compare;
 use crate::args::PartitionArgs;
 use crate::console::{Console, monitor};
-use crate::output::chosen::Chosen;
 use crate::output::plan::text;
+use crate::output::ranking::Ranking;
 use crate::output::units::ShowDivision;
 use crate::output::{appear, open, picture};
 use crate::prepare::partition::{check, minimise, plan_options};
@@ -63,9 +63,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         }
         (None, None) => unreachable!("one of them was checked to be there"),
     };
-    let candidates = chosen(args, &processors, &others);
-    let choice = candidates.as_ref().and_then(Chosen::value);
-    let taken = taken(args, &plan, &processors)?;
+    let candidates = ranking(args, &processors, &others);
+    let choice = candidates.as_ref().and_then(Ranking::value);
+    let taken = hybrid_choice(args, &plan, &processors)?;
     let value_of_plan = || {
         let mut value = plan.to_value();
         if let Some(choice) = &choice {
@@ -73,7 +73,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         }
         value
     };
-    let line = || candidates.as_ref().and_then(Chosen::line);
+    let line = || candidates.as_ref().and_then(Ranking::line);
     let compared = args.compare.then(|| compare(args, &plan, line(), &processors)).transpose()?;
     let drawn = || match &compared {
         Some(compared) => compared.picture(&processors.platform),
@@ -130,7 +130,11 @@ fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
 }
 
 /// Which layout `hybrid` took, and for which communication.
-fn taken(args: &PartitionArgs, plan: &Plan, processors: &Machine) -> Result<Option<(String, &'static str)>> {
+fn hybrid_choice(
+    args: &PartitionArgs,
+    plan: &Plan,
+    processors: &Machine,
+) -> Result<Option<(String, &'static str)>> {
     let (Ok(layout), "hybrid") = (plan.layout(), plan.method.as_str()) else { return Ok(None) };
     if processors.models.is_empty() {
         return Ok(None);
@@ -183,10 +187,10 @@ fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Machi
 }
 
 /// The choice and its competitors, if there is a layout.
-fn chosen<'a>(args: &PartitionArgs, processors: &Machine, choices: &'a [Choice]) -> Option<Chosen<'a>> {
+fn ranking<'a>(args: &PartitionArgs, processors: &Machine, choices: &'a [Choice]) -> Option<Ranking<'a>> {
     // A plan has no flow: each method counts with its best one.
     let mut seen = std::collections::BTreeSet::new();
     let choices: Vec<&Choice> = choices.iter().filter(|c| seen.insert(&c.plan.method)).collect();
     let (minimise, relative) = (minimise(args), processors.only_ratios());
-    (choices.len() > 1).then_some(Chosen { choices, minimise, relative })
+    (choices.len() > 1).then_some(Ranking { choices, minimise, relative })
 }

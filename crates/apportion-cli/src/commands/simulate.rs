@@ -5,8 +5,8 @@ use super::replay::of_traces;
 use super::sweep;
 use crate::args::SimulateArgs;
 use crate::console::{Console, monitor};
-use crate::output::chosen::memory_fit;
-use crate::output::forecast::{Forecast, Keep, Order, Simulated};
+use crate::output::forecast::{Forecast, Keep, Order, Simulation};
+use crate::output::ranking::memory_fit;
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::{advects, check, processors, refuse_for_units, refuse_of_others};
@@ -123,11 +123,11 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
         let FittedOrder { order, overrun } = fit_order(layout, order, &processors.platform, element, policy)?;
         let schedule = MatmulSchedule::new(layout, order);
         schedule.check_size()?;
-        let simulated = Simulated::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))?;
+        let simulated = Simulation::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))?;
         Ok((order, simulated, overrun))
     };
     // Only the preferred one is kept: traces of many processors are large.
-    let mut fastest: Option<(ScheduleOptions, Simulated, Option<MemoryOverrun>)> = None;
+    let mut fastest: Option<(ScheduleOptions, Simulation, Option<MemoryOverrun>)> = None;
     let mut refused = None;
     for order in args.flow.options().orders(layout.shape().k)? {
         let (order, simulated, overrun) = match forecast(order) {
@@ -139,9 +139,9 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             }
             Err(error) => return Err(error),
         };
-        let cost = |simulated: &Simulated| Some(Cost { value: simulated.times.seconds, volume: 0 });
+        let cost = |simulated: &Simulation| Some(Cost { value: simulated.times.seconds, volume: 0 });
         let better =
-            |(_, best, _): &(_, Simulated, _)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
+            |(_, best, _): &(_, Simulation, _)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
             fastest = Some((order, simulated, overrun));
         }

@@ -1,6 +1,6 @@
 //! `advect --memory`: a field larger than memory, slab by slab from one file into the next.
 
-use super::advect::{Begun, tell, warn_of, with_kept};
+use super::advect::{AdvectStart, tell, warn_of, with_kept};
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
 use crate::output::advect::{note_kept, place_to_keep, snapshot};
@@ -34,7 +34,7 @@ pub fn run<T: Advectable>(
     (world, console): (&World, &Console),
 ) -> Result<()> {
     return_freed_blocks(RETURNED);
-    let begun = Begun::new::<T>(args, inputs, (world, console))?;
+    let begun = AdvectStart::new::<T>(args, inputs, (world, console))?;
     let (problem, first, every) = (&inputs.problem, begun.step(args)?, begun.every(args));
     let aside = if args.frames.is_some() { Sampler::new(problem).bytes() } else { 0 };
     let mut cut = cut::<T>(args, inputs, (memory, aside), (world, console))?;
@@ -44,7 +44,7 @@ pub fn run<T: Advectable>(
     let steps = cut.slabs.best_steps(most, plane_cells(inputs), cut.costs::<T>(inputs, byte));
     cut.lower::<T>(args, problem, (steps, aside), world)?;
     let Cut { known, slabs, choices, predicted } = cut;
-    let prepared = known.settled(args, problem, choices, console)?;
+    let prepared = known.announce(args, problem, choices, console)?;
     let best = &prepared.choices[0];
     let layout = best.plan.rectangles().expect("an advection's plan is of a grid");
     let slab = slabs.problem(problem);
@@ -108,7 +108,7 @@ fn plane_cells(inputs: &Inputs) -> f64 {
 }
 
 /// The field and the flow as they were read before the first sweep, and the field's content now.
-struct Seen {
+struct InputState {
     source: NpyFile,
     courant: Vec<CourantFile>,
     flow: FlowCheck,
@@ -122,9 +122,9 @@ struct Seen {
 fn look<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
-    begun: &Begun<'_>,
+    begun: &AdvectStart<'_>,
     console: &Console,
-) -> Result<Seen> {
+) -> Result<InputState> {
     let problem = &inputs.problem;
     let from = &begun.field(inputs).path;
     let mut source = NpyFile::open_array(from)?;
@@ -152,7 +152,7 @@ fn look<T: Advectable>(
     if let (Some(picture), Some(frames)) = (picture, &args.frames) {
         picture.write(frames, 0, [before.least, before.most])?;
     }
-    Ok(Seen { source, courant, flow, before, now, signed, disk })
+    Ok(InputState { source, courant, flow, before, now, signed, disk })
 }
 
 /// The sweeps of a run, so far.
@@ -173,7 +173,7 @@ impl<T: Advectable> Sweeps<'_, T> {
         &mut self,
         args: &AdvectArgs,
         inputs: &Inputs,
-        (begun, seen): (&Begun<'_>, &mut Seen),
+        (begun, seen): (&AdvectStart<'_>, &mut InputState),
         (first, every, most): (u64, u64, u64),
     ) -> Result<()> {
         let (problem, whole) = (&inputs.problem, self.run.slabs().is_whole());

@@ -80,7 +80,7 @@ pub fn write_picture(
 }
 
 /// Where a run stands.
-pub struct Kept {
+pub struct SavedState {
     pub step: u64,
     pub signed: bool,
     pub before: Moments,
@@ -156,7 +156,7 @@ pub fn is_free(directory: &Path) -> Result<()> {
 ///
 /// # Errors
 /// It cannot be read, it is damaged, or it belongs to another advection.
-pub fn kept(directory: &Path, identity: &Value) -> Result<Option<Kept>> {
+pub fn read_saved_state(directory: &Path, identity: &Value) -> Result<Option<SavedState>> {
     let path = directory.join(MANIFEST);
     let text = match read_own_text(&path) {
         Ok(text) => text,
@@ -191,5 +191,5 @@ pub fn kept(directory: &Path, identity: &Value) -> Result<Option<Kept>> {
     let state = FileState::of(&field)?;
     let header = read_npy_array(&field)?.header;
     let before = Moments { mass: *mass, least: *least, most: *most };
-    Ok(Some(Kept { step, signed, before, field: ArrayFile { path: field, header, state } }))
+    Ok(Some(SavedState { step, signed, before, field: ArrayFile { path: field, header, state } }))
 }

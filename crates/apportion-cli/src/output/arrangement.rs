@@ -35,7 +35,7 @@ pub fn to_text(arranged: &Arrangement, objective: CostFunction, name: &str, mill
 /// The method of the plan with its costs, for the title of a picture.
 pub fn title(arranged: &Arrangement, objective: CostFunction) -> String {
     let [before, after] =
-        [arranged.cost_before, arranged.cost_after].map(|cost| shown(cost.total, objective));
+        [arranged.cost_before, arranged.cost_after].map(|cost| cost_text(cost.total, objective));
     let cost = match objective {
         CostFunction::Hops(_) => "arranged by hops,",
         CostFunction::Bandwidth(_) => "arranged by bandwidth,",
@@ -62,12 +62,12 @@ fn hops(objective: CostFunction) -> bool {
 }
 
 fn detailed(cost: Cost, objective: CostFunction) -> String {
-    let [total, a, b] = [cost.total, cost.a, cost.b].map(|x| shown(x, objective));
+    let [total, a, b] = [cost.total, cost.a, cost.b].map(|x| cost_text(x, objective));
     format!("{total} (A {a}, B {b})")
 }
 
 /// A cost with its unit and four significant digits; hops in full.
-fn shown(cost: f64, objective: CostFunction) -> String {
+fn cost_text(cost: f64, objective: CostFunction) -> String {
     if hops(objective) {
         let whole = units::show_count(cost.round() as u128);
         return format!("{whole} hops");
@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn costs_have_units_and_four_digits() {
-        let seconds = |cost| shown(cost, CostFunction::Bandwidth(Pivots::Ring));
+        let seconds = |cost| cost_text(cost, CostFunction::Bandwidth(Pivots::Ring));
         assert_eq!(
             [0.030_271, 1.5, 12_345.6, 3.604e-6, 2.15e-10, 0.0].map(seconds),
             ["30.27 ms", "1.500 s", "12346 s", "3.604 us", "0.215 ns", "0 s"]
         );
-        assert_eq!(shown(2662.0, CostFunction::Hops(Pivots::Ring)), "2,662 hops");
+        assert_eq!(cost_text(2662.0, CostFunction::Hops(Pivots::Ring)), "2,662 hops");
     }
 }

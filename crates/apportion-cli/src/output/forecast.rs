@@ -86,12 +86,12 @@ impl Keep {
 }
 
 /// The times of a simulation, and its events if they were kept.
-pub struct Simulated {
+pub struct Simulation {
     pub times: plan::Forecast,
     pub outcome: Option<Outcome>,
 }
 
-impl Simulated {
+impl Simulation {
     /// Simulates a schedule by a rule.
     pub fn new<A: Application>(
         schedule: &A,
@@ -115,7 +115,7 @@ impl Simulated {
     }
 }
 
-impl From<Outcome> for Simulated {
+impl From<Outcome> for Simulation {
     fn from(outcome: Outcome) -> Self {
         let trace = &outcome.trace;
         let (compute, communicate) = (trace.compute(), trace.communicate());
@@ -129,14 +129,14 @@ impl From<Outcome> for Simulated {
 /// A forecast and its subject.
 pub struct Forecast {
     pub names: Vec<String>,
-    pub simulated: Simulated,
+    pub simulated: Simulation,
     pub order: Option<Order>,
     pub command: Option<String>,
     /// True if broadcasts on a bus were exported as one message per receiver.
     pub taken_apart: bool,
     /// True if speeds are ratios: the times are of communication alone.
     pub alone: bool,
-    /// The blocks that memory requires, from [`memory_fit`](super::chosen::memory_fit).
+    /// The blocks that memory requires, from [`memory_fit`](super::ranking::memory_fit).
     pub fitted: Option<(String, Value)>,
 }
 

@@ -1,6 +1,6 @@
 //! The max-plus system of a workcell beside its simulation.
 
-use crate::output::mdem::shown;
+use crate::output::mdem::time_text;
 use apportion::error::{Error, Result};
 use apportion::matrix::Matrix;
 use apportion_events::{End, EventGraph, EventOptions, EventRun, GraphCycle, Nanos, Workcell, seconds};
@@ -82,9 +82,9 @@ impl Linear {
         let Some(mean) = self.seconds() else {
             return vec![("max-plus", format!("linear; a circuit never starts: {through}"))];
         };
-        let simulated = self.simulated.map_or_else(String::new, |s| format!(", simulated {}", shown(s)));
+        let simulated = self.simulated.map_or_else(String::new, |s| format!(", simulated {}", time_text(s)));
         let mut lines =
-            vec![("cycle time", format!("{} by the max-plus eigenvalue{simulated}", shown(mean)))];
+            vec![("cycle time", format!("{} by the max-plus eigenvalue{simulated}", time_text(mean)))];
         lines.push(("slowest", through));
         if let Some((count, difference)) = self.compared {
             lines.push((

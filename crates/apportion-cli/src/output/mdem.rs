@@ -51,7 +51,7 @@ impl EventFiles {
     /// Fills them; they appear only when all are full.
     pub fn keep(
         self,
-        shown: &Shown<'_>,
+        shown: &Selection<'_>,
         (simulation, matrices): (&Simulation, &EventMatrices),
     ) -> Result<()> {
         let max_plus = match self.max_plus {
@@ -80,7 +80,7 @@ impl EventFiles {
 }
 
 /// The variant that is shown, and a line about each.
-pub struct Shown<'a> {
+pub struct Selection<'a> {
     pub workcell: &'a Workcell,
     pub run: &'a EventRun,
     usage: Vec<Usage>,
@@ -96,7 +96,7 @@ struct Line<'a> {
     runs: Vec<&'a EventRun>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> Selection<'a> {
     pub fn new(simulation: &'a Simulation, runs: &'a [EventRun]) -> Result<Self> {
         let workcell = &simulation.variants[simulation.shown];
         let of = |variant: usize| runs.iter().filter(move |run| run.variant == variant);
@@ -199,7 +199,7 @@ impl<'a> Shown<'a> {
                 .join(", "),
             ),
             ("end", ended(run)),
-            ("makespan", shown(seconds(run.makespan))),
+            ("makespan", time_text(seconds(run.makespan))),
             ("products", made.collect::<Vec<_>>().join(", ")),
             ("events", run.records.len().to_string()),
         ];
@@ -227,8 +227,8 @@ impl<'a> Shown<'a> {
                     resource.name.clone(),
                     resource.capacity.to_string(),
                     format!("{:.1} %", 100.0 * usage.utilisation),
-                    shown(seconds(usage.working)),
-                    shown(seconds(usage.waiting)),
+                    time_text(seconds(usage.working)),
+                    time_text(seconds(usage.waiting)),
                 ]
             });
             out += "\n";
@@ -257,11 +257,11 @@ fn few(names: &[&str]) -> String {
 }
 
 /// A time to the millisecond, without needless zeros.
-pub fn shown(seconds: f64) -> String {
-    format!("{} s", rounded(seconds))
+pub fn time_text(seconds: f64) -> String {
+    format!("{} s", number_text(seconds))
 }
 
-fn rounded(number: f64) -> String {
+fn number_text(number: f64) -> String {
     format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -271,7 +271,7 @@ fn ended(run: &EventRun) -> String {
             "finished: no part went through".into()
         }
         End::Finished => "finished: all parts are through".into(),
-        End::Until => format!("the time limit of {}", shown(seconds(run.ended))),
+        End::Until => format!("the time limit of {}", time_text(seconds(run.ended))),
         End::Limit => "the limit of --firings".into(),
         End::Starved(why) => format!("work remains: {why}"),
         End::Deadlocked(deadlock) => format!("deadlock: {deadlock}"),
@@ -334,9 +334,9 @@ impl Line<'_> {
         let busiest = busiest.map_or_else(String::new, |at| {
             format!("{} {:.1} %", self.workcell.resources[at].name, 100.0 * utilisation[at])
         });
-        let mut row = vec![self.name.to_owned(), end, shown(mean), rounded(self.products()), busiest];
+        let mut row = vec![self.name.to_owned(), end, time_text(mean), number_text(self.products()), busiest];
         if self.runs.len() > 1 {
-            row.extend([self.runs.len().to_string(), shown(least), shown(most)]);
+            row.extend([self.runs.len().to_string(), time_text(least), time_text(most)]);
         }
         row
     }

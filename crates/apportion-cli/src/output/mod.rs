@@ -1,13 +1,12 @@
 //! Printed and written output.
 
 pub mod advect;
-pub mod apart;
 pub mod arrangement;
 pub mod balance;
-pub mod chosen;
 pub mod compare;
 pub mod curves;
 pub mod demo;
+pub mod distinct_files;
 pub mod explain;
 pub mod export;
 mod files;
@@ -18,6 +17,7 @@ pub mod mdem;
 pub mod models;
 pub mod panels;
 pub mod plan;
+pub mod ranking;
 pub mod results;
 pub mod run;
 pub mod slabs;

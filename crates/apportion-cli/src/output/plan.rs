@@ -1,7 +1,7 @@
 //! A plan as text.
 
-use super::chosen::Chosen;
 use super::compare::relayed_volume;
+use super::ranking::Ranking;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::{Network, Topology};
 use apportion::select::Choice;
@@ -11,7 +11,7 @@ use apportion_report::{pairs, table};
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(
     (plan, method): (&Plan, String),
-    (candidates, chosen): (&[Choice], Option<&Chosen<'_>>),
+    (candidates, chosen): (&[Choice], Option<&Ranking<'_>>),
     more: Vec<(&str, String)>,
     network: &Network,
 ) -> String {
@@ -60,9 +60,9 @@ pub fn text(
     }
     facts.extend(certificate(plan).map(|line| ("certificate", line)));
     facts.extend(more);
-    facts.extend(chosen.and_then(Chosen::line).map(|line| ("chosen", line)));
-    facts.extend(chosen.and_then(Chosen::left_out_line).map(|line| ("left out", line)));
-    facts.extend(chosen.and_then(Chosen::shares_line).map(|line| ("shares", line)));
+    facts.extend(chosen.and_then(Ranking::line).map(|line| ("chosen", line)));
+    facts.extend(chosen.and_then(Ranking::left_out_line).map(|line| ("left out", line)));
+    facts.extend(chosen.and_then(Ranking::shares_line).map(|line| ("shares", line)));
     out.push('\n');
     out.push_str(&pairs(&facts));
     out.push_str(&rivals(candidates, chosen, network));
@@ -88,7 +88,7 @@ pub fn certificate(plan: &Plan) -> Option<String> {
 const MOST_RIVALS: usize = 12;
 
 /// The methods compared, each with its best order of steps.
-fn rivals(candidates: &[Choice], chosen: Option<&Chosen<'_>>, network: &Network) -> String {
+fn rivals(candidates: &[Choice], chosen: Option<&Ranking<'_>>, network: &Network) -> String {
     let mut seen = Vec::new();
     let best: Vec<&Choice> = candidates
         .iter()

@@ -2,8 +2,8 @@
 
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
-use crate::output::chosen::Chosen;
 use crate::output::panels::{panels_text, panels_value};
+use crate::output::ranking::Ranking;
 use crate::output::{appear_with, explain, open, picture, timeline_of};
 use apportion::error::{Error, Result};
 use apportion::job::{Context, Outcome, forecast_trace};
@@ -97,7 +97,7 @@ pub fn commit(
     let mut value = report.to_value();
     let mut text = report.to_text();
     if let Some(decision) = decision {
-        let chosen = Chosen::of(decision);
+        let chosen = Ranking::of(decision);
         chosen.add_to(&mut value, platform);
         text += &chosen.text(platform, decision.source, report);
     }

@@ -29,7 +29,7 @@ pub fn value(plan: &Plan, runs: &[UnitsRun]) -> Value {
                 "seconds": run.outcome.as_ref().and_then(|outcome| outcome.as_ref().ok()),
             });
             if let Some(Err(error)) = &run.outcome {
-                value["error"] = crate::flags::told(error).into();
+                value["error"] = crate::flags::error_line(error).into();
             }
             value
         })

@@ -108,12 +108,12 @@ impl Sampler {
 
     /// The most bytes that it and its picture take.
     pub fn bytes(&self) -> u64 {
-        let (rows, cols) = self.shown();
+        let (rows, cols) = self.cells();
         let zoomed = rows.max(cols).max(512) as u64;
         (rows * cols * 8) as u64 + 9 * zoomed * zoomed
     }
 
-    fn shown(&self) -> (usize, usize) {
+    fn cells(&self) -> (usize, usize) {
         (self.size.0.div_ceil(self.spacing), self.size.1.div_ceil(self.spacing))
     }
 
@@ -137,7 +137,7 @@ impl Sampler {
     /// # Errors
     /// It cannot be written.
     pub fn write(self, directory: &Path, step: u64, extremes: [f64; 2]) -> Result<()> {
-        write_picture(directory, step, (&self.values, self.shown()), extremes)
+        write_picture(directory, step, (&self.values, self.cells()), extremes)
     }
 }
 

@@ -265,7 +265,7 @@ pub struct Prepared {
 }
 
 /// Processors and their speeds.
-pub struct Known {
+pub struct AdvectMachine {
     pub platform: Platform,
     plan: Option<Plan>,
     /// In cells per second, by rank.
@@ -280,17 +280,17 @@ pub struct Known {
 ///
 /// # Errors
 /// A file that cannot be read or does not fit, no feasible plan; known to all ranks.
-pub fn settle<T: Advectable>(
+pub fn decide_advection<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
     world: &World,
     console: &Console,
 ) -> Result<Prepared> {
     let problem = &inputs.problem;
-    let known = known::<T>(args, inputs, None, (world, console))?;
+    let known = find_machine::<T>(args, inputs, None, (world, console))?;
     let orders = args.scheme.orders(args.overlap);
     let choices = choose::<T>(args, problem, (&known, &orders), world)?;
-    known.settled(args, problem, choices, console)
+    known.announce(args, problem, choices, console)
 }
 
 /// The layouts and orders, the best first; on ranks other than 0 only the best.
@@ -300,10 +300,10 @@ pub fn settle<T: Advectable>(
 pub fn choose<T: Advectable>(
     args: &AdvectArgs,
     problem: &AdvectProblem,
-    (known, orders): (&Known, &[AdvectOrder]),
+    (known, orders): (&AdvectMachine, &[AdvectOrder]),
     world: &World,
 ) -> Result<Vec<AdvectChoice>> {
-    let Known { platform, plan, models, timed, .. } = known;
+    let AdvectMachine { platform, plan, models, timed, .. } = known;
     let choose = || {
         let method = method_named("--method", &args.method)?;
         let amount = (args.steps, size_of::<T>() as u64);
@@ -327,9 +327,9 @@ pub fn choose<T: Advectable>(
     Ok(choices)
 }
 
-impl Known {
+impl AdvectMachine {
     /// Everything decided; says what there was to choose from.
-    pub fn settled(
+    pub fn announce(
         self,
         args: &AdvectArgs,
         problem: &AdvectProblem,
@@ -363,12 +363,12 @@ impl Known {
 ///
 /// # Errors
 /// A file that cannot be read or does not fit; known to all ranks.
-pub fn known<T: Advectable>(
+pub fn find_machine<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
     memory: Option<u64>,
     (world, console): (&World, &Console),
-) -> Result<Known> {
+) -> Result<AdvectMachine> {
     let context = Context { world, monitor: monitor(), observer: console };
     let sources = world.all_ok(args.sources.load(args.plan.as_deref()))?;
     let platform = sources.processors_of_world(world)?;
@@ -379,7 +379,7 @@ pub fn known<T: Advectable>(
     let faces = inputs.courant.iter().any(|input| matches!(input, CourantInput::File(_)));
     let scheme = (inputs.problem.scheme, faces);
     let (models, timed, quick) = speeds::<T>((&sources, &platform), (scheme, &sizes), context)?;
-    Ok(Known { platform, plan: sources.plan, models, timed, quick })
+    Ok(AdvectMachine { platform, plan: sources.plan, models, timed, quick })
 }
 
 /// Sizes of the quick measurement that take at most half of a memory on all processors together, of `element`

@@ -9,14 +9,14 @@ use apportion::platform::Platform;
 use clap::ValueEnum;
 
 /// The functions to carry over.
-pub struct Carried {
+pub struct CarryOver {
     /// By rank.
     models: Vec<Model>,
     /// Bytes of their elements over those of the kernel's.
     ratio: f64,
 }
 
-impl Carried {
+impl CarryOver {
     /// Reads the file of the flag, if it is given.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ impl MdemArgs {
             ("--trace", running.trace.is_some()),
             ("--svg", running.svg.is_some()),
         ];
-        given.extend(running.flow.given());
+        given.extend(running.flow.flags());
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((flag, _)) => Err(Error::input(

@@ -156,7 +156,7 @@ pub fn units(args: &MeasureArgs) -> Result<Option<u64>> {
 }
 
 /// The points to resume from: those of the output file, if it exists. Rank 0 reads it for all ranks.
-pub fn known(args: &MeasureArgs, world: &World) -> Result<Option<Models>> {
+pub fn points_to_resume(args: &MeasureArgs, world: &World) -> Result<Option<Models>> {
     let read = match &args.output {
         Some(path) if args.resume && world.rank() == 0 && path.exists() => read_models(path).map(Some),
         _ => Ok(None),

@@ -164,7 +164,7 @@ pub fn check(args: &PartitionArgs) -> Result<()> {
         return refuse("--robust", "bands of speeds are considered for --units only", remedy);
     }
     if args.units.is_some() {
-        return match args.flow.given().into_iter().find(|(_, given)| *given) {
+        return match args.flow.flags().into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => {
                 refuse(flag, "cannot be used with --units, which send no messages", "remove the flag")
             }

@@ -39,11 +39,11 @@ pub fn advects(args: &SimulateArgs, plan: Option<&Plan>) -> bool {
 /// Rejects flags of products where an advection is simulated, and those of advections elsewhere.
 pub fn refuse_of_others(args: &SimulateArgs, advects: bool) -> Result<()> {
     let (flags, what, remedy): (Vec<(&str, bool)>, _, _) = if advects {
-        let flow = args.flow.given().into_iter().filter(|(flag, _)| *flag != "--overlap");
+        let flow = args.flow.flags().into_iter().filter(|(flag, _)| *flag != "--overlap");
         let simgrid = ("--export-simgrid", args.export_simgrid.is_some());
         (flow.chain([simgrid]).collect(), "does not apply to an advection", "remove the flag")
     } else {
-        let scheme = args.scheme.given().into_iter();
+        let scheme = args.scheme.flags().into_iter();
         let steps = ("--steps", args.steps.is_some());
         (scheme.chain([steps]).collect(), "applies to advections only", "add --grid, or remove the flag")
     };
@@ -120,7 +120,7 @@ pub fn refuse_for_units(args: &SimulateArgs) -> Result<()> {
         ("--export-simgrid", args.export_simgrid.is_some()),
         ("--explain", args.explain.is_some()),
     ];
-    match args.flow.given().into_iter().chain(others).find(|(_, given)| *given) {
+    match args.flow.flags().into_iter().chain(others).find(|(_, given)| *given) {
         None => Ok(()),
         Some((flag, _)) => Err(Error::input(
             flag,

@@ -1,6 +1,6 @@
 //! How a field larger than memory is cut into slabs.
 
-use super::advect::{CourantInput, Inputs, Known, choose, known};
+use super::advect::{AdvectMachine, CourantInput, Inputs, choose, find_machine};
 use crate::args::{AdvectArgs, ExchangeName};
 use crate::console::Console;
 use apportion::error::{Error, Result};
@@ -15,7 +15,7 @@ const CELL_SECONDS: f64 = 1e-8;
 
 /// Slabs that fit, and the plan of one.
 pub struct Cut {
-    pub known: Known,
+    pub known: AdvectMachine,
     pub slabs: Slabs,
     /// The candidates for a slab, the best first.
     pub choices: Vec<AdvectChoice>,
@@ -24,7 +24,7 @@ pub struct Cut {
 }
 
 /// Candidates for a slab, and the bytes that the best needs.
-type Made = (u64, Vec<AdvectChoice>);
+type SlabCandidates = (u64, Vec<AdvectChoice>);
 
 /// The highest slabs with which the process stays within the limit. `aside` are bytes for other things.
 ///
@@ -37,7 +37,7 @@ pub fn cut<T: Advectable>(
     (world, console): (&World, &Console),
 ) -> Result<Cut> {
     let problem = &inputs.problem;
-    let known = known::<T>(args, inputs, Some(memory), (world, console))?;
+    let known = find_machine::<T>(args, inputs, Some(memory), (world, console))?;
     let (slabs, made) = tallest_slab(problem, memory, &mut |slabs| {
         let made = make::<T>(args, problem, (&known, aside), slabs, world)?;
         Ok((made.0, made))
@@ -80,10 +80,10 @@ impl Cut {
 fn make<T: Advectable>(
     args: &AdvectArgs,
     problem: &AdvectProblem,
-    (known, aside): (&Known, u64),
+    (known, aside): (&AdvectMachine, u64),
     slabs: Slabs,
     world: &World,
-) -> Result<Made> {
+) -> Result<SlabCandidates> {
     let slab = slabs.problem(problem);
     // Halos between threads cost little; a narrow exchange holds more arrays.
     let narrow = args.scheme.exchange == Some(ExchangeName::Narrow);

@@ -233,7 +233,7 @@ impl Plan {
                     Some([rows, cols]) => {
                         let block = super::Shape::new(rows, shape.k, cols, "repeat")?;
                         let parts = parts.iter().map(RawPart::part);
-                        Layout::new(block, p, parts).and_then(|layout| super::repeated(shape, &layout))
+                        Layout::new(block, p, parts).and_then(|layout| super::repeat_block(shape, &layout))
                     }
                 })?;
                 Self::of_layout(raw.method, raw.processors, layout, imbalance)

@@ -132,7 +132,7 @@ impl Layout {
         &self.parts
     }
 
-    /// The generalised block that the parts repeat, if [`repeated`](super::repeated) made this layout.
+    /// The generalised block that the parts repeat, if [`repeat_block`](super::repeated) made this layout.
     pub fn block(&self) -> Option<&Self> {
         self.block.as_deref()
     }
@@ -170,7 +170,7 @@ impl Layout {
     /// A rank that is not below `processors`, or missing for a processor with a part (exit code 2).
     pub fn among(&self, ranks: &[usize], processors: usize) -> Result<Self> {
         if let Some(block) = self.block() {
-            return super::repeated(self.shape, &block.among(ranks, processors)?);
+            return super::repeat_block(self.shape, &block.among(ranks, processors)?);
         }
         let rank = |owner: Rank| Rank(ranks.get(owner.0).copied().unwrap_or(usize::MAX));
         if let Some(boxes) = &self.boxes {
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(five.shares(), [0, 12, 0, 4, 0]);
         assert_eq!(two.among(&[5, 1], 5).unwrap_err().exit_code(), 2);
         assert_eq!(two.among(&[1], 5).unwrap_err().exit_code(), 2);
-        let large = crate::plan::repeated(shape(8, 4, 9), &two).unwrap().among(&[2, 0], 3).unwrap();
+        let large = crate::plan::repeat_block(shape(8, 4, 9), &two).unwrap().among(&[2, 0], 3).unwrap();
         assert_eq!(large.block().unwrap().shares(), [12, 0, 4]);
         assert_eq!(large.shares(), [8 * 6, 0, 8 * 3]);
     }

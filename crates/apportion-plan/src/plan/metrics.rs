@@ -3,7 +3,7 @@
 //! Source: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
 
 use super::{Layout, Part, Shape, boxes, volume_bound};
-use crate::geometry::{Rank, Rect, Span, SpanSet, covered};
+use crate::geometry::{Rank, Rect, Span, SpanSet, union_length};
 use serde::{Deserialize, Serialize};
 
 /// The largest number of processors for which the p x p table of moved elements is made.
@@ -102,7 +102,7 @@ impl Metrics {
     /// [`of_layout`](Self::of_layout) without the table of directions, p^2 numbers, and the elements that
     /// need no message: no choice among layouts needs them. O(R log R), with boxes O(R^2).
     pub(crate) fn without_table(layout: &Layout, imbalance: f64) -> Self {
-        let touched = layout.touched();
+        let touched = layout.row_and_column_counts();
         let half_perimeters = half_perimeters_of(layout.shape(), &touched);
         Self {
             sum_half_perimeters: Some(half_perimeters.iter().sum()),
@@ -130,7 +130,7 @@ impl Metrics {
 
 /// r_i/m + c_i/n of every processor.
 fn half_perimeters(layout: &Layout) -> Vec<f64> {
-    half_perimeters_of(layout.shape(), &layout.touched())
+    half_perimeters_of(layout.shape(), &layout.row_and_column_counts())
 }
 
 /// The same of known numbers of rows and columns.
@@ -158,7 +158,7 @@ impl Layout {
     }
 
     /// The numbers of rows and columns of C in which each processor computes elements, by rank. O(R log R).
-    fn touched(&self) -> Vec<[u64; 2]> {
+    fn row_and_column_counts(&self) -> Vec<[u64; 2]> {
         let mut faces: Vec<(Rank, Rect)> = match self.boxes() {
             Some(boxes) => boxes.iter().map(|one| (one.owner, one.face())).collect(),
             None => self.parts().iter().map(|part| (part.owner, part.rect())).collect(),
@@ -170,7 +170,7 @@ impl Layout {
             let mut length = |of: fn(&Rect) -> Span| {
                 room.clear();
                 room.extend(own.iter().map(|(_, rect)| of(rect)));
-                covered(&mut room)
+                union_length(&mut room)
             };
             touched[own[0].0.0] = [length(|rect| rect.rows), length(|rect| rect.cols)];
         }
@@ -180,7 +180,7 @@ impl Layout {
     /// Elements that travel: [`Metrics::volume`] alone. O(R log R), with boxes O(R^2).
     pub fn volume(&self) -> u64 {
         match self.boxes() {
-            None => volume(self.shape(), &self.touched()),
+            None => volume(self.shape(), &self.row_and_column_counts()),
             Some(boxes) => boxes::volume(self, boxes),
         }
     }

@@ -24,7 +24,7 @@ pub use boxes::Cuboid;
 pub(crate) use boxes::tests::random_layout;
 pub(crate) use boxes::{Cell, Segment, between, cells, segments};
 pub(crate) use constraints::Member;
-pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeated};
+pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeat_block};
 pub use export::{Export, ExportFormat, export, export_plan};
 pub use file::{Division, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part, inner_cuts_refused};

@@ -207,7 +207,7 @@ impl Platform {
 
     /// A platform of `count` processors that repeats the processors of this one, with the links of those
     /// repeated.
-    pub fn repeated(&self, count: usize) -> Self {
+    pub fn repeat(&self, count: usize) -> Self {
         let ranks: Vec<Rank> = (0..count).map(|i| Rank(i % self.len())).collect();
         let processor = |i: usize| {
             let original = &self.processors[i % self.len()];
@@ -278,7 +278,7 @@ mod tests {
     fn repeated_processors_have_the_links_of_their_originals() {
         let text = "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n\
             [network]\nbandwidth = 10\n[[network.link]]\nbetween = [\"a\", \"b\"]\nbandwidth = 3\n";
-        let five = parse_platform(text, "p").unwrap().repeated(5);
+        let five = parse_platform(text, "p").unwrap().repeat(5);
         assert_eq!(five.names(), ["a", "b", "a-2", "b-2", "a-3"]);
         assert_eq!(five.network.link(Rank(2), Rank(3)).horizontal, 3.0);
         assert_eq!(five.network.link(Rank(0), Rank(4)).horizontal, 10.0);

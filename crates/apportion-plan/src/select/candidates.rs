@@ -11,7 +11,7 @@ use crate::platform::{Platform, Processor};
 use crate::schedule::{Flow, ScheduleOptions};
 use crate::select::balance::unevenness;
 use crate::select::budget::FEW;
-use crate::select::memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, fitted};
+use crate::select::memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, largest_fitting_order};
 use crate::select::{Minimise, PlanOptions, Sizing, affordable, areas, forecast};
 use crate::simulate::CostModel;
 use crate::units::show_bytes;
@@ -88,7 +88,14 @@ pub(super) fn candidates(shape: Shape, machine: &Machine, options: &PlanOptions)
         };
         let mut found = Vec::new();
         for candidate in each(layouts)? {
-            match fitted(&candidate.layout, candidate.order, platform, options.element, path, least) {
+            match largest_fitting_order(
+                &candidate.layout,
+                candidate.order,
+                platform,
+                options.element,
+                path,
+                least,
+            ) {
                 Ok(FittedOrder { order, overrun }) => {
                     found.push(Candidate { order, overrun, ..candidate });
                 }

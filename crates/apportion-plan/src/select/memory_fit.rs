@@ -102,12 +102,13 @@ pub fn fit_order(
         MemoryPolicy::AsAsked(path) => (path, u64::MAX),
         MemoryPolicy::SmallerBlocks(path) => (path, 1),
     };
-    fitted(layout, order, platform, element, path, least).map_err(|excess| excess.error(platform))
+    largest_fitting_order(layout, order, platform, element, path, least)
+        .map_err(|excess| excess.error(platform))
 }
 
 /// The order with the largest pivot block, at least `least`, with which no processor exceeds its cap. The
 /// error is the processor that exceeds its cap with every block. O(R log R log block).
-pub(super) fn fitted(
+pub(super) fn largest_fitting_order(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
@@ -174,7 +175,7 @@ mod tests {
                         .is_ok()
                     };
                     let best = (1..=40).rev().find(fits);
-                    match (fitted(&layout, order, &platform, 8, DataPath::Copied, 1), best) {
+                    match (largest_fitting_order(&layout, order, &platform, 8, DataPath::Copied, 1), best) {
                         (Ok(FittedOrder { order: found, overrun }), Some(best)) => {
                             // Blocks of equal length: the same number as with the largest block.
                             assert!(fits(&found.block) && found.block <= best);

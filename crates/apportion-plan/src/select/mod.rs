@@ -203,7 +203,7 @@ pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Re
     let simulated = affordable(machine.processors(), shape, options.block, candidates.len());
     let appraiser = Appraiser::new(machine, options);
     let choices = appraiser.choices(candidates, simulated)?;
-    let mut choices = chosen(choices, options, machine.only_ratios());
+    let mut choices = rank_choices(choices, options, machine.only_ratios());
     if simulated {
         choices = improve::improve(&appraiser, shape, choices)?;
     }
@@ -224,7 +224,7 @@ pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Re
 
 /// Sorts the candidates, the best first, and removes uneven ones if the criterion is not time.
 /// Ratios of speeds (`ratios`) let communication alone decide, which would favour uneven ones.
-pub(crate) fn chosen(choices: Vec<Choice>, options: &PlanOptions, ratios: bool) -> Vec<Choice> {
+pub(crate) fn rank_choices(choices: Vec<Choice>, options: &PlanOptions, ratios: bool) -> Vec<Choice> {
     let weighs_balance = options.minimise == Minimise::Time && !ratios;
     in_order_of_preference(if weighs_balance { choices } else { even(choices) })
 }

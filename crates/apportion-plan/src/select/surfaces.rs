@@ -11,7 +11,7 @@ use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::Platform;
 use crate::schedule::ScheduleOptions;
 use crate::select::candidates::Candidate;
-use crate::select::{Appraiser, Choice, PlanOptions, affordable, chosen};
+use crate::select::{Appraiser, Choice, PlanOptions, affordable, rank_choices};
 use std::rc::Rc;
 
 /// Maximum number of layouts tried.
@@ -143,7 +143,7 @@ pub fn plan_fpm_br(
         };
         choices.extend(appraiser.choices(orders.iter().map(candidate).collect(), simulated)?);
     }
-    let mut choices = chosen(choices, options, false);
+    let mut choices = rank_choices(choices, options, false);
     choices[0].plan.fill_in();
     Ok(choices)
 }

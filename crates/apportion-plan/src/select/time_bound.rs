@@ -170,7 +170,7 @@ impl<'a> WorkLimits<'a> {
     }
 
     /// The work that a node can do if it does the smaller part of all, by its wires.
-    fn carried(&self, node: &Node, seconds: f64) -> f64 {
+    fn feasible_work(&self, node: &Node, seconds: f64) -> f64 {
         work_within(self.shape, node.cut.bytes_within(seconds) / self.element)
     }
 
@@ -180,7 +180,7 @@ impl<'a> WorkLimits<'a> {
             Below::Processor(rank) => self.computed(*rank, seconds),
             Below::Members(members) => self.all_small(members, seconds),
         };
-        own.min(self.carried(node, seconds))
+        own.min(self.feasible_work(node, seconds))
     }
 
     fn all_small(&self, members: &[Node], seconds: f64) -> f64 {
@@ -193,7 +193,7 @@ impl<'a> WorkLimits<'a> {
         let small: Vec<f64> = members.iter().map(|member| self.small(member, seconds)).collect();
         let together: f64 = small.iter().sum();
         let large = members.iter().zip(&small).map(|(member, own)| {
-            let others = (outside + (together - own).max(0.0)).min(self.carried(member, seconds));
+            let others = (outside + (together - own).max(0.0)).min(self.feasible_work(member, seconds));
             match &member.below {
                 Below::Processor(rank) => self.computed(*rank, seconds) + others,
                 Below::Members(inner) => self.most(inner, others, seconds),

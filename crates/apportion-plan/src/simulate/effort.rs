@@ -53,7 +53,7 @@ impl Effort {
     }
 
     /// Nanoseconds left; at least 0.
-    pub(crate) fn left(&self) -> f64 {
+    pub(crate) fn remaining(&self) -> f64 {
         (self.limit.get() - self.spent.get()).max(0.0)
     }
 

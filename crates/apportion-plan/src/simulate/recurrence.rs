@@ -357,7 +357,7 @@ fn run_bulk(schedule: &MatmulSchedule, clocks: &mut Clocks<'_>) {
     };
     let mut rest: Vec<Option<Vec<Rect>>> = vec![None; schedule.processors()];
     for rank in ranks().filter(|rank| overlaps(*rank)) {
-        let (free, others) = schedule.divided(rank);
+        let (free, others) = schedule.split_rects(rank);
         update(clocks, rank, &free);
         rest[rank.0] = Some(others);
     }

@@ -224,7 +224,7 @@ impl Line<'_> {
         })
     }
 
-    fn known(&self, word: &str) -> Result<usize> {
+    fn parse_rank(&self, word: &str) -> Result<usize> {
         if word.starts_with('-') {
             return Err(self.error(
                 format!("rank {word} stands for MPI_ANY_SOURCE or MPI_PROC_NULL, which are recorded alike"),
@@ -243,7 +243,7 @@ impl Line<'_> {
 
     /// The rank of the line.
     pub(crate) fn rank(&self) -> Result<usize> {
-        self.known(self.words[0].strip_prefix('p').unwrap_or(self.words[0]))
+        self.parse_rank(self.words[0].strip_prefix('p').unwrap_or(self.words[0]))
     }
 
     fn amount(&self, word: &str, what: &str) -> Result<f64> {
@@ -280,7 +280,7 @@ impl Line<'_> {
     }
 
     fn root(&self, word: Option<&&str>) -> Result<usize> {
-        word.map_or(Ok(0), |word| self.known(word))
+        word.map_or(Ok(0), |word| self.parse_rank(word))
     }
 
     fn tag(&self, word: &str) -> Result<u64> {
@@ -307,7 +307,7 @@ impl Line<'_> {
             }
             ("send" | "isend", [to, tag, count, rest @ ..]) if rest.len() <= 1 => {
                 let then = if action == "send" { Then::Wait } else { Then::Remember };
-                let (to, tag) = (Rank(self.known(to)?), self.tag(tag)?);
+                let (to, tag) = (Rank(self.parse_rank(to)?), self.tag(tag)?);
                 let load = Load { horizontal: self.bytes(count, rest.first())?, vertical: 0.0 };
                 script.push(Action::Send { to, tag, load, then });
             }
@@ -316,10 +316,15 @@ impl Line<'_> {
                 if let [count, datatype @ ..] = rest {
                     self.bytes(count, datatype.first())?;
                 }
-                script.push(Action::Receive { from: Rank(self.known(from)?), tag: self.tag(tag)?, then });
+                script.push(Action::Receive {
+                    from: Rank(self.parse_rank(from)?),
+                    tag: self.tag(tag)?,
+                    then,
+                });
             }
             ("wait" | "test", [from, to, tag]) => {
-                let (from, to, tag) = (Rank(self.known(from)?), Rank(self.known(to)?), self.tag(tag)?);
+                let (from, to, tag) =
+                    (Rank(self.parse_rank(from)?), Rank(self.parse_rank(to)?), self.tag(tag)?);
                 script.push(match action {
                     "wait" => Action::Await { from, to, tag },
                     _ => Action::Test { from, to, tag },
@@ -387,7 +392,7 @@ impl Line<'_> {
                 self.compute(counts[ranks], member.script)?;
             }
             ("sendRecv", [count, to, _, from, rest @ ..]) if rest.len() <= 2 => {
-                let (to, from) = (self.known(to)?, self.known(from)?);
+                let (to, from) = (self.parse_rank(to)?, self.parse_rank(from)?);
                 member.send_and_receive(to, self.bytes(count, rest.first())?, from, SENDRECV);
             }
             _ => return Err(self.unknown(action, values.len(), ranks)),

@@ -116,7 +116,7 @@ fn work_is_counted() {
         assert!(with(&enough).is_some() && !enough.is_spent());
         assert_eq!(enough.spent(), all.spent());
         let little = Effort::new(1e-9 * all.spent() * 0.9);
-        assert!(with(&little).is_none() && little.is_spent() && little.left() == 0.0);
+        assert!(with(&little).is_none() && little.is_spent() && little.remaining() == 0.0);
         // The limit can be moved.
         little.extend(2.0 * all.spent());
         assert!(with(&little).is_some());

@@ -18,7 +18,7 @@ const DASH: f64 = 7.0;
 const MOST_SHARED: usize = 4;
 
 /// Series that are drawn, with a bounded number of points, and the number of those that are not.
-pub(super) fn kept(all: &[Series]) -> (Vec<Cow<'_, Series>>, usize) {
+pub(super) fn limit_points(all: &[Series]) -> (Vec<Cow<'_, Series>>, usize) {
     let drawn = |s: &&Series| s.points.iter().any(finite);
     let mut series: Vec<&Series> = all.iter().filter(drawn).collect();
     let unseen = series.len().saturating_sub(MOST_CURVES);

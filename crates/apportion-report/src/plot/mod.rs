@@ -83,7 +83,7 @@ pub fn wide_axes(plot: &Plot) -> [bool; 2] {
 /// alternate. An axis that does not start at zero has a break and a remark. Of more than 100 curves, 100
 /// spread over the range are drawn, which a remark says.
 pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
-    let (series, unseen) = curves::kept(&plot.series);
+    let (series, unseen) = curves::limit_points(&plot.series);
     let xs = scale::Scale::horizontal(plot.values(0), logarithmic[0]);
     let mut ys = scale::Scale::vertical(plot.values(1), logarithmic[1]);
     let groups = curves::merged(&series, [&xs, &ys]);

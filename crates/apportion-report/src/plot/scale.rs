@@ -30,7 +30,7 @@ impl Scale {
     pub(crate) fn vertical(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
         let scale = Self::over(values, AREA[3], AREA[1], logarithmic);
         let scale = if logarithmic { scale } else { scale.starting_at_zero() };
-        Self { first: None, ..scale.rounded() }
+        Self { first: None, ..scale.align_to_ticks() }
     }
 
     /// A scale that shows all values.
@@ -60,7 +60,7 @@ impl Scale {
     }
 
     /// Begins and ends at a tick.
-    fn rounded(mut self) -> Self {
+    fn align_to_ticks(mut self) -> Self {
         if self.logarithmic {
             // A little room, so that no curve is on the border.
             let room = 0.04 * (self.most - self.least);

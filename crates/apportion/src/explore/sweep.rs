@@ -181,7 +181,7 @@ impl Race<'_> {
             Parameter::Processors => {
                 let count = value as usize;
                 let models = models.iter().cycle().take(count).cloned().collect();
-                return Ok(Machine::new(platform.repeated(count), models, *block));
+                return Ok(Machine::new(platform.repeat(count), models, *block));
             }
         };
         Ok(Machine::new(Platform { network, ..platform.clone() }, models.clone(), *block))

@@ -56,7 +56,9 @@ impl Sources {
             (None, None, Some(models)) => Platform::from_names(&models.names()),
             (None, None, None) => default(),
         };
-        if platform.processors.iter().any(|p| p.emulated.is_some()) && self.known(&platform)?.is_none() {
+        if platform.processors.iter().any(|p| p.emulated.is_some())
+            && self.known_machine(&platform)?.is_none()
+        {
             let what = "the platform mixes emulated processors with processors of unknown speed";
             return Err(Error::input("platform", what, "set emulated or speed for all, or pass --models"));
         }
@@ -87,7 +89,7 @@ impl Sources {
     }
 
     /// Speed functions that need no measuring.
-    fn known(&self, platform: &Platform) -> Result<Option<Machine>> {
+    fn known_machine(&self, platform: &Platform) -> Result<Option<Machine>> {
         Ok(match &self.models {
             Some(models) => {
                 let block = models.block().unwrap_or(1);
@@ -126,7 +128,7 @@ impl Sources {
             _ => None,
         };
         let ratios = world.all_ok(ratios.transpose())?.filter(|given| only_ratios(given));
-        if let Some(machine) = world.all_ok(self.known(&platform))? {
+        if let Some(machine) = world.all_ok(self.known_machine(&platform))? {
             return Ok(KnownMachine { machine, ratios, measured: None });
         }
         let work = shape.flops() / 2.0 / block as f64;

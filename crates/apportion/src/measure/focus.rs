@@ -66,12 +66,12 @@ pub struct FocusedSweep {
     accuracy: f64,
     most: usize,
     rounded: fn(f64) -> f64,
-    processors: Vec<Known>,
+    processors: Vec<ProcessorState>,
 }
 
 /// What is known of a processor.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct ProcessorState {
     /// Ascending by size.
     points: Vec<Point>,
     /// The largest size that may be asked for.
@@ -95,7 +95,7 @@ impl FocusedSweep {
             let what = format!("{accuracy} is no fraction between 0 and 1");
             return Err(Error::input("`accuracy`", what, "0.02 is usual"));
         }
-        let processors = vec![Known::default(); processors];
+        let processors = vec![ProcessorState::default(); processors];
         Ok(Self { units, accuracy, most: 30, rounded: f64::round, processors })
     }
 
@@ -210,10 +210,10 @@ impl FocusedSweep {
     /// two, which say more about what fits.
     fn wider(&self) -> Vec<SizeRequest> {
         let units = self.units as f64;
-        let sum = |of: fn(&Known) -> Option<f64>| -> f64 {
+        let sum = |of: fn(&ProcessorState) -> Option<f64>| -> f64 {
             self.processors.iter().map(|known| of(known).map_or(units, f64::floor)).sum()
         };
-        if sum(Known::cap) >= units || sum(Known::most) < units {
+        if sum(ProcessorState::cap) >= units || sum(ProcessorState::most) < units {
             return Vec::new();
         }
         let request = |rank: usize| {
@@ -247,7 +247,7 @@ fn nothing_fits(rank: usize) -> Error {
     Error::infeasible(what, "give it more memory, or leave it out")
 }
 
-impl Known {
+impl ProcessorState {
     /// The largest size that may still turn out to fit; `None` without a limit.
     fn most(&self) -> Option<f64> {
         match (self.refused, self.largest) {

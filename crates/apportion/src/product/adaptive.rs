@@ -65,7 +65,7 @@ impl Adaptation {
     }
 
     /// Elements moved by all repartitions.
-    pub fn moved(&self) -> u64 {
+    pub fn moved_elements(&self) -> u64 {
         self.repartitions.iter().map(|r| r.moved).sum()
     }
 
@@ -92,7 +92,7 @@ impl Adaptation {
         });
         json!({
             "segments": self.segments,
-            "moved": self.moved(),
+            "moved": self.moved_elements(),
             "moving_seconds": self.moving_seconds(),
             "repartitions": repartitions.collect::<Vec<_>>(),
         })

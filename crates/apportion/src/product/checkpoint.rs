@@ -80,7 +80,7 @@ impl Manifest {
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let value = serde_json::from_str(text).ok();
         value
-            .and_then(|value| begun(&value, place))
+            .and_then(|value| manifest_of(&value, place))
             .ok_or_else(|| Error::input(place, "holds no usable plan", "start a new checkpoint"))
     }
 }
@@ -149,7 +149,7 @@ impl Checkpoint {
         if manifest["settings"] != identity.settings {
             return Err(other("settings", &manifest["settings"], &identity.settings));
         }
-        let begun = begun(&manifest, &path.display().to_string());
+        let begun = manifest_of(&manifest, &path.display().to_string());
         begun.map(|begun| (checkpoint, Some(begun))).ok_or_else(|| damaged("holds no usable plan".into()))
     }
 
@@ -263,7 +263,7 @@ fn locked(directory: &Path) -> Result<File> {
     }
 }
 
-fn begun(manifest: &Value, place: &str) -> Option<Manifest> {
+fn manifest_of(manifest: &Value, place: &str) -> Option<Manifest> {
     let order = &manifest["order"];
     Some(Manifest {
         plan: Plan::parse(&manifest["plan"].to_string(), place).ok()?,

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, LocalBlocks, Matrix, NpyFile};
 use crate::plan::shapes::{Columns, LayoutMethod, Method, MethodOptions};
-use crate::plan::{Forecast, Layout, Plan, Shape, repeated};
+use crate::plan::{Forecast, Layout, Plan, Shape, repeat_block};
 use crate::platform::Platform;
 use crate::product::{MatmulJob, Operands, OwnRects, RunReport, multiply, whole_matrix};
 use crate::run::{Session, redistribute};
@@ -297,7 +297,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
             Some(report) => report,
             None => RunReport::nothing(&job, session)?,
         };
-        if let Ok(layout) = repeated(shape, job.plan.layout()?) {
+        if let Ok(layout) = repeat_block(shape, job.plan.layout()?) {
             report.plan = job.plan.laid_out(layout);
         }
         report.io_seconds = io_seconds;

@@ -576,13 +576,13 @@ impl Exponents {
     /// Alpha, from the scale of row i of A B to the scale of C.
     pub(crate) fn factor_of_product(&self, i: usize) -> f64 {
         let [product, _, c] = self.exponents_of_c(i);
-        rescaled(self.alpha, product - c)
+        normalise(self.alpha, product - c)
     }
 
     /// Beta, from the scale of row i of the initial C to the scale of C.
     pub(crate) fn factor_of_initial(&self, i: usize) -> f64 {
         let [_, initial, c] = self.exponents_of_c(i);
-        rescaled(self.beta, initial - c)
+        normalise(self.beta, initial - c)
     }
 }
 
@@ -675,7 +675,7 @@ impl<T: Element> Pass<T, i32> for NoteInitial {
 }
 
 /// A scalar scaled to about 1, times 2^exponent.
-fn rescaled(scalar: f64, exponent_of_rest: i32) -> f64 {
+fn normalise(scalar: f64, exponent_of_rest: i32) -> f64 {
     let own = Scale::down(exponent(&[scalar]).unwrap_or(0)).of(scalar);
     own * Scale::down((-exponent_of_rest).clamp(-2000, 2000)).of(1.0)
 }

@@ -8,7 +8,7 @@ use apportion::kernels::{Semiring, Tropical};
 use apportion::matrix::{Element, LocalBlocks, Matrix};
 use apportion::model::Model;
 use apportion::plan::shapes::{Method, MethodOptions};
-use apportion::plan::{Forecast, Layout, Metrics, Plan, Shape, repeated};
+use apportion::plan::{Forecast, Layout, Metrics, Plan, Shape, repeat_block};
 use apportion::platform::Platform;
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
 use apportion::run::{Monitor, MpiLaunch, Session, World};
@@ -101,7 +101,7 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
         all.len()
     );
     let block = Shape::new(5, shape.k, 7, "test").unwrap();
-    all.push(repeated(shape, &Method::Columns.layout(block, weights, &terms).unwrap()).unwrap());
+    all.push(repeat_block(shape, &Method::Columns.layout(block, weights, &terms).unwrap()).unwrap());
     all
 }
 

@@ -27,7 +27,7 @@ impl Exchange {
     }
 
     /// Cells on each side that are kept.
-    fn kept(self, scheme: &Scheme) -> usize {
+    fn margin(self, scheme: &Scheme) -> usize {
         (1..=self.phases(scheme)).map(|pass| self.width(scheme, pass)).max().unwrap_or(1)
     }
 
@@ -156,7 +156,7 @@ impl<T: Advectable> Subdomain<T> {
         cells: &Cells,
         undivided: [bool; 3],
     ) -> Cells {
-        let mut by = domain.along(exchange.kept(&scheme));
+        let mut by = domain.along(exchange.margin(&scheme));
         if undivided[2] {
             by[2] = 1 + usize::from(scheme.third_order);
         }

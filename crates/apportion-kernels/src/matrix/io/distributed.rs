@@ -299,7 +299,7 @@ impl DistributedFile {
                 }
             };
             let inside = common.relative_to(block.rect);
-            let there = Rect::new(moved(inside.rows, block.at[0]), moved(inside.cols, block.at[1]));
+            let there = Rect::new(shift(inside.rows, block.at[0]), shift(inside.cols, block.at[1]));
             let part: Matrix<T> = read_rectangle(path, file, header, there)?;
             let here = common.relative_to(rect);
             let left = here.cols.start as usize;
@@ -314,7 +314,7 @@ impl DistributedFile {
 /// Files that are open at the same time.
 const MOST_OPEN: usize = 64;
 
-fn moved(span: Span, by: u64) -> Span {
+fn shift(span: Span, by: u64) -> Span {
     Span::new(span.start + by, span.end + by)
 }
 

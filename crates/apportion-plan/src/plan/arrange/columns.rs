@@ -143,13 +143,14 @@ impl<'a> Columns<'a> {
         let blocks = &column.blocks;
         let height: u64 = blocks.iter().map(|b| b.height).sum();
         let between = |i: usize, j: usize| {
-            self.held(blocks[i].height, height) * self.distances.between(blocks[i].owner, blocks[j].owner)[1]
+            self.pivot_fraction(blocks[i].height, height)
+                * self.distances.between(blocks[i].owner, blocks[j].owner)[1]
         };
         column.width as f64 * self.rule.total(blocks.len(), between)
     }
 
     /// The fraction of the pivots that `lines` of `all` lines hold, if the rule counts it; otherwise 1.
-    fn held(&self, lines: u64, all: u64) -> f64 {
+    fn pivot_fraction(&self, lines: u64, all: u64) -> f64 {
         if self.rule == Rule::OneToAll { lines as f64 / all as f64 } else { 1.0 }
     }
 
@@ -158,7 +159,7 @@ impl<'a> Columns<'a> {
     pub(super) fn beside(&self, from: &Column, to: &Column) -> f64 {
         let (mut i, mut j, mut at) = (0, 0, 0);
         let (mut end_i, mut end_j) = (from.blocks[0].height, to.blocks[0].height);
-        let held = self.held(from.width, self.columns.iter().map(|c| c.width).sum());
+        let held = self.pivot_fraction(from.width, self.columns.iter().map(|c| c.width).sum());
         let mut sum = 0.0;
         loop {
             let end = end_i.min(end_j);

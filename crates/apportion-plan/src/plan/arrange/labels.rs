@@ -5,7 +5,7 @@ use super::rings::Rings;
 use super::{Cost, CostFunction, Pivots, Watch, arrangement_cost_of};
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::plan::{Layout, Part, repeated};
+use crate::plan::{Layout, Part, repeat_block};
 use std::collections::BTreeMap;
 
 /// Number of stops of rings (or of pairs of stops, if each sends to all others) that a search may visit.
@@ -53,7 +53,7 @@ impl<'a> Labels<'a> {
     pub(super) fn relabelled(&self, layout: &Layout) -> Result<Layout> {
         let part = |p: &Part| Part { owner: Rank(self.owner[p.owner.0]), ..*p };
         match layout.block() {
-            Some(block) => repeated(layout.shape(), &self.relabelled(block)?),
+            Some(block) => repeat_block(layout.shape(), &self.relabelled(block)?),
             None => Layout::new(layout.shape(), layout.processors(), layout.parts().iter().map(part)),
         }
     }

@@ -22,7 +22,7 @@ pub use export::{check_hosts, machinefile, places_in_order, rank_order, rankfile
 pub use grid::{GridDomain, arrange_grid};
 
 use crate::error::{Error, Result};
-use crate::plan::{Layout, Plan, repeated};
+use crate::plan::{Layout, Plan, repeat_block};
 use crate::platform::Platform;
 use columns::Columns;
 use distance::Distances;
@@ -210,7 +210,7 @@ fn rearranged(
     let columns = match layout.block() {
         Some(block) if shape.m.is_multiple_of(block.shape().m) && shape.n.is_multiple_of(block.shape().n) => {
             let (found, evaluations) = rearranged(block, distances, objective, options)?;
-            return Ok((repeated(shape, &found)?, evaluations));
+            return Ok((repeat_block(shape, &found)?, evaluations));
         }
         Some(_) => None,
         None => Columns::of(layout, distances, objective),

@@ -164,13 +164,13 @@ pub(super) fn shares(shape: Shape, processors: usize, boxes: &[Cuboid]) -> Vec<u
 /// that they compute, without those of each matrix that its owner has anyway.
 pub(super) fn volume(layout: &Layout, boxes: &[Cuboid]) -> u64 {
     let Shape { m, k, n } = layout.shape();
-    let touched: u128 = (0..layout.processors()).map(|rank| touched(own(boxes, rank))).sum();
+    let touched: u128 = (0..layout.processors()).map(|rank| touched_elements(own(boxes, rank))).sum();
     let [m, k, n] = [m, k, n].map(u128::from);
     u64::try_from(touched - m * k - k * n - m * n).unwrap_or(u64::MAX)
 }
 
 /// Distinct elements of the three matrices that one processor's boxes touch.
-fn touched<'a>(own: impl Iterator<Item = &'a Cuboid> + Clone) -> u128 {
+fn touched_elements<'a>(own: impl Iterator<Item = &'a Cuboid> + Clone) -> u128 {
     let lines: u128 = segments(own.clone())
         .iter()
         .map(|s| u128::from(s.inner.len()) * (u128::from(s.rows.len()) + u128::from(s.cols.len())))

@@ -24,13 +24,13 @@ const MOST_RECTANGLES: u128 = 1 << 16;
 /// # Example
 /// ```
 /// use apportion_plan::plan::shapes::{Grid, LayoutMethod};
-/// use apportion_plan::plan::{Shape, repeated};
+/// use apportion_plan::plan::{Shape, repeat_block};
 /// let block = Grid::default().layout(Shape::new(4, 4, 4, "block")?, &[1.0; 4])?;
-/// let layout = repeated(Shape::new(10, 10, 10, "example")?, &block)?;
+/// let layout = repeat_block(Shape::new(10, 10, 10, "example")?, &block)?;
 /// assert_eq!(layout.shares(), [36, 24, 24, 16]); // 2 x 2 blocks on a 2 x 2 grid, and two lines over
 /// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
-pub fn repeated(shape: Shape, block: &Layout) -> Result<Layout> {
+pub fn repeat_block(shape: Shape, block: &Layout) -> Result<Layout> {
     let Shape { m: high, n: wide, .. } = block.shape();
     // A part that spans the block spans the matrix: it stays one strip.
     let strip = |span: Span, side: u64| span.len() == side;
@@ -128,7 +128,7 @@ mod tests {
         ) {
             for method in Method::candidates() {
                 let Ok(block) = method.layout(shape(high, wide), &weights, &MethodOptions::default()) else { continue };
-                let whole = repeated(shape(m, n), &block).unwrap();
+                let whole = repeat_block(shape(m, n), &block).unwrap();
                 prop_assert_eq!(whole.shares().iter().sum::<u64>(), m * n);
                 let (small, large) = (paint(&block), paint(&whole));
                 for i in 0..m {
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn block_cyclic_of_scalapack() {
         let block = Grid::default().layout(shape(8, 12), &[1.0; 6]).unwrap();
-        let whole = repeated(shape(30, 37), &block).unwrap();
+        let whole = repeat_block(shape(30, 37), &block).unwrap();
         let map = paint(&whole);
         for i in 0..30_usize {
             for j in 0..37_usize {
@@ -155,7 +155,7 @@ mod tests {
             }
         }
         // Whole process rows and columns: each of the 6 touches all rows and columns of its own.
-        let even = repeated(shape(80, 120), &block).unwrap();
+        let even = repeat_block(shape(80, 120), &block).unwrap();
         assert_eq!(even.shares(), [1600; 6]);
         let cost = Metrics::of_layout(&even, 1.0).sum_half_perimeters.unwrap();
         assert!((cost - 6.0 * (0.5 + 1.0 / 3.0)).abs() < 1e-12);
@@ -165,11 +165,11 @@ mod tests {
     #[test]
     fn strips_merge_and_too_many_rectangles_are_refused() {
         let strips = Rows::default().layout(shape(10, 10), &[3.0, 2.0]).unwrap();
-        assert_eq!(repeated(shape(1000, 1000), &strips).unwrap().parts().len(), 200);
+        assert_eq!(repeat_block(shape(1000, 1000), &strips).unwrap().parts().len(), 200);
         let alone = Rows::default().layout(shape(1, 1), &[1.0]).unwrap();
-        assert_eq!(repeated(shape(1 << 26, 1 << 26), &alone).unwrap().parts().len(), 1);
+        assert_eq!(repeat_block(shape(1 << 26, 1 << 26), &alone).unwrap().parts().len(), 1);
         let corner = SquareCorner.layout(shape(10, 10), &[9.0, 1.0]).unwrap();
-        let error = repeated(shape(5000, 5000), &corner).unwrap_err();
+        let error = repeat_block(shape(5000, 5000), &corner).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("larger block"), "{error}");
     }

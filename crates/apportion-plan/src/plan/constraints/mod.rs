@@ -4,7 +4,7 @@ mod cyclic;
 mod granularity;
 mod hierarchy;
 
-pub use cyclic::repeated;
+pub use cyclic::repeat_block;
 pub use granularity::in_blocks;
 pub use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Member;
@@ -36,7 +36,7 @@ impl LayoutConstraints {
     /// The layout of `shape` under these constraints; `lay` lays out one block.
     ///
     /// # Errors
-    /// A repeated block without rows or columns (exit code 2), and the errors of [`in_blocks`], [`repeated`]
+    /// A repeated block without rows or columns (exit code 2), and the errors of [`in_blocks`], [`repeat_block`]
     /// and `lay`.
     pub fn layout(&self, shape: Shape, lay: impl FnOnce(Shape) -> Result<Layout>) -> Result<Layout> {
         match self.repeat {
@@ -45,7 +45,7 @@ impl LayoutConstraints {
                 let block = Shape::new(rows, shape.k, cols, "`repeat`")?;
                 let block = in_blocks(block, self.granularity, lay)?;
                 block.refuse_boxes("a repeated block")?;
-                repeated(shape, &block)
+                repeat_block(shape, &block)
             }
         }
     }

@@ -57,7 +57,7 @@ impl LayoutMethod for Cartesian {
             exact::best(&speeds, &given, &sorted, mesh, equal)
         } else {
             rank_one::arrangement(&speeds, &sorted, mesh, equal)
-                .map(|cells| alternate::fitted(&speeds, cells, mesh.cols, depth))
+                .map(|cells| alternate::arrangement_of(&speeds, cells, mesh.cols, depth))
                 .filter(|found| found.time <= 1.0 + equal)
                 .unwrap_or_else(|| alternate::best(&speeds, &given, &sorted, mesh, equal, depth))
         };

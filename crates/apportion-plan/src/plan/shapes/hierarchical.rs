@@ -171,7 +171,7 @@ impl Division<'_> {
                     match self.fill(rects, members, order, depth, method) {
                         Err(error) => refusal = Some(error),
                         Ok(regions) => {
-                            let cost = regions.iter().map(|region| touched(region)).sum();
+                            let cost = regions.iter().map(|region| touched_lines(region)).sum();
                             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                                 best = Some((cost, regions));
                             }
@@ -246,7 +246,7 @@ fn bands(region: &[Rect], along_rows: bool) -> Vec<Rect> {
 }
 
 /// Rows and columns that a region touches.
-fn touched(region: &[Rect]) -> u64 {
+fn touched_lines(region: &[Rect]) -> u64 {
     SpanSet::union(region.iter().map(|r| r.rows)).len() + SpanSet::union(region.iter().map(|r| r.cols)).len()
 }
 

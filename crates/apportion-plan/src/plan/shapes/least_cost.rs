@@ -80,7 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Sum, largest and volume of a choice.
-    fn measured(shape: Shape, weights: &[f64], objective: Objective) -> [f64; 3] {
+    fn costs_of(shape: Shape, weights: &[f64], objective: Objective) -> [f64; 3] {
         let metrics =
             Metrics::of_layout(&LeastCost { objective, whole: None }.layout(shape, weights).unwrap(), 1.0);
         let (sum, largest) = (metrics.sum_half_perimeters.unwrap(), metrics.largest_half_perimeter.unwrap());
@@ -97,7 +97,7 @@ mod tests {
         ) {
             let shape = Shape::new(m, 700, n, "test").unwrap();
             let [sum, largest, volume] = [Objective::Sum, Objective::Largest, Objective::Volume]
-                .map(|objective| measured(shape, &weights, objective));
+                .map(|objective| costs_of(shape, &weights, objective));
             let slack = weights.len() as f64 * 4.0 / 500.0;
             for other in [largest, volume] {
                 prop_assert!(sum[0] <= other[0] * 1.01 + slack);

@@ -42,7 +42,7 @@ pub fn exact(models: &[Model], n: u64) -> Result<Vec<u64>> {
 /// # Errors
 /// As [`exact`], and those of the limits.
 pub fn exact_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
-    solve(&measured(models, n, limits)?, n, "measured sizes")
+    solve(&measured_sizes(models, n, limits)?, n, "measured sizes")
 }
 
 /// Minimises the longest time over **all** integer shares within the limits, by each model's own
@@ -84,7 +84,7 @@ pub(super) struct Choices {
 }
 
 /// The whole measured sizes within the limits.
-fn measured(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Choices>> {
+fn measured_sizes(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Choices>> {
     let allowed = resolve(models, n, limits)?;
     Ok(models
         .iter()

@@ -29,7 +29,7 @@ pub fn largest_remainder(n: u64, speeds: &[f64]) -> Vec<u64> {
     let speeds = scaled(speeds);
     let most = speeds.iter().map(|s| if *s > 0.0 { n } else { 0 });
     let allowed: Vec<Allowed> = most.map(|most| Allowed { least: 0, most, step: 1 }).collect();
-    rounded(n, &quotas(n, &speeds, &allowed), &allowed)
+    round_quotas(n, &quotas(n, &speeds, &allowed), &allowed)
 }
 
 /// [`largest_remainder`] by the models' speeds at an equal share (or at their caps), within their caps and
@@ -57,7 +57,7 @@ pub fn largest_remainder_within(models: &[Model], n: u64, limits: &[Limits]) -> 
         models.iter().map(|model| if model.is_stopped() { 0.0 } else { speed(model) }).collect();
     let blocks: Vec<Allowed> =
         allowed.iter().map(|a| Allowed { least: a.least / step, most: a.most / step, step: 1 }).collect();
-    let shares = rounded(n / step, &quotas(n / step, &speeds, &blocks), &blocks);
+    let shares = round_quotas(n / step, &quotas(n / step, &speeds, &blocks), &blocks);
     Ok(shares.into_iter().map(|blocks| blocks * step).collect())
 }
 
@@ -102,7 +102,7 @@ fn quotas(n: u64, speeds: &[f64], allowed: &[Allowed]) -> Vec<f64> {
 }
 
 /// Quotas in whole numbers that add up to `n`: rounded down, and one more for the largest remainders.
-fn rounded(n: u64, quotas: &[f64], allowed: &[Allowed]) -> Vec<u64> {
+fn round_quotas(n: u64, quotas: &[f64], allowed: &[Allowed]) -> Vec<u64> {
     let within = |(quota, a): (&f64, &Allowed)| (quota.floor() as u64).clamp(a.least, a.most);
     let mut shares: Vec<u64> = quotas.iter().zip(allowed).map(within).collect();
     let mut order: Vec<usize> = (0..shares.len()).collect();

@@ -56,7 +56,7 @@ impl Network {
             for &(a, b) in &pairs {
                 for (from, to) in [(a, b), (b, a)] {
                     let hop = self.hop(Rank(from), Rank(to));
-                    let (wire, bandwidth, latency) = taken(&hop, choice, from == a);
+                    let (wire, bandwidth, latency) = wire_of(&hop, choice, from == a);
                     let known = wires.entry(wire).or_insert((bandwidth, latency));
                     *known = (known.0.max(bandwidth), known.1.min(latency));
                 }
@@ -92,7 +92,7 @@ impl Network {
 
 /// The chosen wire of a hop, its bandwidth in its faster direction, and its latency. `outwards` says whether
 /// the hop begins inside the cut.
-fn taken(hop: &Route, choice: Choice, outwards: bool) -> (Wire, f64, f64) {
+fn wire_of(hop: &Route, choice: Choice, outwards: bool) -> (Wire, f64, f64) {
     let is_uplink = |wire: Wire| matches!(wire, Wire::Uplink { .. });
     let pair = hop.crossings.iter().position(|c| !is_uplink(c.wire)).unwrap_or(0);
     // Uplinks of the sender's side come before the pair's own link, those of the receiver's side after it.

@@ -40,8 +40,8 @@ struct RawDirected {
 
 impl<'de> Deserialize<'de> for RawBandwidth {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Seen;
-        impl<'de> Visitor<'de> for Seen {
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = RawBandwidth;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a bandwidth such as \"1 Gbit/s\", or { horizontal = \"…\", vertical = \"…\" }")
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for RawBandwidth {
                 RawDirected::deserialize(MapAccessDeserializer::new(map)).map(RawBandwidth::Directed)
             }
         }
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -116,8 +116,8 @@ impl Reader<'_> {
             }
             exceptions.push(Exception {
                 between: (
-                    self.known(&field, &link.between.0, processors)?,
-                    self.known(&field, &link.between.1, processors)?,
+                    self.check_name(&field, &link.between.0, processors)?,
+                    self.check_name(&field, &link.between.1, processors)?,
                 ),
                 latency: match &link.latency {
                     Some(q) => Some(self.quantity(&format!("{field}: latency"), q, Dimension::Time)?),
@@ -145,7 +145,7 @@ impl Reader<'_> {
         let mut uplinks: Vec<(String, Link)> = Vec::new();
         for (i, uplink) in raw.iter().enumerate() {
             let field = format!("network.uplink {}", i + 1);
-            let name = self.known(&field, &uplink.of, processors)?;
+            let name = self.check_name(&field, &uplink.of, processors)?;
             if uplinks.iter().any(|(known, _)| *known == name) {
                 let what = format!("\"{name}\" has an uplink already");
                 return Err(self.error(&field, what, "give every processor or cluster at most one"));
@@ -204,7 +204,7 @@ impl Reader<'_> {
         }
     }
 
-    fn known(&self, field: &str, name: &str, processors: &[Processor]) -> Result<String> {
+    fn check_name(&self, field: &str, name: &str, processors: &[Processor]) -> Result<String> {
         let known = processors.iter().any(|p| {
             p.name == name
                 || p.cluster.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -228,7 +228,7 @@ impl Reader<'_> {
     ) -> Result<()> {
         let n = raw.clusters.len();
         for cluster in &raw.clusters {
-            self.known("network.matrix.clusters", cluster, processors)?;
+            self.check_name("network.matrix.clusters", cluster, processors)?;
         }
         let tables = [("bandwidth", &raw.bandwidth), ("latency", &raw.latency)];
         for (what, table) in tables {

@@ -15,7 +15,7 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
     let talks = starts.peek().is_some();
     let overlaps = schedule.order.overlaps() && talks;
     let (free, rest) =
-        if overlaps { divided(schedule, rank) } else { (Vec::new(), schedule.rects(rank).to_vec()) };
+        if overlaps { split_rects(schedule, rank) } else { (Vec::new(), schedule.rects(rank).to_vec()) };
     let flush = |now: bool| now.then_some(Step::WaitSends);
     starts
         .chain(updates(schedule, free))
@@ -33,7 +33,7 @@ fn updates(schedule: &MatmulSchedule, rects: Vec<Rect>) -> impl Iterator<Item = 
 }
 
 /// A processor's rectangles, split into the part that needs no message and the rest.
-pub(super) fn divided(schedule: &MatmulSchedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
+pub(super) fn split_rects(schedule: &MatmulSchedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
     let OwnedLines { rows: free_rows, cols: free_cols } = &schedule.free[rank.0];
     let (mut free, mut rest) = (Vec::new(), Vec::new());
     for rect in schedule.rects(rank) {

@@ -200,8 +200,8 @@ impl MatmulSchedule {
     }
 
     /// Bulk flow with overlap: a processor's rectangles that need no message, and the others.
-    pub(crate) fn divided(&self, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
-        bulk::divided(self, rank)
+    pub(crate) fn split_rects(&self, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
+        bulk::split_rects(self, rank)
     }
 
     /// True if a processor has a part of C.

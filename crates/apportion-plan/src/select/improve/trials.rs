@@ -89,14 +89,14 @@ impl<'a> Trials<'a> {
     /// Spends nanoseconds on something else than simulations; false, and nothing is spent, if that is too
     /// much.
     pub(crate) fn spend(&mut self, nanoseconds: f64) -> bool {
-        let enough = self.effort.left() >= nanoseconds;
+        let enough = self.effort.remaining() >= nanoseconds;
         self.effort.spend(if enough { nanoseconds } else { 0.0 });
         enough
     }
 
     /// Sets this part of the remaining budget aside; [`Trials::put_back`] adds it again.
     pub(crate) fn set_aside(&mut self, part: f64) -> f64 {
-        let aside = self.effort.left() * part;
+        let aside = self.effort.remaining() * part;
         self.effort.extend(-aside);
         aside
     }
@@ -258,16 +258,16 @@ mod tests {
         // A hundredth of 100 s, of which a half; then of 40 s.
         let mut trials = Trials::new(&appraiser, shape, 100.0, 100.0, 0.5);
         let spent = trials.effort.spent();
-        assert_eq!((trials.effort.left() + spent) * 1e-9, 0.5);
+        assert_eq!((trials.effort.remaining() + spent) * 1e-9, 0.5);
         trials.lower(40.0);
-        assert!(((trials.effort.left() + spent) * 1e-9 - 0.2).abs() < 1e-12);
+        assert!(((trials.effort.remaining() + spent) * 1e-9 - 0.2).abs() < 1e-12);
         assert_eq!(trials.best(), 40.0);
         // Another one is known to be faster: nothing is taken before that is beaten.
         let mut slower = Trials::new(&appraiser, shape, 100.0, 20.0, 0.5);
         slower.lower(50.0);
-        assert!((slower.effort.left() * 1e-9 - 0.1).abs() < 1e-5);
+        assert!((slower.effort.remaining() * 1e-9 - 0.1).abs() < 1e-5);
         slower.lower(10.0);
-        assert!((slower.effort.left() * 1e-9 - 0.05).abs() < 1e-5);
+        assert!((slower.effort.remaining() * 1e-9 - 0.05).abs() < 1e-5);
         assert!(!trials.spend(3e8) && trials.spend(1e8));
     }
 }

@@ -5,7 +5,7 @@ use crate::plan::Shape;
 use crate::platform::{Network, Platform};
 use crate::schedule::MatmulSchedule;
 use crate::select::candidates::{Candidate, candidates};
-use crate::select::{Appraiser, Choice, PlanOptions, Sizing, chosen, in_order_of_preference};
+use crate::select::{Appraiser, Choice, PlanOptions, Sizing, in_order_of_preference, rank_choices};
 use crate::simulate::{CostModel, simulate};
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ proptest! {
         let options = PlanOptions { keep_all: true, sizing, ..PlanOptions::open(8, 8) };
         let appraiser = Appraiser::new(&machine, &options);
         let all = candidates(shape, &machine, &options).unwrap();
-        let choices: Vec<Choice> = chosen(appraiser.choices_of(all, Some(0.0)).unwrap(), &options, false);
+        let choices: Vec<Choice> = rank_choices(appraiser.choices_of(all, Some(0.0)).unwrap(), &options, false);
         let best = &choices[0];
         let expected = oracle(&appraiser, shape);
         let found = (best.rank.unwrap(), best.volume(), best.plan.method.clone(), best.order.to_string());
@@ -88,7 +88,7 @@ fn without_work_left_bounds_remain() {
     let options = PlanOptions { keep_all: true, ..PlanOptions::open(250, 8) };
     let appraiser = Appraiser::new(&machine, &options);
     let all = candidates(shape, &machine, &options).unwrap();
-    let choices = chosen(appraiser.choices_of(all, Some(0.0)).unwrap(), &options, false);
+    let choices = rank_choices(appraiser.choices_of(all, Some(0.0)).unwrap(), &options, false);
     let best = choices[0].rank.unwrap();
     let mut below = 0;
     for choice in &choices {
@@ -104,5 +104,5 @@ fn without_work_left_bounds_remain() {
     }
     assert!(below > 0, "everything was simulated or ruled out: the test has no effect");
     let again = appraiser.choices_of(candidates(shape, &machine, &options).unwrap(), Some(0.0)).unwrap();
-    assert_eq!(chosen(again, &options, false)[0].rank, Some(best));
+    assert_eq!(rank_choices(again, &options, false)[0].rank, Some(best));
 }

@@ -44,7 +44,7 @@ struct Bottleneck {
 
 /// A bundle, as far as it concerns bottlenecks.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct BundleState {
     /// Its bottleneck, or none if the bundle is not held, and the place among the bundles there.
     at: u32,
     spot: u32,
@@ -66,7 +66,7 @@ struct Held {
     moved: bool,
 }
 
-impl Held {
+impl BundleState {
     const NOT: Self = Self {
         at: NONE,
         spot: 0,
@@ -109,7 +109,7 @@ pub(super) struct Bottlenecks {
     uses: Vec<(u32, f64)>,
     of_kind: HashMap<u32, (u32, u32)>,
     /// By bundle.
-    held: Vec<Held>,
+    held: Vec<BundleState>,
     count: usize,
     /// Uses of all bundles that are held.
     used: usize,
@@ -141,7 +141,7 @@ impl Bottlenecks {
     }
 
     /// True if nothing has changed since rates were last computed.
-    pub(crate) fn settled(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.from >= self.order.len() && self.changed.is_empty()
     }
 
@@ -167,10 +167,11 @@ impl Bottlenecks {
         let (begin, end) = self.kind(fabric, bundle.kind);
         let bound = if bundle.bound.is_finite() { self.bound(bundle.bound * weight) } else { NONE };
         if self.held.len() <= number as usize {
-            self.held.resize(number as usize + 1, Held::NOT);
+            self.held.resize(number as usize + 1, BundleState::NOT);
         }
         let version = self.held[number as usize].version;
-        let held = Held { begin, end, bound, weight, drained, version, moved: true, ..Held::NOT };
+        let held =
+            BundleState { begin, end, bound, weight, drained, version, moved: true, ..BundleState::NOT };
         let at = self.first(&held);
         self.held[number as usize] = held;
         self.moved.push(number);
@@ -216,7 +217,8 @@ impl Bottlenecks {
             self.take(bundle);
             self.all[held.at as usize].clock.forget();
             self.change(held.at);
-            self.held[bundle as usize] = Held { version: held.version.wrapping_add(1), ..Held::NOT };
+            self.held[bundle as usize] =
+                BundleState { version: held.version.wrapping_add(1), ..BundleState::NOT };
             self.mark(held.at);
             self.count -= 1;
             self.used -= held.uses().len();
@@ -232,7 +234,7 @@ impl Bottlenecks {
     }
 
     /// The first of the bottlenecks that a bundle may have.
-    fn first(&self, held: &Held) -> u32 {
+    fn first(&self, held: &BundleState) -> u32 {
         let links = self.uses[held.uses()].iter().map(|used| used.0);
         let own = (held.bound != NONE).then_some(held.bound);
         links.chain(own).min_by_key(|&at| self.place[at as usize]).unwrap_or(NONE)
@@ -256,7 +258,7 @@ impl Bottlenecks {
     /// Takes a bundle away from its bottleneck.
     fn take(&mut self, bundle: u32) {
         self.count_in(bundle, false);
-        let Held { at, spot, .. } = self.held[bundle as usize];
+        let BundleState { at, spot, .. } = self.held[bundle as usize];
         let bottleneck = &mut self.all[at as usize];
         bottleneck.bundles.swap_remove(spot as usize);
         if let Some(&other) = bottleneck.bundles.get(spot as usize) {
@@ -344,7 +346,7 @@ const FRESH: usize = 16;
 impl Bottlenecks {
     /// Computes the levels that changed, from the lowest upwards. Returns false if that took more steps than
     /// solving for all rates would.
-    pub(crate) fn settle(&mut self, now: f64) -> bool {
+    pub(crate) fn update_levels(&mut self, now: f64) -> bool {
         self.forget();
         if self.updates > FRESH * self.used {
             self.recount();
@@ -555,7 +557,7 @@ impl Bottlenecks {
 
     /// Bundles that may have another bottleneck change over to it. Returns the number of steps.
     fn change_over(&mut self, from: u32, to: u32, now: f64) -> usize {
-        if self.all[to as usize].capacity.is_finite() && self.rows.apart(from, to) {
+        if self.all[to as usize].capacity.is_finite() && self.rows.is_disjoint(from, to) {
             return 0;
         }
         let mut captured = std::mem::take(&mut self.captured);
@@ -750,7 +752,7 @@ impl Bottlenecks {
         let (held, clock) = (&self.held, &mut self.all[at as usize].clock);
         clock.soonest = None;
         while let Some(&Reverse((reading, bundle, version))) = clock.ends.peek() {
-            let Held { at: known, version: last, queued, .. } = held[bundle as usize];
+            let BundleState { at: known, version: last, queued, .. } = held[bundle as usize];
             if (known, last) == (at, version) && !queued.is_nan() {
                 clock.soonest = Some(f64::from_bits(reading));
                 return Some((f64::from_bits(reading), bundle));
@@ -852,7 +854,7 @@ impl Rows {
     }
 
     /// True if it is known that no bundle of a bottleneck uses the link.
-    pub(crate) fn apart(&self, at: u32, link: u32) -> bool {
+    pub(crate) fn is_disjoint(&self, at: u32, link: u32) -> bool {
         self.place(at, link).is_some_and(|place| self.counts[place] == 0)
     }
 
@@ -954,7 +956,7 @@ mod tests {
         assert_eq!(rows.subtract(0, 2.0, &mut rest), Some(&[1, 39][..]));
         assert_eq!((rest[0], rest[1], rest[39]), (10.0, 6.0, 4.0));
         rows.leave(0, 1, 0.3);
-        assert!(rows.apart(0, 1) && !rows.apart(1, 0));
+        assert!(rows.is_disjoint(0, 1) && !rows.is_disjoint(1, 0));
         assert_eq!(rows.subtract(0, 1.0, &mut rest), Some(&[39][..]));
         assert_eq!((rest[1], rest[39]), (6.0, 1.0));
         // Many links at once.
@@ -963,6 +965,6 @@ mod tests {
         assert_eq!((rest[0], rest[1], rest[2], rest[39]), (0.0, 6.0, 9.0, 1.0));
         rows.grow(MOST + 1);
         rows.join(MOST as u32, 0, 1.0);
-        assert!(rows.subtract(0, 1.0, &mut rest).is_none() && !rows.apart(0, 39));
+        assert!(rows.subtract(0, 1.0, &mut rest).is_none() && !rows.is_disjoint(0, 39));
     }
 }

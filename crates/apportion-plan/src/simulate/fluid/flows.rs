@@ -285,7 +285,7 @@ impl Flows {
     /// Recomputes the rates that changed since the last call, and reports the next event of each bundle whose
     /// event is another now.
     pub(crate) fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut next: impl FnMut(Next)) {
-        if self.dirty.is_empty() && self.fresh.is_empty() && self.bottlenecks.settled() {
+        if self.dirty.is_empty() && self.fresh.is_empty() && self.bottlenecks.is_current() {
             return;
         }
         if (self.changes as f64) < self.coarse * self.count as f64 {
@@ -350,7 +350,7 @@ impl Flows {
 
     /// Brings bottlenecks to their levels, and reports their next events.
     fn level(&mut self, now: f64, next: &mut impl FnMut(Next)) {
-        if !self.bottlenecks.settle(now) {
+        if !self.bottlenecks.update_levels(now) {
             self.bottlenecks.rebuild(&mut self.sharing, now);
         }
         let mut fresh = std::mem::take(&mut self.fresh);

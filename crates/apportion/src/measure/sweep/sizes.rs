@@ -52,12 +52,12 @@ impl SizeSequence {
     fn next(&self) -> Option<f64> {
         match &self.choice {
             SizeChoice::Listed(sizes) => {
-                let open = |size: &f64| self.known(*size).is_none() && !self.fails(*size);
+                let open = |size: &f64| self.point_at(*size).is_none() && !self.fails(*size);
                 sizes.iter().copied().find(open).or_else(|| self.between())
             }
             SizeChoice::Adaptive(sweep) => sweep.next_size().map(self.rounded),
             SizeChoice::Requested(size) => {
-                size.filter(|&size| self.known(size).is_none() && !self.fails(size))
+                size.filter(|&size| self.point_at(size).is_none() && !self.fails(size))
             }
         }
     }
@@ -76,7 +76,7 @@ impl SizeSequence {
         self.next().map(Task::Measure).or_else(done)
     }
 
-    fn known(&self, size: f64) -> Option<Point> {
+    fn point_at(&self, size: f64) -> Option<Point> {
         self.points.iter().find(|p| p.size == size).copied()
     }
 
@@ -119,7 +119,7 @@ impl SizeSequence {
     /// Skips sizes whose outcome is known already.
     fn skip(&mut self) {
         while let Some(size) = self.next() {
-            let (known, fails) = (self.known(size), self.fails(size));
+            let (known, fails) = (self.point_at(size), self.fails(size));
             let (SizeChoice::Adaptive(sweep), largest) = (&mut self.choice, self.largest) else { break };
             match known {
                 Some(point) => sweep.add(point),
@@ -133,7 +133,7 @@ impl SizeSequence {
     pub(crate) fn expected(&self) -> u64 {
         match &self.choice {
             SizeChoice::Listed(sizes) => {
-                let open = |size: &&f64| self.known(**size).is_none() && !self.fails(**size);
+                let open = |size: &&f64| self.point_at(**size).is_none() && !self.fails(**size);
                 sizes.iter().filter(open).count() as u64 + u64::from(self.between().is_some())
             }
             SizeChoice::Adaptive(sweep) if self.next().is_some() => sweep.expected_more().max(1) as u64,

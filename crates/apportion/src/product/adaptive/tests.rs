@@ -86,7 +86,7 @@ fn a_processor_three_times_slower_half_way_costs_little_over_an_oracle() {
         for network in [Network::free(), Network::uniform(1e-5, 5e9)] {
             let (ratio, adaptation, _) = against_oracle(speeds, 3.0, network.clone(), 24);
             assert!((0.999..1.15).contains(&ratio), "{speeds:?}: {ratio}");
-            assert!(!adaptation.repartitions.is_empty() && adaptation.moved() > 0);
+            assert!(!adaptation.repartitions.is_empty() && adaptation.moved_elements() > 0);
             // One segment is the product without adaptation.
             let (fixed, left, _) = against_oracle(speeds, 3.0, network, 1);
             assert!(left.repartitions.is_empty() && left.segments == 1);

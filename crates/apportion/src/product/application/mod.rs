@@ -183,7 +183,7 @@ fn tile_of<T>(held: Rect, elements: &[T], rect: Rect) -> View<'_, T> {
 
 /// Data of one processor: its tiles of C, and copies of operands unless it reads them in place.
 #[derive(Debug)]
-pub(crate) struct Held<'a, T> {
+pub(crate) struct ProcessorData<'a, T> {
     kernel: Kernel<T>,
     c: Tiles<'a, T>,
     panels: Panels<'a, T>,
@@ -222,11 +222,11 @@ impl<T: Element> Application for Product<'_, T> {
 impl<T: Element> Executable for Product<'_, T> {
     type Element = T;
     type Local<'l>
-        = Held<'l, T>
+        = ProcessorData<'l, T>
     where
         Self: 'l;
 
-    fn hold(&self, rank: Rank) -> Held<'_, T> {
+    fn hold(&self, rank: Rank) -> ProcessorData<'_, T> {
         let mut c = std::mem::take(&mut *self.tiles[rank.0].lock().unwrap_or_else(PoisonError::into_inner));
         if self.fresh {
             // Every element is written here, so that the pages exist before the clock starts, near the thread
@@ -239,7 +239,7 @@ impl<T: Element> Executable for Product<'_, T> {
         let elements = own_a.iter().chain(own_b).map(|part| part.rect().area()).sum::<u64>()
             + self.schedule.rects(rank).iter().map(|rect| rect.area()).sum::<u64>();
         let own_bytes = elements * size_of::<T>() as u64;
-        Held {
+        ProcessorData {
             kernel: self.kernel.on(rank),
             c,
             panels: Panels::new(self.schedule, rank, self.path),
@@ -247,19 +247,19 @@ impl<T: Element> Executable for Product<'_, T> {
         }
     }
 
-    fn pack(&self, held: &mut Held<'_, T>, piece: &OperandPiece, out: &mut [T]) {
+    fn pack(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, out: &mut [T]) {
         held.panels.give(self, piece, out);
     }
 
-    fn unpack(&self, held: &mut Held<'_, T>, piece: &OperandPiece, elements: &[T]) {
+    fn unpack(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, elements: &[T]) {
         held.panels.take(self, piece, |part| tile_of(piece.rect, elements, part.rect));
     }
 
-    fn accept(&self, held: &mut Held<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
+    fn accept(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
         held.panels.keep(self, piece, parcel);
     }
 
-    fn compute(&self, held: &mut Held<'_, T>, update: &Update, threads: usize) -> f64 {
+    fn compute(&self, held: &mut ProcessorData<'_, T>, update: &Update, threads: usize) -> f64 {
         let Update { rect, .. } = *update;
         if self.path == DataPath::InPlace {
             // What is not in the processor's own tiles is in the tail.
@@ -279,7 +279,7 @@ impl<T: Element> Executable for Product<'_, T> {
         parallel::update(held.kernel, threads, a, b, c)
     }
 
-    fn amount(&self, held: &Held<'_, T>, update: &Update) -> f64 {
+    fn amount(&self, held: &ProcessorData<'_, T>, update: &Update) -> f64 {
         if self.tail.is_none() {
             return update.amount();
         }
@@ -296,11 +296,11 @@ impl<T: Element> Executable for Product<'_, T> {
         self.tail.as_ref().map_or(0.0, |tail| tail.compute(self, update, threads))
     }
 
-    fn free(&self, held: &mut Held<'_, T>, piece: &OperandPiece) {
+    fn free(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece) {
         held.panels.free(piece.rect);
     }
 
-    fn peak_bytes(&self, held: &Held<'_, T>) -> u64 {
+    fn peak_bytes(&self, held: &ProcessorData<'_, T>) -> u64 {
         held.own_bytes + held.panels.peak_bytes()
     }
 
@@ -308,7 +308,7 @@ impl<T: Element> Executable for Product<'_, T> {
         self.path != DataPath::Packed
     }
 
-    fn take_shared(&self, held: &mut Held<'_, T>, piece: &OperandPiece) {
+    fn take_shared(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece) {
         if self.path == DataPath::Copied {
             held.panels.take(self, piece, |part| self.view(part));
         }

@@ -7,7 +7,7 @@ use crate::geometry::Span;
 use crate::kernels::Semiring;
 use crate::matrix::{Matrix, views_of};
 use crate::plan::shapes::LayoutMethod;
-use crate::plan::{Layout, Metrics, Shape, repeated, shapes};
+use crate::plan::{Layout, Metrics, Shape, repeat_block, shapes};
 use crate::platform::{Network, Platform};
 use crate::product::OwnRects;
 use crate::product::multiply::{data_path, empty_blocks};
@@ -82,7 +82,7 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
     let block = Shape::new(5, shape.k, 7, "test").unwrap();
     let blocks =
         [shapes::Columns::default().layout(block, weights), shapes::SquareCorner.layout(block, weights)];
-    out.extend(blocks.iter().flatten().map(|block| repeated(shape, block).unwrap()));
+    out.extend(blocks.iter().flatten().map(|block| repeat_block(shape, block).unwrap()));
     out
 }
 

@@ -234,9 +234,9 @@ impl<T: Element> Elimination<'_, T> {
         let plan = plan.clone();
         let schedule = MatmulSchedule::new(plan.layout()?, job.order);
         let own = OwnRects::of(&schedule, session.world());
-        let a = self.taken((rows, inner), &own.a)?;
-        let b = self.taken((inner, cols), &own.b)?;
-        let initial = if added { Some(self.taken((rows, cols), &own.c)?) } else { None };
+        let a = self.own_part((rows, inner), &own.a)?;
+        let b = self.own_part((inner, cols), &own.b)?;
+        let initial = if added { Some(self.own_part((rows, cols), &own.c)?) } else { None };
         let part = rows.len() as f64 * cols.len() as f64 / self.elements;
         let draws = (part * DRAWS as f64).ceil() as u64;
         self.drawn += draws;
@@ -263,7 +263,7 @@ impl<T: Element> Elimination<'_, T> {
         let begin = Instant::now();
         let whole = Rect::new(Span::new(0, span.len()), Span::new(0, span.len()));
         let (kernel, n) = (self.job.kernel, span.len() as usize);
-        let mut block = self.taken((span, span), &[whole])?;
+        let mut block = self.own_part((span, span), &[whole])?;
         let edges = block[0].1.clone();
         let through =
             close(kernel, n, &mut block[0].1).map_err(|vertex| Stop::Improves(span.start + vertex as u64))?;
@@ -272,15 +272,16 @@ impl<T: Element> Elimination<'_, T> {
         check(kernel, span, [&edges, &block[0].1], &through)?;
         self.report.verify_seconds += begin.elapsed().as_secs_f64();
         self.report.sampled = Some(self.report.sampled.unwrap_or(0) + span.len() * span.len());
-        let shifted = |(rect, elements): &(Rect, Vec<T>)| (moved(*rect, [span.start; 2]), elements.clone());
+        let shifted =
+            |(rect, elements): &(Rect, Vec<T>)| (shift_rect(*rect, [span.start; 2]), elements.clone());
         let block = block.iter().map(shifted).collect::<LocalBlocks<T>>();
         copy(&block, &mut self.matrix);
         Ok(self.passed(Activity::Compute, computed)?)
     }
 
     /// This process's part of a block of the matrix; `rects` are relative to the block.
-    fn taken(&self, (rows, cols): (Span, Span), rects: &[Rect]) -> Result<LocalBlocks<T>> {
-        let there: Vec<Rect> = rects.iter().map(|rect| moved(*rect, [rows.start, cols.start])).collect();
+    fn own_part(&self, (rows, cols): (Span, Span), rects: &[Rect]) -> Result<LocalBlocks<T>> {
+        let there: Vec<Rect> = rects.iter().map(|rect| shift_rect(*rect, [rows.start, cols.start])).collect();
         let blocks = redistribute(self.session.world(), &self.matrix, &there)?;
         Ok(blocks.into_iter().zip(rects).map(|((_, elements), rect)| (*rect, elements)).collect())
     }
@@ -293,7 +294,7 @@ impl<T: Element> Elimination<'_, T> {
         let own: Vec<Rect> = own.into_iter().filter(|rect| !rect.is_empty()).collect();
         let there: LocalBlocks<T> = block
             .iter()
-            .map(|(rect, elements)| (moved(*rect, [rows.start, cols.start]), elements.clone()))
+            .map(|(rect, elements)| (shift_rect(*rect, [rows.start, cols.start]), elements.clone()))
             .collect();
         if world.is_solo() {
             copy(&there, &mut self.matrix);
@@ -380,7 +381,7 @@ fn check<T: Element>(
 }
 
 /// The same rectangle elsewhere.
-fn moved(rect: Rect, [down, right]: [u64; 2]) -> Rect {
+fn shift_rect(rect: Rect, [down, right]: [u64; 2]) -> Rect {
     let shifted = |span: Span, by: u64| Span::new(span.start + by, span.end + by);
     Rect::new(shifted(rect.rows, down), shifted(rect.cols, right))
 }

@@ -48,7 +48,7 @@ pub enum Fact {
 
 /// A file as one rank sees it.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct FileView {
     /// Names the file itself: the same on two ranks only if they see one file, not copies.
     identity: String,
     length: u64,
@@ -95,7 +95,7 @@ impl World {
     }
 
     fn compare_files(&self, files: &[&Path]) -> Result<Vec<PathBuf>> {
-        let seen: Vec<Seen> = self.all_ok(files.iter().map(|path| Seen::of(path)).collect())?;
+        let seen: Vec<FileView> = self.all_ok(files.iter().map(|path| FileView::of(path)).collect())?;
         let mine: Vec<Value> =
             seen.iter().map(|seen| json!([seen.identity, seen.length, seen.changed])).collect();
         let all = self.all_gather_values(&mine)?;
@@ -199,7 +199,7 @@ fn difference(theirs: &[String], ours: &[String]) -> [String; 2] {
     })
 }
 
-impl Seen {
+impl FileView {
     fn of(path: &Path) -> Result<Self> {
         let about = std::fs::metadata(path).map_err(|e| Error::file(path, "read", e))?;
         if !about.is_file() {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::geometry::{Rank, Span};
 use crate::plan::shapes::{Grid, LayoutMethod, Method, MethodOptions};
-use crate::plan::{ExportFormat, Layout, Part, Shape, export_plan, repeated};
+use crate::plan::{ExportFormat, Layout, Part, Shape, export_plan, repeat_block};
 use proptest::prelude::*;
 
 fn shape(m: u64, k: u64, n: u64) -> Shape {
@@ -83,7 +83,7 @@ proptest! {
 fn a_block_cyclic_plan_has_descriptors() {
     let block = Grid::default().layout(shape(4, 6, 6), &[1.0; 6]).unwrap();
     let block = Layout::new(shape(4, 14, 6), 6, block.parts().iter().copied());
-    let plan = plan(repeated(shape(9, 14, 14), &block.unwrap()).unwrap());
+    let plan = plan(repeat_block(shape(9, 14, 14), &block.unwrap()).unwrap());
     let cyclic = value("scalapack", &plan);
     assert_eq!(
         cyclic["process_grid"]["rows"].as_u64().unwrap() * cyclic["process_grid"]["cols"].as_u64().unwrap(),
@@ -111,7 +111,7 @@ fn descriptors_agree_with_tables() {
                 }
             });
             let block = Layout::new(shape(p * b, n, q * b), (p * q) as usize, parts).unwrap();
-            let plan = plan(repeated(shape(m, n, n), &block).unwrap());
+            let plan = plan(repeat_block(shape(m, n, n), &block).unwrap());
             let tables = tables(&plan).unwrap();
             let Ok(cyclic) = scalapack::Cyclic::of(&tables) else { continue };
             served += 1;

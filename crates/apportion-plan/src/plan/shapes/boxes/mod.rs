@@ -62,7 +62,7 @@ impl Members {
 }
 
 /// The boxes of members, by their place in the order.
-pub(super) type Found = Vec<(usize, Sides)>;
+pub(super) type MemberBoxes = Vec<(usize, Sides)>;
 
 /// The number of elements in the three faces of a box.
 pub(super) fn faces(sides: &Sides) -> f64 {
@@ -167,7 +167,7 @@ impl Boxes {
 ///
 /// A slab's cross section is divided among its processors without gaps: with `counts` processors along each
 /// side, the faces across a side are as many whole cross sections, whatever the weights.
-fn best_mesh(members: &Members, whole: Sides) -> Option<Found> {
+fn best_mesh(members: &Members, whole: Sides) -> Option<MemberBoxes> {
     let p = members.len();
     let divisors: Vec<usize> = (1..=p).filter(|a| p.is_multiple_of(*a)).collect();
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -192,7 +192,7 @@ fn best_mesh(members: &Members, whole: Sides) -> Option<Found> {
 
 /// Divides the members into as many groups as the mesh has along the first side of the order, each of these
 /// along the second, and then along the third; sides are cut in proportion to the groups' weights.
-fn divide(members: &Members, whole: Sides, mesh: [usize; 3], order: [usize; 3]) -> Found {
+fn divide(members: &Members, whole: Sides, mesh: [usize; 3], order: [usize; 3]) -> MemberBoxes {
     let mut groups: Vec<(Sides, usize, usize)> = vec![(whole, 0, members.len())];
     for (side, count) in order.into_iter().zip(mesh) {
         groups = groups

@@ -5,7 +5,7 @@
 //! options of each box are ranked by a lower bound of the faces that remain, and the best few are tried in
 //! full.
 
-use super::{Found, Members, Sides, cut, faces};
+use super::{MemberBoxes, Members, Sides, cut, faces};
 use crate::geometry::Span;
 
 /// Divisions tried at a box with many members: those nearest to equal halves.
@@ -24,7 +24,7 @@ enum Division {
 }
 
 /// The boxes of the members; with `corners`, slow members may be in corners.
-pub(super) fn by_cuts(members: &Members, whole: Sides, corners: bool) -> Found {
+pub(super) fn by_cuts(members: &Members, whole: Sides, corners: bool) -> MemberBoxes {
     let mut search = Search { members, corners, left: BUDGET };
     search.best(whole, 0, members.len()).1
 }
@@ -38,7 +38,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The least sum of faces found for members `from` to `to` in a box, and their boxes.
-    fn best(&mut self, sides: Sides, from: usize, to: usize) -> (f64, Found) {
+    fn best(&mut self, sides: Sides, from: usize, to: usize) -> (f64, MemberBoxes) {
         if sides.iter().any(|side| side.is_empty()) || from == to {
             return (0.0, Vec::new());
         }
@@ -55,7 +55,7 @@ impl Search<'_> {
         };
         let tried = if self.left == 0 { 1 } else { tried };
         self.left = self.left.saturating_sub(tried);
-        let mut least: Option<(f64, Found)> = None;
+        let mut least: Option<(f64, MemberBoxes)> = None;
         for (bound, option) in options.into_iter().take(tried) {
             if least.as_ref().is_some_and(|(cost, _)| bound >= *cost) {
                 break;
@@ -69,7 +69,7 @@ impl Search<'_> {
     }
 
     /// The boxes by one option.
-    fn divide(&mut self, sides: Sides, from: usize, to: usize, option: Division) -> (f64, Found) {
+    fn divide(&mut self, sides: Sides, from: usize, to: usize, option: Division) -> (f64, MemberBoxes) {
         match option {
             Division::Cut { side, count } => {
                 let [low, high] = self.halves(sides, from, to, side, count);

@@ -65,7 +65,7 @@ fn improved(
 ) -> Arrangement {
     let mut best: Option<Arrangement> = None;
     for _ in 0..depth.affords(MOST_ROUNDS, 2, cells.len()) {
-        let found = fitted(speeds, cells, cols, depth);
+        let found = arrangement_of(speeds, cells, cols, depth);
         let area = |at: usize| found.heights[at / cols] * found.widths[at % cols];
         let mut by_area: Vec<usize> = (0..found.cells.len()).collect();
         by_area.sort_by(|&a, &b| area(b).total_cmp(&area(a)).then(a.cmp(&b)));
@@ -88,7 +88,7 @@ fn improved(
 }
 
 /// An arrangement with the heights and widths of [`fit`].
-pub(super) fn fitted(speeds: &[f64], cells: Vec<usize>, cols: usize, depth: Depth) -> Arrangement {
+pub(super) fn arrangement_of(speeds: &[f64], cells: Vec<usize>, cols: usize, depth: Depth) -> Arrangement {
     let (time, heights, widths) = fit(cells.len() / cols, cols, |i, j| speeds[cells[i * cols + j]], depth);
     Arrangement { time, cells, heights, widths }
 }

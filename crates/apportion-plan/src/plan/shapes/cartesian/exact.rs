@@ -107,7 +107,7 @@ fn solve(speeds: &[f64], cells: Vec<usize>, Mesh { rows, cols }: Mesh, trees: &[
     }
     let Some((size, tree)) = best else {
         // Speeds so far apart that products leave the range of numbers.
-        return alternate::fitted(speeds, cells, cols, alternate::Depth::of(false));
+        return alternate::arrangement_of(speeds, cells, cols, alternate::Depth::of(false));
     };
     follow(tree, &mut heights, &mut widths);
     let unit = |lengths: Vec<f64>| {

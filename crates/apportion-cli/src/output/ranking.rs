@@ -10,14 +10,14 @@ use apportion_report::pairs;
 use serde_json::{Value, json};
 
 /// Candidates, the best first, and the measure by which they were ranked.
-pub struct Chosen<'a> {
+pub struct Ranking<'a> {
     pub choices: Vec<&'a Choice>,
     pub minimise: Minimise,
     /// True if speeds are ratios only: the times were those of communication alone.
     pub relative: bool,
 }
 
-impl<'a> Chosen<'a> {
+impl<'a> Ranking<'a> {
     /// Of a decision.
     pub fn of(decision: &'a Decision) -> Self {
         let choices = decision.choices.iter().collect();
@@ -25,13 +25,13 @@ impl<'a> Chosen<'a> {
     }
 }
 
-impl Chosen<'_> {
+impl Ranking<'_> {
     /// The lines for readers about the choice and the adaptations to memory, for the report of a run.
     pub fn text(&self, platform: &Platform, source: SpeedSource, report: &RunReport) -> String {
         let chosen = self.line().map(|line| ("chosen  ", line));
         let left_out = self.left_out_line().map(|line| ("left out", line));
         let shares = self.shares_line().map(|line| ("shares", line));
-        let fitted = self.fitted(platform).map(|(line, _)| ("fitted  ", line));
+        let fitted = self.fit_note(platform).map(|(line, _)| ("fitted  ", line));
         let certificate = self.choices.first().and_then(|choice| run_certificate(choice, source, report));
         let certificate = certificate.map(|line| ("certificate", line));
         let lines = [chosen, left_out, shares, fitted, certificate];
@@ -43,7 +43,7 @@ impl Chosen<'_> {
         if let Some(choice) = self.value() {
             value["choice"] = choice;
         }
-        if let Some((_, fitted)) = self.fitted(platform) {
+        if let Some((_, fitted)) = self.fit_note(platform) {
             value["memory_fit"] = fitted;
         }
     }
@@ -75,7 +75,7 @@ impl Chosen<'_> {
 
     /// The number of blocks into which the operands were cut so that no processor exceeds its memory, and the
     /// processors that would have.
-    fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
+    fn fit_note(&self, platform: &Platform) -> Option<(String, Value)> {
         let choice = self.choices.first()?;
         Some(memory_fit(
             choice.memory_overrun?,
@@ -108,7 +108,7 @@ impl Chosen<'_> {
     }
 
     /// A value of the criterion, with its unit.
-    fn shown(&self, value: f64) -> String {
+    fn criterion_text(&self, value: f64) -> String {
         match self.minimise {
             _ if self.is_free() => format!("{} elements", units::show_count(value as u128)),
             Minimise::Time => units::show_seconds(value),
@@ -131,7 +131,7 @@ impl Chosen<'_> {
 
     /// A candidate's value in that column.
     pub fn cell(&self, choice: &Choice) -> String {
-        self.value_of(choice).map_or_else(|| "-".into(), |value| self.shown(value))
+        self.value_of(choice).map_or_else(|| "-".into(), |value| self.criterion_text(value))
     }
 
     /// The best candidate with another method or, if there is only one method, with another order of steps.
@@ -174,10 +174,10 @@ impl Chosen<'_> {
             return "least volume, too many processors to simulate all".to_owned();
         };
         let Some(other) = self.value_of(rival) else {
-            let value = format!("{} by {}", self.shown(least), self.by());
+            let value = format!("{} by {}", self.criterion_text(least), self.by());
             return format!("{value}, less than {name}, which a bound ruled out");
         };
-        let value = format!("{} by {}", self.shown(least), self.by());
+        let value = format!("{} by {}", self.criterion_text(least), self.by());
         let (less, more) = (best.volume() as f64, rival.volume() as f64);
         let percent = |part: f64| match 100.0 * part {
             p if p >= 0.05 => format!("{p:.1} %"),

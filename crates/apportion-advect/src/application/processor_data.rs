@@ -8,12 +8,12 @@ use apportion::matrix::LocalBlocks;
 
 /// The data of one processor.
 #[derive(Debug)]
-pub(crate) struct Held<T> {
+pub(crate) struct ProcessorData<T> {
     pub(crate) rank: Rank,
     pub(crate) boxes: Vec<Subdomain<T>>,
 }
 
-impl<T: Advectable> Held<T> {
+impl<T: Advectable> ProcessorData<T> {
     /// The boxes of a processor, with zeros.
     pub(crate) fn new(schedule: &AdvectSchedule, rank: Rank, signed: bool) -> Self {
         let (domain, with, undivided) = (*schedule.domain(), schedule.with(), schedule.undivided());

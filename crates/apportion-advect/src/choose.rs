@@ -33,24 +33,37 @@ pub struct AdvectChoice {
     pub step_seconds: f64,
 }
 
+/// What a plan of an advection is for.
+#[derive(Debug, Clone, Copy)]
+pub struct AdvectOptions<'a> {
+    /// The layout method; all are tried if there is none.
+    pub method: Option<Method>,
+    /// The orders to try.
+    pub orders: &'a [AdvectOrder],
+    /// A plan whose layout is taken instead.
+    pub plan: Option<&'a Plan>,
+    /// Number of time steps.
+    pub steps: u64,
+    /// Bytes of an element.
+    pub element: u64,
+}
+
 /// Every layout with every order, the fastest first, where forecasts of narrow exchanges count for what they
 /// do not know: that passes one by one go through memory. Speeds are in cells advanced by a step per second.
-/// `method` and `order` fix what they name; `layout` is a plan given.
 ///
 /// # Errors
 /// No method serves this number of processors (exit code 1); a plan of another grid (exit code 2).
 pub fn plan_advection(
     problem: &AdvectProblem,
     machine: &Machine,
-    (method, orders): (Option<Method>, &[AdvectOrder]),
-    given: Option<&Plan>,
-    (steps, element): (u64, u64),
+    options: &AdvectOptions<'_>,
 ) -> Result<Vec<AdvectChoice>> {
+    let &AdvectOptions { method, orders, plan, steps, element } = options;
     let plane = Plane::of(&problem.sizes);
     let shape = plane.shape()?;
     let mut layouts: Vec<(String, Layout)> = Vec::new();
     let mut refused = None;
-    if let Some(plan) = given {
+    if let Some(plan) = plan {
         let layout = plan.rectangles().ok_or_else(|| {
             Error::input("plan", "divides units, which are no grid", "make a plan with --shape")
         })?;

@@ -107,7 +107,7 @@ pub fn needed_faces(schedule: &AdvectSchedule, number: usize, world: &World) -> 
     let here = world.processors_here(schedule.boxes_by_rank());
     let mut rects = Vec::new();
     for cells in here.flat_map(|rank| schedule.boxes(Rank(rank))) {
-        let room = Subdomain::<f64>::room(domain, schedule.with(), cells, schedule.undivided());
+        let room = Subdomain::<f64>::room(domain, schedule.stencil(), cells, schedule.undivided());
         for source in sources(domain, place, &room, false) {
             let mut there = source.there();
             if schedule.problem().sizes.len() == 3 {
@@ -134,7 +134,8 @@ pub fn needed_faces(schedule: &AdvectSchedule, number: usize, world: &World) -> 
 /// A plan of another grid (exit code 2); a lost worker or a stop from outside (exit code 1).
 pub fn advect<T: Advectable>(
     job: &AdvectJob<'_>,
-    (field, courant): (&LocalBlocks<T>, &[Courant<'_, T>]),
+    field: &LocalBlocks<T>,
+    courant: &[Courant<'_, T>],
     steps: u64,
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, Trace)> {

@@ -10,13 +10,14 @@ mod slabs;
 
 pub use application::Courant;
 pub use check::{FlowCheck, check_flow};
-pub use choose::{AdvectChoice, advection_rates, plan_advection};
+pub use choose::{AdvectChoice, AdvectOptions, advection_rates, plan_advection};
 pub use job::{AdvectJob, AdvectReport, advect, file_hash, needed_faces, own_cells};
 pub use moments::{Moments, MomentsSoFar, moments};
 pub(crate) use schedule::Region;
 pub use schedule::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane};
 pub use slabs::{
-    CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, check_flow_in_file, each_band, slab_bytes, tallest_slab,
+    Band, CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, check_flow_in_file, each_band, slab_bytes,
+    tallest_slab,
 };
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::mpdata::{
-    Boundary, Cells, Domain, Exchange, Place, Scheme, Source, Subdomain, sources,
+    Boundary, Cells, Domain, Exchange, Place, Scheme, Source, Stencil, Subdomain, sources,
 };
 use apportion::plan::{Layout, Shape};
 use apportion::platform::Direction;
@@ -177,8 +177,8 @@ impl AdvectSchedule {
     }
 
     /// The variant and when halos are exchanged.
-    pub(crate) fn with(&self) -> (Scheme, Exchange) {
-        (self.problem.scheme, self.order.exchange)
+    pub(crate) fn stencil(&self) -> Stencil {
+        Stencil { scheme: self.problem.scheme, exchange: self.order.exchange }
     }
 
     /// Elements that a processor receives in all steps, by formula: what others own of its surroundings.
@@ -190,7 +190,7 @@ impl AdvectSchedule {
     /// The predicted bytes of a processor's arrays.
     pub fn memory(&self, rank: Rank, element: u64) -> u64 {
         let one =
-            |cells: &Cells| Subdomain::<f64>::elements(&self.domain, self.with(), cells, self.undivided);
+            |cells: &Cells| Subdomain::<f64>::elements(&self.domain, self.stencil(), cells, self.undivided);
         self.boxes(rank).iter().map(one).sum::<u64>() * element
     }
 
@@ -507,7 +507,7 @@ fn pieces(schedule: &AdvectSchedule, from: Rank, to: Rank, pass: usize) -> Vec<H
     let mut found = Vec::new();
     for (number, cells) in schedule.boxes(to).iter().enumerate() {
         for place in places(domain, pass) {
-            let needs = Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
+            let needs = Subdomain::<f64>::needs(domain, schedule.stencil(), cells, undivided, place, pass);
             for source in sources(domain, place, &needs, undivided[2]) {
                 for (other, theirs) in schedule.boxes(from).iter().enumerate() {
                     let there = source.there().intersect(&owned(schedule, theirs, place));
@@ -535,7 +535,7 @@ fn received(schedule: &AdvectSchedule, to: Rank, pass: usize) -> u64 {
     let mut count = 0;
     for cells in schedule.boxes(to) {
         for place in places(domain, pass) {
-            let needs = Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
+            let needs = Subdomain::<f64>::needs(domain, schedule.stencil(), cells, undivided, place, pass);
             for source in sources(domain, place, &needs, undivided[2]) {
                 let there = source.there();
                 let own = |mine: &Cells| there.intersect(&owned(schedule, mine, place)).count() as u64;

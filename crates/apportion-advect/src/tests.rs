@@ -66,7 +66,7 @@ impl Flow {
         };
         let courant: Vec<Courant<'_, f64>> = faces.iter().map(Courant::Faces).collect();
         let job = AdvectJob { problem: &self.problem, plan, order, signed: false };
-        advect(&job, (&field, &courant), 2, session).unwrap()
+        advect(&job, &field, &courant, 2, session).unwrap()
     }
 
     /// The bits of a result, in the order of the grid.
@@ -177,7 +177,7 @@ proptest! {
         let world = World::solo(&monitor);
         let session = Session::new(&world, &platform, &monitor, 0.0);
         let job = AdvectJob { problem: &flow.problem, plan: &plan, order: AdvectOrder::ALL[order], signed };
-        let run = |courant: &[Courant<'_, f64>]| flow.bits(advect(&job, (&flow.field, courant), 3, &session).unwrap().0);
+        let run = |courant: &[Courant<'_, f64>]| flow.bits(advect(&job, &flow.field, courant, 3, &session).unwrap().0);
         let constant: Vec<_> = numbers.iter().map(|number| Courant::Constant(*number)).collect();
         let faces: Vec<_> = flow.faces.iter().map(Courant::Faces).collect();
         prop_assert_eq!(run(&constant), run(&faces));
@@ -215,7 +215,11 @@ fn the_forecast_is_near_the_run_on_an_emulated_network() {
     platform.network = Network::uniform(2e-3, 1e6);
     platform.network.emulate = true;
     let machine = Machine::from_platform(platform, WorkUnit::Unit).unwrap();
-    let best = plan_advection(&flow.problem, &machine, (None, &AdvectOrder::ALL), None, (2, 8));
+    let best = plan_advection(
+        &flow.problem,
+        &machine,
+        &AdvectOptions { method: None, orders: &AdvectOrder::ALL, plan: None, steps: 2, element: 8 },
+    );
     let best = best.unwrap();
     // Narrow exchanges count more than their forecasts.
     let wide: Vec<_> = best.iter().filter(|choice| choice.order.exchange == Exchange::Wide).collect();

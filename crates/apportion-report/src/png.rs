@@ -20,7 +20,7 @@ pub fn field_png_spacing(rows: usize, cols: usize) -> usize {
 
 /// A picture of a field of `rows` x `cols` values, row 0 above, coloured from `least` to `most`. Small fields
 /// are magnified; of large ones, evenly spaced values are shown.
-pub fn field_png(values: &[f64], (rows, cols): (usize, usize), [least, most]: [f64; 2]) -> Vec<u8> {
+pub fn field_png(values: &[f64], rows: usize, cols: usize, least: f64, most: f64) -> Vec<u8> {
     assert_eq!(values.len(), rows * cols, "a value per pixel");
     let zoom = (512 / rows.max(cols).max(1)).clamp(1, 16);
     let step = field_png_spacing(rows, cols);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_field_is_a_picture_of_its_size() {
-        let png = field_png(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0], (2, 3), [0.0, 5.0]);
+        let png = field_png(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0], 2, 3, 0.0, 5.0);
         assert_eq!(png[16..24], [0, 0, 0, 48, 0, 0, 0, 32]);
         assert_eq!(colour(5.0, 0.0, 5.0), [178, 34, 52]);
         assert_eq!(colour(1.0, 1.0, 1.0), [13, 27, 74]);

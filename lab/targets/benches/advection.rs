@@ -17,8 +17,9 @@ use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::run::{Monitor, Session, World};
 use apportion::{Rect, Span};
-use apportion_advect::{AdvectJob, Courant, advect, needed_faces};
-use apportion_advect::{AdvectOrder, AdvectProblem, AdvectSchedule};
+use apportion_advect::{
+    AdvectJob, AdvectOrder, AdvectProblem, AdvectSchedule, Courant, advect, needed_faces,
+};
 use apportion_report::table;
 use std::process::Command;
 use std::time::Instant;
@@ -123,7 +124,7 @@ fn speed<T: Advectable>(scheme: Scheme, faces: bool, side: usize, processors: us
     };
     let run = |_| {
         let session = Session::new(&world, &platform, &monitor, 0.0);
-        advect(&job, (&field, &courant), STEPS, &session).expect("a run").1.seconds()
+        advect(&job, &field, &courant, STEPS, &session).expect("a run").1.seconds()
     };
     let fastest = (0..RUNS).map(run).fold(f64::INFINITY, f64::min);
     (side * side * LEVELS) as f64 * STEPS as f64 / fastest / 1e6

@@ -8,8 +8,9 @@ use apportion::plan::shapes::Method;
 use apportion::platform::{Platform, parse_platform};
 use apportion::run::{Monitor, Session, World};
 use apportion::{Rect, Result, Span};
-use apportion_advect::{AdvectJob, Courant, advect, plan_advection};
-use apportion_advect::{AdvectOrder, AdvectProblem};
+use apportion_advect::{
+    AdvectJob, AdvectOptions, AdvectOrder, AdvectProblem, Courant, advect, plan_advection,
+};
 use apportion_report::table;
 
 /// The grid, and the number of steps.
@@ -58,8 +59,12 @@ fn main() -> Result<()> {
         let platform = platform(speeds, network)?;
         let problem = AdvectProblem { sizes: SIZES.to_vec(), boundary: vec![Boundary::Periodic; 3], scheme };
         let machine = Machine::from_platform(platform, WorkUnit::Unit)?;
-        let choice =
-            plan_advection(&problem, &machine, (Some(method), &[order]), None, (STEPS, 8))?.remove(0);
+        let choice = plan_advection(
+            &problem,
+            &machine,
+            &AdvectOptions { method: Some(method), orders: &[order], plan: None, steps: STEPS, element: 8 },
+        )?
+        .remove(0);
         let forecast = choice.plan.forecast.as_ref().expect("a forecast was made").seconds;
         let measured = run(&problem, &machine.platform, (&choice.plan, order))?;
         let error = 100.0 * (forecast / measured - 1.0);
@@ -96,5 +101,5 @@ fn run(
     let world = World::solo(&monitor);
     let session = Session::new(&world, platform, &monitor, 0.0);
     let job = AdvectJob { problem, plan, order, signed: false };
-    Ok(advect(&job, (&field, &courant), STEPS, &session)?.1.seconds())
+    Ok(advect(&job, &field, &courant, STEPS, &session)?.1.seconds())
 }

@@ -8,8 +8,7 @@ use apportion::plan::{Layout, Part, Plan, Shape};
 use apportion::platform::Platform;
 use apportion::run::{Monitor, Session, World};
 use apportion::{Error, Rank, Rect, Result, Span};
-use apportion_advect::{AdvectJob, Courant, advect};
-use apportion_advect::{AdvectOrder, AdvectProblem};
+use apportion_advect::{AdvectJob, AdvectOrder, AdvectProblem, Courant, advect};
 use apportion_report::{Plot, Series, plot_svg, plot_svg_on};
 use std::f64::consts::TAU;
 use std::path::PathBuf;
@@ -38,7 +37,7 @@ fn run(
     let job = AdvectJob { problem: &problem, plan: &plan, order: AdvectOrder::ALL[0], signed: false };
     let courant: Vec<Courant<'_, f64>> = courant.iter().map(|c| Courant::Constant(*c)).collect();
     let blocks = vec![(all(cols * levels), field)];
-    Ok(advect(&job, (&blocks, &courant), steps, &session)?.0.remove(0).1)
+    Ok(advect(&job, &blocks, &courant, steps, &session)?.0.remove(0).1)
 }
 
 /// The error (L2) of a wave that has moved along the diagonal on n cells per axis.

@@ -16,7 +16,7 @@ pub(crate) struct ProcessorData<T> {
 impl<T: Advectable> ProcessorData<T> {
     /// The boxes of a processor, with zeros.
     pub(crate) fn new(schedule: &AdvectSchedule, rank: Rank, signed: bool) -> Self {
-        let (domain, with, undivided) = (*schedule.domain(), schedule.with(), schedule.undivided());
+        let (domain, with, undivided) = (*schedule.domain(), schedule.stencil(), schedule.undivided());
         let one = |cells| Subdomain::new(domain, with, cells, undivided, signed);
         Self { rank, boxes: schedule.boxes(rank).iter().copied().map(one).collect() }
     }
@@ -74,7 +74,7 @@ impl<T: Advectable> ProcessorData<T> {
                 // What surrounds a box comes before every step.
                 Place::Centre => vec![Source { here: cells, shift: [0; 3] }],
                 Place::Face(_) => {
-                    let room = Subdomain::<T>::room(domain, schedule.with(), &cells, schedule.undivided());
+                    let room = Subdomain::<T>::room(domain, schedule.stencil(), &cells, schedule.undivided());
                     sources(domain, place, &room, false)
                 }
             };

@@ -76,7 +76,7 @@ pub(super) fn heed(monitor: &Monitor) -> Result<()> {
 }
 
 /// Some planes of an array: their rectangle of its matrix, and their elements.
-pub(crate) type Band<T> = (Rect, Vec<T>);
+pub type Band<T> = (Rect, Vec<T>);
 
 /// Reads a field a few planes at a time: the block of the matrix, and its elements.
 ///
@@ -85,7 +85,8 @@ pub(crate) type Band<T> = (Rect, Vec<T>);
 pub fn each_band<T: Advectable>(
     problem: &AdvectProblem,
     field: &mut NpyFile,
-    (disk, monitor): (&mut DiskUse, &Monitor),
+    disk: &mut DiskUse,
+    monitor: &Monitor,
     look: &mut dyn FnMut(&Band<T>) -> Result<()>,
 ) -> Result<()> {
     let (planes, mut spare) = (Span::new(0, problem.sizes[0] as u64), Vec::new());
@@ -106,7 +107,8 @@ pub fn each_band<T: Advectable>(
 pub fn check_flow_in_file<T: Advectable>(
     problem: &AdvectProblem,
     courant: &mut [CourantFile],
-    (disk, monitor): (&mut DiskUse, &Monitor),
+    disk: &mut DiskUse,
+    monitor: &Monitor,
 ) -> Result<FlowCheck> {
     let (domain, mut found) = (problem.domain(), FlowCheck { largest: 0.0, divergence: 0.0 });
     let (first, planes) = (domain.axes()[0], problem.sizes[0] as u64);

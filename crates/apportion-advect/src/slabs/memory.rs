@@ -23,7 +23,7 @@ pub fn slab_bytes<T: Advectable>(schedule: &AdvectSchedule, platform: &Platform)
         let threads = platform.processors[rank].cores.len().max(1) as u64;
         let rank = Rank(rank);
         let between = schedule.boxes(rank).iter().map(|cells| {
-            Subdomain::<T>::between_bytes(schedule.domain(), schedule.with(), cells, schedule.undivided())
+            Subdomain::<T>::between_bytes(schedule.domain(), schedule.stencil(), cells, schedule.undivided())
         });
         let all = Advance { pass: 0, region: Region::All, amount: 0.0 };
         let own = schedule.own_pieces(rank, &all).iter().map(|piece| piece.here.count() as u64).max();

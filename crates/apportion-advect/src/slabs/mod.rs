@@ -11,7 +11,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use files::{CourantFile, DiskUse, check_flow_in_file, each_band};
+pub use files::{Band, CourantFile, DiskUse, check_flow_in_file, each_band};
 pub use memory::{slab_bytes, tallest_slab};
 pub use run::SlabRun;
 

@@ -34,7 +34,8 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
     /// # Panics
     /// If the schedule is not that of a slab, or the session's world has several processes.
     pub fn new(
-        (problem, slabs): (&'a AdvectProblem, Slabs),
+        problem: &'a AdvectProblem,
+        slabs: Slabs,
         schedule: &'a AdvectSchedule,
         courant: Vec<CourantFile>,
         signed: bool,

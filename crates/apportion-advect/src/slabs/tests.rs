@@ -113,7 +113,7 @@ impl<T: Advectable> Case<T> {
             .collect();
         let order = AdvectOrder::ALL[0];
         let job = AdvectJob { problem: &self.problem, plan: &plan, order, signed: self.signed };
-        let (blocks, _) = advect(&job, (&self.field, &courant), steps, &session).unwrap();
+        let (blocks, _) = advect(&job, &self.field, &courant, steps, &session).unwrap();
         row_by_row(&blocks, Plane::of(&self.problem.sizes).matrix(Place::Centre).1)
     }
 
@@ -132,7 +132,7 @@ impl<T: Advectable> Case<T> {
             Some(_) => CourantFile::Faces(file(number)),
         });
         let courant = courant.collect();
-        let mut run = SlabRun::<T>::new((&self.problem, slabs), &schedule, courant, self.signed, &session);
+        let mut run = SlabRun::<T>::new(&self.problem, slabs, &schedule, courant, self.signed, &session);
         let (mut from, mut all) = ("field.npy".to_owned(), Vec::new());
         for (number, steps) in sweeps.iter().enumerate() {
             let mut source = NpyFile::open_array(&self.path(&from)).unwrap();
@@ -301,18 +301,18 @@ fn flow_in_files_is_checked_as_in_memory() {
                 .collect();
             crate::check_flow(&schedule, &courant, &world)
         };
-        let found = check_flow_in_file::<f64>(&problem, &mut faces(&case), (&mut disk, &monitor)).unwrap();
+        let found = check_flow_in_file::<f64>(&problem, &mut faces(&case), &mut disk, &monitor).unwrap();
         assert_eq!(found, check(&case).unwrap());
         for bad in [-0.95, f64::NAN, f64::INFINITY] {
             let elements = &mut case.faces[0].as_mut().unwrap()[0].1;
             elements[5 * 12 + 7] = bad;
             write(&case.path("c0.npy"), &[12, 4, 3], &case.faces[0].as_ref().unwrap()[0].1);
-            let said = check_flow_in_file::<f64>(&problem, &mut faces(&case), (&mut disk, &monitor));
+            let said = check_flow_in_file::<f64>(&problem, &mut faces(&case), &mut disk, &monitor);
             assert_eq!(said.unwrap_err().to_string(), check(&case).unwrap_err().to_string(), "{bad}");
         }
         let stopped = Monitor::new();
         stopped.stop();
-        let said = check_flow_in_file::<f64>(&problem, &mut faces(&case), (&mut disk, &stopped));
+        let said = check_flow_in_file::<f64>(&problem, &mut faces(&case), &mut disk, &stopped);
         assert!(matches!(said, Err(apportion::error::Error::Interrupted)));
     }
 }

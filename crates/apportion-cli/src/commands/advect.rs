@@ -197,7 +197,7 @@ fn on_world<T: Advectable>(
     let outcome = console.watch("advecting", monitor(), || -> Result<()> {
         while step < args.steps {
             let count = (every - step % every).min(args.steps - step);
-            let (next, lanes) = advect(&job, (&field, &courant), count, &session)?;
+            let (next, lanes) = advect(&job, &field, &courant, count, &session)?;
             field = next;
             trace.append(lanes);
             step += count;

@@ -9,8 +9,7 @@ use apportion::error::Result;
 use apportion::plan::Plan;
 use apportion::select::{Cost, preferred};
 use apportion::simulate::CostModel;
-use apportion_advect::{AdvectProblem, AdvectSchedule};
-use apportion_advect::{advection_rates, plan_advection};
+use apportion_advect::{AdvectOptions, AdvectProblem, AdvectSchedule, advection_rates, plan_advection};
 
 /// The forecast of the time steps of a grid by a plan, or by the fastest without one. Of the orders that the
 /// flags leave open, the fastest by the rule is kept.
@@ -31,8 +30,8 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
     let (processors, steps) = (processors(args, plan)?, args.steps.unwrap_or(1));
     let machine = &processors;
     let orders = args.scheme.orders(args.flow.overlap);
-    let amount = (steps, args.element());
-    let choices = plan_advection(&problem, machine, (None, &orders), plan, amount)?;
+    let options = AdvectOptions { method: None, orders: &orders, plan, steps, element: args.element() };
+    let choices = plan_advection(&problem, machine, &options)?;
     let best = &choices[0].plan;
     let layout = best.rectangles().expect("an advection's plan is of a grid");
     let mut fastest: Option<(_, Simulation)> = None;

@@ -18,7 +18,7 @@ use apportion::schedule::Application;
 use apportion::trace::Trace;
 use apportion_advect::AdvectSchedule;
 use apportion_advect::{
-    AdvectReport, CourantFile, DiskUse, FlowCheck, Moments, MomentsSoFar, SlabRun, check_flow_in_file,
+    AdvectReport, Band, CourantFile, DiskUse, FlowCheck, Moments, MomentsSoFar, SlabRun, check_flow_in_file,
     each_band,
 };
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub fn run<T: Advectable>(
     let begin = Instant::now();
     let courant = std::mem::take(&mut seen.courant);
     let mut sweeps = Sweeps {
-        run: SlabRun::<T>::new((problem, slabs), &schedule, courant, seen.signed, &session),
+        run: SlabRun::<T>::new(problem, slabs, &schedule, courant, seen.signed, &session),
         trace: Trace::empty(prepared.platform.len()),
         disk: seen.disk,
         count: 0,
@@ -134,7 +134,7 @@ fn look<T: Advectable>(
     let mut picture = (args.frames.is_some() && begun.kept.is_none()).then(|| Sampler::new(problem));
     let flow = console.watch("checking", monitor(), || {
         monitor().begin(2 * problem.sizes[0] as u64);
-        each_band::<T>(problem, &mut source, (&mut disk, monitor()), &mut |block| {
+        each_band::<T>(problem, &mut source, &mut disk, monitor(), &mut |block| {
             inputs.check_values(from, block)?;
             sums.add(&block.1);
             if let Some(picture) = &mut picture {
@@ -143,7 +143,7 @@ fn look<T: Advectable>(
             }
             Ok(())
         })?;
-        check_flow_in_file::<T>(problem, &mut courant, (&mut disk, monitor()))
+        check_flow_in_file::<T>(problem, &mut courant, &mut disk, monitor())
     })?;
     let now = sums.all();
     warn_of(&flow, &now, args, console);
@@ -253,8 +253,8 @@ impl<T: Advectable> Sweeps<'_, T> {
         if let (Some(output), true) = (&args.output, first == args.steps) {
             // Nothing is left to compute.
             let mut state = State::create::<T>(std::slice::from_ref(output), problem, false)?;
-            let of = (&mut self.disk, monitor());
-            each_band::<T>(problem, &mut seen.source, of, &mut |block| state.put(&block.1))?;
+            let mut put = |block: &Band<T>| state.put(&block.1);
+            each_band::<T>(problem, &mut seen.source, &mut self.disk, monitor(), &mut put)?;
             OutputFile::commit_all(state.into_files())?;
         }
         Ok(())

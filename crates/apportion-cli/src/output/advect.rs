@@ -11,8 +11,7 @@ use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{LocalBlocks, npy_header, read_npy_array};
 use apportion::output::{OutputFile, write_whole};
 use apportion::run::{World, redistribute};
-use apportion_advect::{AdvectProblem, Plane};
-use apportion_advect::{Moments, file_hash};
+use apportion_advect::{AdvectProblem, Moments, Plane, file_hash};
 use apportion_report::field_png;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -72,11 +71,11 @@ pub fn write_frame<T: Advectable>(
 pub fn write_picture(
     directory: &Path,
     step: u64,
-    (values, size): (&[f64], (usize, usize)),
-    extremes: [f64; 2],
+    (values, (rows, cols)): (&[f64], (usize, usize)),
+    [least, most]: [f64; 2],
 ) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
-    write_whole(directory.join(format!("frame-{step:06}.png")), &field_png(values, size, extremes))
+    write_whole(directory.join(format!("frame-{step:06}.png")), &field_png(values, rows, cols, least, most))
 }
 
 /// Where a run stands.

@@ -15,8 +15,10 @@ use apportion::model::{Machine, Model, WorkUnit, only_ratios, platform_models};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::run::World;
-use apportion_advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
-use apportion_advect::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
+use apportion_advect::{
+    AdvectChoice, AdvectOptions, AdvectOrder, AdvectProblem, AdvectSchedule, Courant, Plane, needed_faces,
+    own_cells, plan_advection,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -305,10 +307,15 @@ pub fn choose<T: Advectable>(
 ) -> Result<Vec<AdvectChoice>> {
     let AdvectMachine { platform, plan, models, timed, .. } = known;
     let choose = || {
-        let method = method_named("--method", &args.method)?;
-        let amount = (args.steps, size_of::<T>() as u64);
+        let options = AdvectOptions {
+            method: method_named("--method", &args.method)?,
+            orders,
+            plan: plan.as_ref(),
+            steps: args.steps,
+            element: size_of::<T>() as u64,
+        };
         let machine = Machine::new(platform.clone(), models.clone(), 1);
-        plan_advection(problem, &machine, (method, orders), plan.as_ref(), amount)
+        plan_advection(problem, &machine, &options)
     };
     let mut choices = world.on_root(choose)?.unwrap_or_default();
     if !timed {

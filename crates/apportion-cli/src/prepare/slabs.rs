@@ -7,8 +7,9 @@ use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Advectable, Exchange};
 use apportion::matrix::NpyFile;
 use apportion::run::World;
-use apportion_advect::{AdvectChoice, CourantFile, SlabCosts, Slabs, slab_bytes, tallest_slab};
-use apportion_advect::{AdvectProblem, AdvectSchedule};
+use apportion_advect::{
+    AdvectChoice, AdvectProblem, AdvectSchedule, CourantFile, SlabCosts, Slabs, slab_bytes, tallest_slab,
+};
 
 /// Seconds for a cell and a step where no speed is known.
 const CELL_SECONDS: f64 = 1e-8;

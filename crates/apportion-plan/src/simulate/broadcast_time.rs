@@ -15,7 +15,7 @@ use crate::plan::Shape;
 /// use apportion_plan::simulate::BroadcastTime;
 /// let shape = Shape::new(100, 100, 100, "example")?;
 /// // 10 ms and 1 us an element; two processors of 30 and 10 Mflop/s.
-/// let model = BroadcastTime::new(shape, (0.01, 1e-6), &[30e6, 10e6], 1);
+/// let model = BroadcastTime::new(shape, 0.01, 1e-6, &[30e6, 10e6], 1);
 /// assert!((model.broadcast - 0.015).abs() < 1e-12);
 /// assert!(model.overlapped() < model.sequential());
 /// # Ok::<(), apportion_plan::error::Error>(())
@@ -37,7 +37,7 @@ impl BroadcastTime {
     ///
     /// # Panics
     /// If there is no processor or no block.
-    pub fn new(shape: Shape, (alpha, beta): (f64, f64), speeds: &[f64], blocks: u64) -> Self {
+    pub fn new(shape: Shape, alpha: f64, beta: f64, speeds: &[f64], blocks: u64) -> Self {
         assert!(!speeds.is_empty() && blocks > 0, "at least one processor and one block");
         let turns = speeds.len() as u64 * blocks;
         let power: f64 = speeds.iter().sum();
@@ -75,7 +75,7 @@ mod tests {
     fn equations_by_hand() {
         let shape = Shape::new(100, 100, 100, "test").unwrap();
         let (alpha, beta) = (0.002, 4e-6);
-        let model = BroadcastTime::new(shape, (alpha, beta), &[40e6, 30e6, 20e6, 10e6], 1);
+        let model = BroadcastTime::new(shape, alpha, beta, &[40e6, 30e6, 20e6, 10e6], 1);
         // (3.7): 0.002 + 4e-6 * 10,000 / 4; (3.8), (3.9): 1,990,000 / (4 * 100e6).
         assert!((model.broadcast - 0.012).abs() < 1e-15);
         assert!((model.compute - 0.004_975).abs() < 1e-15);
@@ -84,7 +84,7 @@ mod tests {
         assert!((model.sequential() - 0.0679).abs() < 1e-15);
         assert!((model.overlapped() - 0.052_975).abs() < 1e-15);
         // In ten blocks, ten times the latency: 40 (0.002 + 0.001 + 0.0004975).
-        let blocks = BroadcastTime::new(shape, (alpha, beta), &[40e6, 30e6, 20e6, 10e6], 10);
+        let blocks = BroadcastTime::new(shape, alpha, beta, &[40e6, 30e6, 20e6, 10e6], 10);
         assert!((blocks.sequential() - 0.1399).abs() < 1e-15);
     }
 
@@ -102,7 +102,7 @@ mod tests {
             network.topology = Topology::Bus;
             let conditions = CostModel { rates: &rates, network: &network, element: 8 };
             for blocks in [1, 2, 10] {
-                let model = BroadcastTime::new(shape, (latency, 8.0 / bandwidth), &speeds, blocks);
+                let model = BroadcastTime::new(shape, latency, 8.0 / bandwidth, &speeds, blocks);
                 for overlap in [false, true] {
                     let order = ScheduleOptions::new(Flow::Broadcast, 100 / blocks)
                         .with_look_ahead(u64::from(overlap));

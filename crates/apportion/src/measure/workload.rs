@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::kernels::mpdata::{
-    Advectable, Boundary, Cells, Domain, Exchange, Part, Place, Scheme, Subdomain, sources,
+    Advectable, Boundary, Cells, Domain, Exchange, Part, Place, Scheme, Stencil, Subdomain, sources,
 };
 use crate::kernels::{Advected, Kernel, View, ViewMut, donor_cell};
 use crate::matrix::Element;
@@ -333,7 +333,7 @@ pub struct MpdataGrid<T> {
 impl<T: Advectable> MpdataGrid<T> {
     fn new(step: &MpdataStep<T>, size: f64) -> Self {
         let domain = Domain::new(&grid_sides(size), &[Boundary::Periodic; 3]);
-        let (with, cells) = ((step.scheme, Exchange::Wide), domain.whole());
+        let (with, cells) = (Stencil { scheme: step.scheme, exchange: Exchange::Wide }, domain.whole());
         let mut subdomain = Subdomain::new(domain, with, cells, [true; 3], false);
         let field: Vec<T> = (0..cells.count()).map(|i| T::from_f64(1.0 + (i % 97) as f64 / 97.0)).collect();
         subdomain.unpack(Place::Centre, 1, &cells, &field);

@@ -68,7 +68,7 @@ fn overlapped_broadcasts_take_the_equation_s_time_in_any_order() {
             for (blocks, look_ahead) in [(1, 1), (1, 2), (10, 1), (10, 3)] {
                 let order = ScheduleOptions::new(Flow::Broadcast, 100 / blocks).with_look_ahead(look_ahead);
                 let schedule = MatmulSchedule::new(&layout, order);
-                let model = BroadcastTime::new(shape, (latency, 8.0 / bandwidth), speeds, blocks);
+                let model = BroadcastTime::new(shape, latency, 8.0 / bandwidth, speeds, blocks);
                 for seconds in both_ways(&schedule, &rates, &bus(latency, bandwidth)) {
                     let excess = seconds / model.overlapped() - 1.0;
                     assert!(excess < 0.01, "{p} processors, {order:?}: {seconds} {model:?}");
@@ -85,7 +85,7 @@ fn unordered_broadcasts_take_longer() {
     let layout = shapes::Rows::default().layout(shape, &[1.0, 1.0]).unwrap();
     let schedule =
         MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Broadcast, 100).with_look_ahead(1));
-    let model = BroadcastTime::new(shape, (0.0, 8e-6), &[20e6, 20e6], 1);
+    let model = BroadcastTime::new(shape, 0.0, 8e-6, &[20e6, 20e6], 1);
     let network = bus(0.0, 1e6);
     let conditions = CostModel { rates: &[10e6, 10e6], network: &network, element: 8 };
     let late = |ordered| Late { schedule: &schedule, pauses: vec![40, 1], ordered };

@@ -57,7 +57,7 @@ impl Experiment for Equations {
                 let speeds: Vec<f64> = powers.iter().map(|power| PC.speed * power).collect();
                 let beta = (8 * PC.element) as f64 / (1e6 * mbit);
                 for blocks in BLOCKS {
-                    let model = BroadcastTime::new(there, (0.0, beta), &speeds, blocks);
+                    let model = BroadcastTime::new(there, 0.0, beta, &speeds, blocks);
                     for overlap in [false, true] {
                         let block = shape.k / blocks;
                         let order =

@@ -15,7 +15,7 @@ mod vectors;
 
 pub use frame::{Cells, Domain, Place};
 pub use options::{Advectable, Boundary, Scheme};
-pub use subdomain::{Exchange, Part, Source, Subdomain, sources};
+pub use subdomain::{Exchange, Part, Source, Stencil, Subdomain, sources};
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,15 @@ pub enum Exchange {
     Narrow,
 }
 
+/// What computes a step, and when its halos are exchanged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stencil {
+    /// The variant of MPDATA.
+    pub scheme: Scheme,
+    /// When halos are exchanged.
+    pub exchange: Exchange,
+}
+
 impl Exchange {
     /// Cells on each side that are received before a pass, from 1.
     pub fn width(self, scheme: &Scheme, pass: usize) -> usize {
@@ -115,12 +124,12 @@ impl<T: Advectable> Subdomain<T> {
     /// are 0. `signed` says that the field may hold values of both signs.
     pub fn new(
         domain: Domain,
-        (scheme, exchange): (Scheme, Exchange),
+        Stencil { scheme, exchange }: Stencil,
         cells: Cells,
         undivided: [bool; 3],
         signed: bool,
     ) -> Self {
-        let room = Self::room(&domain, (scheme, exchange), &cells, undivided);
+        let room = Self::room(&domain, Stencil { scheme, exchange }, &cells, undivided);
         let frame = Frame::of(&room);
         let length = frame.length();
         let zeros = |wanted: bool| vec![T::ZERO; if wanted { length } else { 0 }];
@@ -152,7 +161,7 @@ impl<T: Advectable> Subdomain<T> {
     /// A box and what is kept around it.
     pub fn room(
         domain: &Domain,
-        (scheme, exchange): (Scheme, Exchange),
+        Stencil { scheme, exchange }: Stencil,
         cells: &Cells,
         undivided: [bool; 3],
     ) -> Cells {
@@ -166,10 +175,11 @@ impl<T: Advectable> Subdomain<T> {
     /// What a box needs of its surroundings, and itself, before a pass (from 1).
     pub fn needs(
         domain: &Domain,
-        (scheme, exchange): (Scheme, Exchange),
+        Stencil { scheme, exchange }: Stencil,
         cells: &Cells,
         undivided: [bool; 3],
-        (place, pass): (Place, usize),
+        place: Place,
+        pass: usize,
     ) -> Cells {
         let mut by = domain.along(exchange.width(&scheme, pass));
         if undivided[2] {
@@ -190,11 +200,11 @@ impl<T: Advectable> Subdomain<T> {
     /// Number of elements of all arrays of a box, by formula.
     pub fn elements(
         domain: &Domain,
-        (scheme, exchange): (Scheme, Exchange),
+        Stencil { scheme, exchange }: Stencil,
         cells: &Cells,
         undivided: [bool; 3],
     ) -> u64 {
-        let room = Self::room(domain, (scheme, exchange), cells, undivided).count() as u64;
+        let room = Self::room(domain, Stencil { scheme, exchange }, cells, undivided).count() as u64;
         let axes = domain.dimensions() as u64;
         let narrow = exchange == Exchange::Narrow && scheme.passes > 1;
         let kept = if narrow && scheme.passes > 2 { 2 * axes } else { 0 };
@@ -381,14 +391,14 @@ impl<T: Advectable> Subdomain<T> {
     /// Bytes that each thread that computes a part of a box holds between the passes: an upper bound.
     pub fn between_bytes(
         domain: &Domain,
-        (scheme, exchange): (Scheme, Exchange),
+        Stencil { scheme, exchange }: Stencil,
         cells: &Cells,
         undivided: [bool; 3],
     ) -> u64 {
         if cells.is_empty() {
             return 0;
         }
-        let room = Self::room(domain, (scheme, exchange), cells, undivided);
+        let room = Self::room(domain, Stencil { scheme, exchange }, cells, undivided);
         let passes = Passes::<T> {
             domain,
             scheme,

@@ -18,16 +18,18 @@ impl<T: Advectable> Serial<T> {
     /// A field, and Courant numbers on the faces (one more along their own axis).
     pub fn new(
         domain: Domain,
-        (scheme, exchange): (Scheme, Exchange),
+        Stencil { scheme, exchange }: Stencil,
         psi: &[T],
         courant: impl Fn(usize, [isize; 3]) -> T,
     ) -> Self {
         let signed = psi.iter().any(|x| *x < T::ZERO);
-        let mut box_ = Subdomain::new(domain, (scheme, exchange), domain.whole(), [true; 3], signed);
+        let mut box_ =
+            Subdomain::new(domain, Stencil { scheme, exchange }, domain.whole(), [true; 3], signed);
         box_.unpack(Place::Centre, 1, &domain.whole(), psi);
         for axis in domain.axes() {
             let place = Place::Face(*axis);
-            let room = Subdomain::<T>::room(&domain, (scheme, exchange), &domain.whole(), [true; 3]);
+            let room =
+                Subdomain::<T>::room(&domain, Stencil { scheme, exchange }, &domain.whole(), [true; 3]);
             for source in sources(&domain, place, &room, false) {
                 let (here, there) = (source.here, source.there());
                 let mut values = Vec::new();
@@ -50,7 +52,7 @@ impl<T: Advectable> Serial<T> {
             places.extend(self.domain.axes().iter().map(|axis| Place::Face(*axis)));
         }
         for place in places {
-            let with = (self.scheme, self.exchange);
+            let with = Stencil { scheme: self.scheme, exchange: self.exchange };
             let room = Subdomain::<T>::room(&self.domain, with, &self.domain.whole(), [true; 3]);
             for source in sources(&self.domain, place, &room, true) {
                 if source.shift == [0; 3] {

@@ -19,7 +19,9 @@ fn error(n: usize, courant: &[f64], scheme: Scheme, steps: usize) -> f64 {
     };
     let number = |axis: usize| domain.axes().iter().position(|a| *a == axis).unwrap();
     let mut serial =
-        Serial::new(domain, (scheme, Exchange::Wide), &field(0.0), |axis, _| courant[number(axis)]);
+        Serial::new(domain, Stencil { scheme, exchange: Exchange::Wide }, &field(0.0), |axis, _| {
+            courant[number(axis)]
+        });
     serial.steps(steps);
     let wanted = field(steps as f64);
     let squares: f64 = serial.field().iter().zip(&wanted).map(|(x, y)| (x - y) * (x - y)).sum();

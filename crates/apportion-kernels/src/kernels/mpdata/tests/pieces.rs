@@ -18,7 +18,7 @@ fn noise(at: [isize; 3], seed: u64) -> f64 {
 /// The steps of a grid cut into boxes along its divided axes, each box with its own surroundings.
 fn in_pieces(
     domain: Domain,
-    (scheme, exchange): (Scheme, Exchange),
+    Stencil { scheme, exchange }: Stencil,
     cuts: &[Cells],
     (psi, steps, slabs): (&[f64], usize, usize),
     courant: impl Fn(usize, [isize; 3]) -> f64,
@@ -27,7 +27,7 @@ fn in_pieces(
         .map(|axis| cuts.iter().all(|cut| cut.lo[axis] == 0 && cut.hi[axis] == domain.cells[axis] as isize));
     let whole = Frame::of(&domain.whole());
     let signed = psi.iter().any(|x| *x < 0.0);
-    let with = (scheme, exchange);
+    let with = Stencil { scheme, exchange };
     let mut boxes: Vec<Subdomain<f64>> = cuts
         .iter()
         .map(|cells| {
@@ -65,7 +65,7 @@ fn in_pieces(
             }
             for place in places {
                 for (number, cells) in cuts.iter().enumerate() {
-                    let needs = Subdomain::<f64>::needs(&domain, with, cells, undivided, (place, pass));
+                    let needs = Subdomain::<f64>::needs(&domain, with, cells, undivided, place, pass);
                     for source in sources(&domain, place, &needs, undivided[2]) {
                         for (other, owned) in cuts.iter().enumerate() {
                             let mut owned = *owned;
@@ -170,7 +170,7 @@ proptest! {
             .flat_map(|(i, j)| (0..row).map(move |k| noise([i, j, k], seed + 7) - shift))
             .collect();
         let whole = {
-            let mut serial = Serial::new(domain, (scheme, Exchange::Wide), &psi, courant);
+            let mut serial = Serial::new(domain, Stencil { scheme, exchange: Exchange::Wide }, &psi, courant);
             serial.steps(2);
             serial.field()
         };
@@ -191,7 +191,7 @@ proptest! {
                 .collect();
         }
         let exchange = if narrow { Exchange::Narrow } else { Exchange::Wide };
-        let found = in_pieces(domain, (scheme, exchange), &cuts, (&psi, 2, slabs), courant);
+        let found = in_pieces(domain, Stencil { scheme, exchange }, &cuts, (&psi, 2, slabs), courant);
         let same = found.iter().zip(&whole).all(|(x, y)| x.to_bits() == y.to_bits());
         prop_assert!(same, "{scheme} {cuts:?}\n{found:?}\n{whole:?}");
     }

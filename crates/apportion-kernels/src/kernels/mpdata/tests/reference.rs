@@ -51,7 +51,7 @@ fn one_dimension_agrees() {
             for exchange in [Exchange::Wide, Exchange::Narrow] {
                 let domain = Domain::new(&[data.psi0.len()], &[boundary.parse().unwrap()]);
                 let courant = |_, at: [isize; 3]| data.courant[0][at[2] as usize];
-                let mut serial = Serial::new(domain, (scheme, exchange), &data.psi0, courant);
+                let mut serial = Serial::new(domain, Stencil { scheme, exchange }, &data.psi0, courant);
                 serial.steps(data.n_steps);
                 let error = difference(&serial.field(), &outcome.psi);
                 assert!(error < 1e-12, "{case} {name} {exchange:?}: {error:.1e}");
@@ -72,7 +72,7 @@ fn two_dimensions_agree() {
         for exchange in [Exchange::Wide, Exchange::Narrow] {
             let domain = Domain::new(&[32, 32], &[boundary.parse().unwrap(); 2]);
             let courant = |axis: usize, _| if axis == 0 { 0.3 } else { -0.2 };
-            let with = (scheme(options).unwrap(), exchange);
+            let with = Stencil { scheme: scheme(options).unwrap(), exchange };
             let mut serial = Serial::new(domain, with, &arrays["psi0"], courant);
             serial.steps(20);
             let error = difference(&serial.field(), wanted);

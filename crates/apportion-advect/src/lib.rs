@@ -1,4 +1,26 @@
 //! MPDATA on unequal processors: files to fields, checks of the flow, the run, and its report.
+//!
+//! The crate uses the public interface of `apportion` alone: what it does, another application can do too.
+//!
+//! ```
+//! use apportion::kernels::mpdata::{Boundary, Scheme};
+//! use apportion::model::{Machine, WorkUnit};
+//! use apportion::platform::Platform;
+//! use apportion_advect::{AdvectOptions, AdvectOrder, AdvectProblem, plan_advection};
+//!
+//! // A grid of 60 x 40 cells, for two processors of which one is three times as fast.
+//! let boundary = vec![Boundary::Periodic; 2];
+//! let problem = AdvectProblem { sizes: vec![60, 40], boundary, scheme: Scheme::new(2)? };
+//! let platform = Platform::from_speeds(&[3.0, 1.0])?;
+//! let machine = Machine::from_platform(platform, WorkUnit::Unit)?;
+//!
+//! // Every layout with every order of its steps, the fastest first.
+//! let options =
+//!     AdvectOptions { method: None, orders: &AdvectOrder::ALL, plan: None, steps: 10, element: 8 };
+//! let best = plan_advection(&problem, &machine, &options)?.remove(0);
+//! assert_eq!(best.plan.shares, [1800, 600]);
+//! # Ok::<(), apportion::Error>(())
+//! ```
 
 mod application;
 mod check;

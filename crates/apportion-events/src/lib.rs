@@ -8,6 +8,39 @@
 //! [`SharedLogic`] divides among unequal processors.
 //!
 //! A workcell without conflicts is a timed event graph, and so a linear system over max-plus: [`EventGraph`].
+//!
+//! ```
+//! use apportion::run::Monitor;
+//! use apportion_events::{EventMatrices, EventOptions, LocalLogic, parse_workcell, simulate_workcell};
+//!
+//! let text = r#"
+//!     name = "one machine"
+//!     [[part]]
+//!     name = "blank"
+//!     count = 2
+//!     [[resource]]
+//!     name = "mill"
+//!     [[job]]
+//!     name = "milling"
+//!     duration = "60 s"
+//!     [[rule]]
+//!     name = "begin"
+//!     parts = ["blank"]
+//!     free = ["mill"]
+//!     start = ["milling"]
+//!     [[rule]]
+//!     name = "end"
+//!     done = ["milling"]
+//!     release = ["mill"]
+//!     produce = ["gear"]
+//! "#;
+//! let workcell = parse_workcell(text, "example")?;
+//! let matrices = EventMatrices::of(&workcell);
+//! let mut logic = LocalLogic::new(&matrices);
+//! let runs = simulate_workcell(&workcell, &EventOptions::default(), &mut logic, &Monitor::new())?;
+//! assert_eq!((runs[0].products[0], runs[0].makespan), (2, 120_000_000_000));
+//! # Ok::<(), apportion::Error>(())
+//! ```
 
 mod clock;
 mod conflicts;

@@ -183,15 +183,15 @@ fn many(place: &str, network: &Network, rules: &Fluid) {
         Method::Columns.layout(shape, &rates, &MethodOptions::default()).expect("any number of processors");
     println!("\n{PROCESSORS} processors, N = 40,000, laid out after {:.1} s", begin.elapsed().as_secs_f64());
     let names: Vec<String> = (0..PROCESSORS).map(|i| format!("n{i}")).collect();
-    let conditions = CostModel { rates: &rates, network, element: 8 };
+    let costs = CostModel { rates: &rates, network, element: 8 };
     for (flow, fluid) in [(Flow::Ring, true), (Flow::Ring, false), (Flow::Bulk, true), (Flow::Bulk, false)] {
         let begin = Instant::now();
         let order = ScheduleOptions::new(flow, 40_000);
         let schedule = MatmulSchedule::new(&layout, order);
         let seconds = if fluid {
-            simulate_fluid(&schedule, conditions, &names, rules, false).map(|o| o.trace.seconds())
+            simulate_fluid(&schedule, costs, &names, rules, false).map(|o| o.trace.seconds())
         } else {
-            simulate(&schedule, conditions).map(|trace| trace.seconds())
+            simulate(&schedule, costs).map(|trace| trace.seconds())
         };
         println!(
             "{place}, {flow}, {}: {:.1} s, forecast {:.3} s, most memory so far {:.0} MiB",

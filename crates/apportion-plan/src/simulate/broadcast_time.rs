@@ -100,14 +100,13 @@ mod tests {
         for (latency, bandwidth) in [(0.002, 2e6), (0.0001, 8e7)] {
             let mut network = Network::uniform(latency, bandwidth);
             network.topology = Topology::Bus;
-            let conditions = CostModel { rates: &rates, network: &network, element: 8 };
+            let costs = CostModel { rates: &rates, network: &network, element: 8 };
             for blocks in [1, 2, 10] {
                 let model = BroadcastTime::new(shape, latency, 8.0 / bandwidth, &speeds, blocks);
                 for overlap in [false, true] {
                     let order = ScheduleOptions::new(Flow::Broadcast, 100 / blocks)
                         .with_look_ahead(u64::from(overlap));
-                    let seconds =
-                        simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds();
+                    let seconds = simulate(&MatmulSchedule::new(&layout, order), costs).unwrap().seconds();
                     let expected = if overlap { model.overlapped() } else { model.sequential() };
                     assert!(
                         (seconds / expected - 1.0).abs() < 1e-9,

@@ -54,9 +54,9 @@ pub struct CostModel<'a> {
 /// # Errors
 /// A rate that is not positive for a processor that computes; a schedule that deadlocks (exit code 1; the
 /// message names the processors that wait for each other).
-pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Trace> {
+pub fn simulate<A: Application>(schedule: &A, costs: CostModel<'_>) -> Result<Trace> {
     let events = Events::new(schedule.processors(), false);
-    to_the_end(schedule, conditions, events).map(|events| events.outcome().trace)
+    to_the_end(schedule, costs, events).map(|events| events.outcome().trace)
 }
 
 /// The times of [`simulate`], bit for bit, without its events: about 100 bytes for each message that was sent
@@ -64,19 +64,19 @@ pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Resu
 ///
 /// # Errors
 /// Those of [`simulate`].
-pub fn forecast<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Forecast> {
-    to_the_end(schedule, conditions, Totals::new(schedule.processors())).map(Totals::forecast)
+pub fn forecast<A: Application>(schedule: &A, costs: CostModel<'_>) -> Result<Forecast> {
+    to_the_end(schedule, costs, Totals::new(schedule.processors())).map(Totals::forecast)
 }
 
 /// As [`forecast`], but gives up as soon as some processor is busy after `limit`, which is cheap where the
 /// schedule takes much longer than that, or as soon as the work is spent: `None`.
 pub(crate) fn forecast_within<A: Application>(
     schedule: &A,
-    conditions: CostModel<'_>,
+    costs: CostModel<'_>,
     limit: f64,
     effort: &Effort,
 ) -> Result<Option<Forecast>> {
-    let totals = run(schedule, conditions, Totals::new(schedule.processors()), limit, effort)?;
+    let totals = run(schedule, costs, Totals::new(schedule.processors()), limit, effort)?;
     Ok(totals.filter(|totals| totals.seconds() <= limit).map(Totals::forecast))
 }
 
@@ -84,31 +84,31 @@ pub(crate) fn forecast_within<A: Application>(
 ///
 /// # Errors
 /// Those of [`simulate`].
-pub fn simulate_explained<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Outcome> {
-    to_the_end(schedule, conditions, Events::new(schedule.processors(), true)).map(Events::outcome)
+pub fn simulate_explained<A: Application>(schedule: &A, costs: CostModel<'_>) -> Result<Outcome> {
+    to_the_end(schedule, costs, Events::new(schedule.processors(), true)).map(Events::outcome)
 }
 
-fn to_the_end<A: Application, R: Record>(schedule: &A, conditions: CostModel<'_>, record: R) -> Result<R> {
-    let record = run(schedule, conditions, record, f64::INFINITY, &Effort::unlimited())?;
+fn to_the_end<A: Application, R: Record>(schedule: &A, costs: CostModel<'_>, record: R) -> Result<R> {
+    let record = run(schedule, costs, record, f64::INFINITY, &Effort::unlimited())?;
     Ok(record.expect("nothing limits it"))
 }
 
 /// The record up to the end, or up to what happens after `limit`; `None` if the work is spent before.
 fn run<A: Application, R: Record>(
     schedule: &A,
-    conditions: CostModel<'_>,
+    costs: CostModel<'_>,
     record: R,
     limit: f64,
     effort: &Effort,
 ) -> Result<Option<R>> {
     let p = schedule.processors();
-    assert_eq!(conditions.rates.len(), p, "one rate per processor");
+    assert_eq!(costs.rates.len(), p, "one rate per processor");
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
     let mut steps: Vec<_> = (0..p).map(|i| schedule.steps(Rank(i))).collect();
     let mut state = State {
         schedule,
-        conditions,
-        medium: Medium::new(conditions.network),
+        costs,
+        medium: Medium::new(costs.network),
         held: vec![0; p],
         flushing: vec![None; p],
         inboxes: vec![Inbox::default(); p],
@@ -192,7 +192,7 @@ struct Last<D> {
 
 struct State<'a, A, R: Record> {
     schedule: &'a A,
-    conditions: CostModel<'a>,
+    costs: CostModel<'a>,
     medium: Medium<'a>,
     /// By rank: number of messages that wait for their turn on a bus.
     held: Vec<usize>,
@@ -216,7 +216,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
     /// Performs one step at `now`. Returns the time at which the processor continues, or `None` if it is
     /// blocked.
     fn step(&mut self, rank: Rank, step: StepOf<A>, now: f64) -> Result<Option<f64>> {
-        let element = self.conditions.element;
+        let element = self.costs.element;
         Ok(match step {
             Step::Send(message) => {
                 self.record.sends(rank, std::slice::from_ref(&message), || message.elements());
@@ -253,7 +253,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
             }
             Step::WaitSends => Some(self.flush(rank, now)),
             Step::Compute(update) => {
-                let rate = self.conditions.rates[rank.0];
+                let rate = self.costs.rates[rank.0];
                 if !(rate.is_finite() && rate > 0.0) {
                     return Err(Error::infeasible(
                         format!("processor {} has work but its speed is {rate}", rank.0),

@@ -15,7 +15,7 @@ use crate::trace::Activity;
 use std::collections::{BTreeMap, VecDeque};
 
 /// True if [`timed`] serves this schedule on this network.
-pub(crate) fn serves(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> bool {
+pub(crate) fn serves(schedule: &MatmulSchedule, costs: CostModel<'_>) -> bool {
     let order = schedule.order();
     let flow = match order.flow {
         Flow::OneToAll | Flow::Broadcast => true,
@@ -23,11 +23,11 @@ pub(crate) fn serves(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> bo
         Flow::Ring => false,
     };
     let usable = |rank: usize| {
-        let rate = conditions.rates[rank];
+        let rate = costs.rates[rank];
         schedule.work(Rank(rank)) <= 0.0 || (rate.is_finite() && rate > 0.0)
     };
     (flow || schedule.boxes().is_some())
-        && conditions.network.has_a_wire_for_each_pair()
+        && costs.network.has_a_wire_for_each_pair()
         && (0..schedule.processors()).all(usable)
 }
 
@@ -38,16 +38,16 @@ pub(crate) fn serves(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> bo
 /// O(messages + updates + log p for each change of an owner), without allocation for each of them.
 pub(crate) fn timed(
     schedule: &MatmulSchedule,
-    conditions: CostModel<'_>,
+    costs: CostModel<'_>,
     limit: f64,
     effort: &Effort,
 ) -> Option<Forecast> {
-    assert_eq!(conditions.rates.len(), schedule.processors(), "one rate per processor");
+    assert_eq!(costs.rates.len(), schedule.processors(), "one rate per processor");
     effort.spend(ANALYSIS * schedule.members_and_exchanges().1 as f64);
     if effort.is_spent() {
         return None;
     }
-    let mut clocks = Clocks::new(schedule, conditions, limit, effort);
+    let mut clocks = Clocks::new(schedule, costs, limit, effort);
     if let Some(boxes) = schedule.boxes() {
         run_boxes(schedule, boxes, &mut clocks)?;
         return clocks.forecast();
@@ -76,7 +76,7 @@ struct Flight {
 
 /// The processors' clocks.
 struct Clocks<'a> {
-    conditions: CostModel<'a>,
+    costs: CostModel<'a>,
     limit: f64,
     now: Vec<f64>,
     /// By rank: when the last byte of all its messages has left.
@@ -90,17 +90,17 @@ struct Clocks<'a> {
 impl<'a> Clocks<'a> {
     pub(crate) fn new(
         schedule: &MatmulSchedule,
-        conditions: CostModel<'a>,
+        costs: CostModel<'a>,
         limit: f64,
         effort: &'a Effort,
     ) -> Self {
         let p = schedule.processors();
         let left = |rank: usize| match schedule.work(Rank(rank)) {
-            work if work > 0.0 => work / conditions.rates[rank],
+            work if work > 0.0 => work / costs.rates[rank],
             _ => 0.0,
         };
         Self {
-            conditions,
+            costs,
             limit,
             now: vec![0.0; p],
             sent: vec![0.0; p],
@@ -112,7 +112,7 @@ impl<'a> Clocks<'a> {
 
     /// The costs of a pair's messages.
     pub(crate) fn link(&self, from: Rank, to: Rank) -> Link {
-        self.conditions.network.link(from, to)
+        self.costs.network.link(from, to)
     }
 
     /// Posts a message of these elements of A and B on a wire that is free from a time on, which it advances.
@@ -123,7 +123,7 @@ impl<'a> Clocks<'a> {
         link: &Link,
         free: &mut f64,
     ) -> Flight {
-        let bytes = |elements: u64| (elements * self.conditions.element) as f64;
+        let bytes = |elements: u64| (elements * self.costs.element) as f64;
         let start = free.max(self.now[from.0]);
         let arrival = start + link.seconds(bytes(horizontal), bytes(vertical));
         *free = arrival;
@@ -152,7 +152,7 @@ impl<'a> Clocks<'a> {
 
     /// A processor updates a rectangle of C by some inner indices.
     pub(crate) fn compute(&mut self, rank: Rank, rect: &Rect, inner: u64) {
-        let seconds = rect.area() as f64 * inner as f64 / self.conditions.rates[rank.0];
+        let seconds = rect.area() as f64 * inner as f64 / self.costs.rates[rank.0];
         let now = &mut self.now[rank.0];
         let end = *now + seconds;
         self.totals.push(rank, Activity::Compute, *now, end, None);
@@ -459,12 +459,12 @@ fn run_boxes(schedule: &MatmulSchedule, boxes: &Boxes, clocks: &mut Clocks<'_>) 
 /// processor waits for the pieces of the first pivot block, which pass through its neighbours, and all its
 /// work follows; and each wire carries what its end needs of a band. 0 with inner cuts. O(members^2) of all
 /// bands.
-pub(crate) fn least_seconds_of_ring(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> f64 {
+pub(crate) fn least_seconds_of_ring(schedule: &MatmulSchedule, costs: CostModel<'_>) -> f64 {
     if schedule.layout().boxes().is_some() {
         return 0.0;
     }
     let p = schedule.processors();
-    let element = conditions.element as f64;
+    let element = costs.element as f64;
     let (whole, first) = (schedule.inner(), schedule.pivot(0));
     let mut reached = vec![0.0; p];
     let mut bytes_on_wire: BTreeMap<(Rank, Rank), [f64; 2]> = BTreeMap::new();
@@ -480,8 +480,7 @@ pub(crate) fn least_seconds_of_ring(schedule: &MatmulSchedule, conditions: CostM
                 let [h, v] = load(band.lines, inner.len());
                 let (mut place, mut at) = (owner, 0.0);
                 for _ in 1..size {
-                    at +=
-                        conditions.network.link(band.members[place], band.members[next(place)]).seconds(h, v);
+                    at += costs.network.link(band.members[place], band.members[next(place)]).seconds(h, v);
                     place = next(place);
                     let reached: &mut f64 = &mut reached[band.members[place].0];
                     *reached = reached.max(at);
@@ -500,9 +499,9 @@ pub(crate) fn least_seconds_of_ring(schedule: &MatmulSchedule, conditions: CostM
         }
     }
     let wire =
-        |(&(from, to), &[h, v]): (&(Rank, Rank), &[f64; 2])| conditions.network.link(from, to).seconds(h, v);
+        |(&(from, to), &[h, v]): (&(Rank, Rank), &[f64; 2])| costs.network.link(from, to).seconds(h, v);
     let worked = |rank: usize| match schedule.work(Rank(rank)) {
-        work if work > 0.0 => reached[rank] + work / conditions.rates[rank],
+        work if work > 0.0 => reached[rank] + work / costs.rates[rank],
         _ => 0.0,
     };
     (0..p).map(worked).chain(bytes_on_wire.iter().map(wire)).fold(0.0, f64::max) * (1.0 - ROUNDING)

@@ -28,7 +28,7 @@ const FLOPS: f64 = 2.0;
 /// does not have.
 pub fn export_simgrid<A: Application>(
     schedule: &A,
-    conditions: CostModel<'_>,
+    costs: CostModel<'_>,
     names: &[String],
     rules: &Fluid,
     directory: &Path,
@@ -39,7 +39,7 @@ pub fn export_simgrid<A: Application>(
         std::path::absolute(directory).map_err(|e| Error::file(directory, "find the path of", e))?;
     let hosts = host_names(names);
     let placement: Vec<usize> = (0..hosts.len()).collect();
-    let mut fabric = Fabric::new(conditions.network, &placement, rules);
+    let mut fabric = Fabric::new(costs.network, &placement, rules);
     let mut pairs = BTreeSet::new();
     let mut unlike = None;
     let mut list = String::new();
@@ -59,7 +59,7 @@ pub fn export_simgrid<A: Application>(
             amount
         };
         let mut file = OutputFile::create(&path)?;
-        write_trace(schedule, Rank(rank), conditions.element, &mut amount, &mut file)
+        write_trace(schedule, Rank(rank), costs.element, &mut amount, &mut file)
             .map_err(|e| Error::file(&path, "write", e))?;
         if let Some((from, to)) = unlike {
             return Err(Error::input(
@@ -75,7 +75,7 @@ pub fn export_simgrid<A: Application>(
         file.commit()?;
         let _ = writeln!(list, "{}", path.display());
     }
-    write_whole(directory.join("platform.xml"), platform(&hosts, conditions, &pairs).as_bytes())?;
+    write_whole(directory.join("platform.xml"), platform(&hosts, costs, &pairs).as_bytes())?;
     write_whole(directory.join("hostfile"), format!("{}\n", hosts.join("\n")).as_bytes())?;
     write_whole(directory.join("traces.txt"), list.as_bytes())?;
     Ok(command(hosts.len(), rules, model, &directory))
@@ -158,9 +158,9 @@ fn tag(tag: u64) -> io::Result<u64> {
 }
 
 /// Writes hosts, links, and the routes of the pairs that communicate.
-fn platform(hosts: &[String], conditions: CostModel<'_>, pairs: &BTreeSet<(usize, usize)>) -> String {
+fn platform(hosts: &[String], costs: CostModel<'_>, pairs: &BTreeSet<(usize, usize)>) -> String {
     let crossings = |&(from, to): &(usize, usize)| -> Vec<Crossing> {
-        let route = conditions.network.route(Rank(from), Rank(to));
+        let route = costs.network.route(Rank(from), Rank(to));
         route.into_iter().flat_map(|hop| hop.crossings).collect()
     };
     // A wire has one latency if all messages that cross it agree; otherwise every route has its own.
@@ -174,7 +174,7 @@ fn platform(hosts: &[String], conditions: CostModel<'_>, pairs: &BTreeSet<(usize
         "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
          <platform version=\"4.1\">\n<zone id=\"platform\" routing=\"Full\">\n",
     );
-    for (host, rate) in hosts.iter().zip(conditions.rates) {
+    for (host, rate) in hosts.iter().zip(costs.rates) {
         let rate = if rate.is_finite() && *rate > 0.0 { *rate } else { 1.0 }; // has no work
         let _ = writeln!(out, "  <host id=\"{host}\" speed=\"{}f\"/>", FLOPS * rate);
     }

@@ -106,12 +106,12 @@ fn work_is_counted() {
     let layout = shapes::Columns::default().layout(cube(60), &[3.0, 2.0, 1.0, 1.0]).unwrap();
     let mut network = Network::uniform(1e-3, 1e4);
     network.duplex = false;
-    let conditions = CostModel { rates: &[3e4, 2e4, 1e4, 1e4], network: &network, element: 8 };
+    let costs = CostModel { rates: &[3e4, 2e4, 1e4, 1e4], network: &network, element: 8 };
     for flow in Flow::ALL {
         let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 10));
-        let with = |effort: &Effort| forecast_within(&schedule, conditions, f64::INFINITY, effort).unwrap();
+        let with = |effort: &Effort| forecast_within(&schedule, costs, f64::INFINITY, effort).unwrap();
         let all = Effort::unlimited();
-        assert_eq!(with(&all), Some(forecast(&schedule, conditions).unwrap()));
+        assert_eq!(with(&all), Some(forecast(&schedule, costs).unwrap()));
         let enough = Effort::new(1e-9 * all.spent() * 1.001);
         assert!(with(&enough).is_some() && !enough.is_spent());
         assert_eq!(enough.spent(), all.spent());
@@ -137,16 +137,16 @@ proptest! {
             2 => network.topology = Topology::Bus,
             _ => {}
         }
-        let conditions = CostModel { rates: &weights, network: &network, element: 8 };
+        let costs = CostModel { rates: &weights, network: &network, element: 8 };
         let names: Vec<String> = (0..weights.len()).map(|i| format!("p{i}")).collect();
         for flow in Flow::ALL {
             let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block).with_look_ahead(ahead));
             let (trace, found) = if fluid {
                 let rules = Fluid::fair();
-                let outcome = simulate_fluid(&schedule, conditions, &names, &rules, false).unwrap();
-                (outcome.trace, forecast_fluid(&schedule, conditions, &names, &rules).unwrap())
+                let outcome = simulate_fluid(&schedule, costs, &names, &rules, false).unwrap();
+                (outcome.trace, forecast_fluid(&schedule, costs, &names, &rules).unwrap())
             } else {
-                (simulate(&schedule, conditions).unwrap(), forecast(&schedule, conditions).unwrap())
+                (simulate(&schedule, costs).unwrap(), forecast(&schedule, costs).unwrap())
             };
             let (compute, communicate) = (trace.compute(), trace.communicate());
             prop_assert_eq!(found, Forecast { seconds: trace.seconds(), compute, communicate });

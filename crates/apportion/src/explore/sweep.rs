@@ -269,7 +269,7 @@ impl Race<'_> {
     ) -> Result<CandidateForecast> {
         let rates = machine.rates(&layout.sizes());
         let Platform { network, .. } = &machine.platform;
-        let conditions = CostModel { rates: &rates, network, element: self.setting.element };
+        let costs = CostModel { rates: &rates, network, element: self.setting.element };
         let volume = Metrics::of_layout(layout, 1.0).volume.unwrap_or(u64::MAX);
         let mut all = Vec::new();
         let serve = |order: &&ScheduleOptions| order.check_layout(layout).is_ok();
@@ -280,10 +280,10 @@ impl Race<'_> {
         }
         for &order in contender.orders.iter().filter(serve) {
             let seconds = match self.setting.sharing {
-                None => forecast(layout, order, conditions)?.seconds,
+                None => forecast(layout, order, costs)?.seconds,
                 Some(rules) => {
                     let schedule = MatmulSchedule::new(layout, order);
-                    forecast_fluid(&schedule, conditions, &machine.platform.names(), rules)?.seconds
+                    forecast_fluid(&schedule, costs, &machine.platform.names(), rules)?.seconds
                 }
             };
             all.push(CandidateForecast { seconds, order, volume });

@@ -143,8 +143,8 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     fn predicted(&self, platform: &Platform) -> Result<Forecast> {
         let rates = rates(self.models, &self.plan.sizes(), self.models_block);
         let element = size_of::<T>() as u64;
-        let conditions = CostModel { rates: &rates, network: &platform.network, element };
-        forecast(self.plan.layout()?, self.order, conditions)
+        let costs = CostModel { rates: &rates, network: &platform.network, element };
+        forecast(self.plan.layout()?, self.order, costs)
     }
 }
 

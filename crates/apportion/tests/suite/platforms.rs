@@ -44,8 +44,8 @@ fn every_file_is_read_and_simulated() {
         let layout = Columns::default().layout(shape, &rates).unwrap();
         for flow in Flow::ALL {
             let order = ScheduleOptions::new(flow, 300);
-            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
-            let forecast = forecast(&layout, order, conditions).unwrap();
+            let costs = CostModel { rates: &rates, network: &platform.network, element: 8 };
+            let forecast = forecast(&layout, order, costs).unwrap();
             // No faster than the computation alone, were all processors busy all the time.
             let least = 600f64.powi(3) / rates.iter().sum::<f64>();
             let seconds = forecast.seconds;

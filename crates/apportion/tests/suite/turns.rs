@@ -47,11 +47,11 @@ fn bus(latency: f64, bandwidth: f64) -> Network {
 /// Seconds with each processor later than the one before by a microsecond, or earlier.
 fn both_ways(schedule: &MatmulSchedule, rates: &[f64], network: &Network) -> [f64; 2] {
     let p = rates.len() as u64;
-    let conditions = CostModel { rates, network, element: 8 };
+    let costs = CostModel { rates, network, element: 8 };
     [false, true].map(|reversed| {
         let place = |rank: u64| if reversed { p - 1 - rank } else { rank };
         let pauses = (0..p).map(|rank| 1 + 40 * place(rank)).collect();
-        simulate(&Late { schedule, pauses, ordered: true }, conditions).unwrap().seconds()
+        simulate(&Late { schedule, pauses, ordered: true }, costs).unwrap().seconds()
     })
 }
 
@@ -87,9 +87,9 @@ fn unordered_broadcasts_take_longer() {
         MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Broadcast, 100).with_look_ahead(1));
     let model = BroadcastTime::new(shape, 0.0, 8e-6, &[20e6, 20e6], 1);
     let network = bus(0.0, 1e6);
-    let conditions = CostModel { rates: &[10e6, 10e6], network: &network, element: 8 };
+    let costs = CostModel { rates: &[10e6, 10e6], network: &network, element: 8 };
     let late = |ordered| Late { schedule: &schedule, pauses: vec![40, 1], ordered };
-    let [with, without] = [true, false].map(|o| simulate(&late(o), conditions).unwrap().seconds());
+    let [with, without] = [true, false].map(|o| simulate(&late(o), costs).unwrap().seconds());
     assert!(with < 1.01 * model.overlapped(), "{with} {model:?}");
     assert!(without > model.overlapped() + 0.9 * model.broadcast.min(model.compute), "{without} {model:?}");
 }

@@ -259,7 +259,7 @@ fn imbalance(layout: &Layout, speeds: &[f64]) -> f64 {
 fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {
     let order = ScheduleOptions::new(flow, BLOCK);
     let layout = plan.layout()?;
-    let conditions = CostModel { rates, network: &platform.network, element: 8 };
+    let costs = CostModel { rates, network: &platform.network, element: 8 };
     let schedule = MatmulSchedule::new(layout, order);
-    Ok(simulate_fluid(&schedule, conditions, &platform.names(), &Fluid::fair(), false)?.trace.seconds())
+    Ok(simulate_fluid(&schedule, costs, &platform.names(), &Fluid::fair(), false)?.trace.seconds())
 }

@@ -53,8 +53,8 @@ fn by_library(quick: bool) -> Vec<Row> {
         let planned = best.plan.forecast.as_ref().map_or(0.0, |f| f.seconds);
         let layout = best.plan.layout().expect("a layout");
         let rates = machine.rates(&layout.sizes());
-        let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
-        let again = forecast(layout, best.order, conditions).expect("a forecast").seconds;
+        let costs = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
+        let again = forecast(layout, best.order, costs).expect("a forecast").seconds;
         assert!((again - planned).abs() <= 1e-9 * planned, "the plan's forecast is not that of its layout");
         let target = format!("planning, {p} unlike processors, forecast of {planned:.1} s: seconds");
         row(target, seconds, (0.01 * planned).max(0.05))

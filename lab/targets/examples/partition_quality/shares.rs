@@ -37,8 +37,8 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
                     continue;
                 };
                 let rates = machine.rates(&layout.shares());
-                let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
-                changed = changed.min(forecast(&layout, before.order, conditions)?.seconds);
+                let costs = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
+                changed = changed.min(forecast(&layout, before.order, costs)?.seconds);
             }
             let [before, after] = [before.rank, after.rank].map(|x| x.unwrap_or(0.0));
             return Ok([before, after, changed]);

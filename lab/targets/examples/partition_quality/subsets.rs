@@ -24,9 +24,9 @@ fn brute_force(machine: &Machine) -> Result<f64> {
             let Ok(layout) = method.layout(shape, &weights, &MethodOptions::default()) else { continue };
             let layout = layout.among(&subset, p)?;
             let rates = machine.rates(&layout.shares());
-            let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
+            let costs = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
             for order in orders(None, BLOCK, false, 1) {
-                best = best.min(forecast(&layout, order, conditions)?.seconds);
+                best = best.min(forecast(&layout, order, costs)?.seconds);
             }
         }
     }

@@ -169,13 +169,13 @@ fn perform<P: Iterator<Item = Action>, R: Record>(
 /// A rate that is not positive for a processor that computes, or a schedule that deadlocks under these rules.
 pub fn simulate_fluid<A: Application>(
     schedule: &A,
-    conditions: CostModel<'_>,
+    costs: CostModel<'_>,
     names: &[String],
     rules: &Fluid,
     explain: bool,
 ) -> Result<Outcome> {
     let events = Events::new(schedule.processors(), explain);
-    let (events, scripts) = scripted(schedule, conditions, names, rules, events)?;
+    let (events, scripts) = scripted(schedule, costs, names, rules, events)?;
     let mut outcome = events.outcome();
     for (lane, script) in outcome.trace.lanes.iter_mut().zip(scripts) {
         script.count(lane);
@@ -189,29 +189,28 @@ pub fn simulate_fluid<A: Application>(
 /// Those of [`simulate_fluid`].
 pub fn forecast_fluid<A: Application>(
     schedule: &A,
-    conditions: CostModel<'_>,
+    costs: CostModel<'_>,
     names: &[String],
     rules: &Fluid,
 ) -> Result<Forecast> {
     let totals = Totals::new(schedule.processors());
-    scripted(schedule, conditions, names, rules, totals).map(|(totals, _)| totals.forecast())
+    scripted(schedule, costs, names, rules, totals).map(|(totals, _)| totals.forecast())
 }
 
 fn scripted<'a, A: Application, R: Record>(
     schedule: &'a A,
-    conditions: CostModel<'a>,
+    costs: CostModel<'a>,
     names: &[String],
     rules: &Fluid,
     record: R,
 ) -> Result<(R, Vec<Script<'a, A>>)> {
     let p = schedule.processors();
-    assert_eq!(conditions.rates.len(), p, "one rate per processor");
-    let hosts: Vec<Host> = conditions.rates.iter().map(|&speed| Host { speed, cores: 1 }).collect();
+    assert_eq!(costs.rates.len(), p, "one rate per processor");
+    let hosts: Vec<Host> = costs.rates.iter().map(|&speed| Host { speed, cores: 1 }).collect();
     let placement: Vec<usize> = (0..p).collect();
-    let on = Deployment { hosts: &hosts, placement: &placement, names, network: conditions.network };
-    let medium =
-        (rules.broadcasts && conditions.network.topology == Topology::Bus).then_some(conditions.network);
-    let script = |i| Script::new(schedule, Rank(i), (conditions.element, medium), R::COUNTS);
+    let on = Deployment { hosts: &hosts, placement: &placement, names, network: costs.network };
+    let medium = (rules.broadcasts && costs.network.topology == Topology::Bus).then_some(costs.network);
+    let script = |i| Script::new(schedule, Rank(i), (costs.element, medium), R::COUNTS);
     let mut scripts: Vec<_> = (0..p).map(script).collect();
     let record = perform(&mut scripts, on, rules, record)?;
     Ok((record, scripts))

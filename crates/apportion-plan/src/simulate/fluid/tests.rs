@@ -126,8 +126,8 @@ fn product(
     rules: &Fluid,
 ) -> Trace {
     let names: Vec<String> = (0..rates.len()).map(|i| format!("p{i}")).collect();
-    let conditions = CostModel { rates, network, element: 8 };
-    simulate_fluid(&MatmulSchedule::new(layout, order), conditions, &names, rules, false).unwrap().trace
+    let costs = CostModel { rates, network, element: 8 };
+    simulate_fluid(&MatmulSchedule::new(layout, order), costs, &names, rules, false).unwrap().trace
 }
 
 fn laid_out(n: u64, weights: &[f64]) -> Layout {
@@ -156,8 +156,8 @@ fn a_bus_carries_a_broadcast_once() {
                 assert_eq!(trace.lanes.iter().map(|l| l.carried).sum::<u64>(), 3600);
             }
             // Only one processor sends at a time: transfers in turn and at once take the same time.
-            let conditions = CostModel { rates: on.0, network: &network, element: 8 };
-            let fifo = simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap();
+            let costs = CostModel { rates: on.0, network: &network, element: 8 };
+            let fifo = simulate(&MatmulSchedule::new(&layout, order), costs).unwrap();
             assert!((fifo.seconds() / once.seconds() - 1.0).abs() < 1e-6);
         }
     }
@@ -240,8 +240,8 @@ proptest! {
         let bulk = ScheduleOptions::new(Flow::Bulk, block).with_look_ahead(u64::from(overlap));
         let seconds = |network: &Network, rules: &Fluid| product(&layout, bulk, (&weights, network), rules).seconds();
         if kind == 0 && duplex {
-            let conditions = CostModel { rates: &weights, network: &network, element: 8 };
-            let fifo = simulate(&MatmulSchedule::new(&layout, bulk), conditions).unwrap().seconds();
+            let costs = CostModel { rates: &weights, network: &network, element: 8 };
+            let fifo = simulate(&MatmulSchedule::new(&layout, bulk), costs).unwrap().seconds();
             prop_assert!((seconds(&network, &Fluid::fair()) / fifo - 1.0).abs() < 1e-9);
         }
         let faster = network.at_bandwidth(2e4);

@@ -8,8 +8,8 @@ use crate::schedule::ScheduleOptions;
 use crate::simulate::{Effort, forecast_within, simulate};
 use proptest::prelude::*;
 
-fn forecast(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> Forecast {
-    let trace = simulate(schedule, conditions).unwrap();
+fn forecast(schedule: &MatmulSchedule, costs: CostModel<'_>) -> Forecast {
+    let trace = simulate(schedule, costs).unwrap();
     Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() }
 }
 
@@ -40,15 +40,15 @@ fn agrees(
         None => clusters(speeds.len()),
     };
     let rates: Vec<f64> = speeds.iter().map(|speed| speed * rate).collect();
-    let conditions = CostModel { rates: &rates, network: &network, element: 8 };
-    prop_assert!(serves(schedule, conditions));
-    let slow = forecast(schedule, conditions);
-    let quick = timed(schedule, conditions, f64::INFINITY, &Effort::unlimited()).unwrap();
+    let costs = CostModel { rates: &rates, network: &network, element: 8 };
+    prop_assert!(serves(schedule, costs));
+    let slow = forecast(schedule, costs);
+    let quick = timed(schedule, costs, f64::INFINITY, &Effort::unlimited()).unwrap();
     prop_assert_eq!(&quick, &slow);
     let limit = slow.seconds * share;
-    let within = forecast_within(schedule, conditions, limit, &Effort::unlimited()).unwrap();
-    prop_assert_eq!(timed(schedule, conditions, limit, &Effort::unlimited()).is_some(), within.is_some());
-    prop_assert!(timed(schedule, conditions, slow.seconds, &Effort::unlimited()).is_some());
+    let within = forecast_within(schedule, costs, limit, &Effort::unlimited()).unwrap();
+    prop_assert_eq!(timed(schedule, costs, limit, &Effort::unlimited()).is_some(), within.is_some());
+    prop_assert!(timed(schedule, costs, slow.seconds, &Effort::unlimited()).is_some());
     Ok(())
 }
 
@@ -88,16 +88,16 @@ proptest! {
         let Ok(layout) = method.layout(shape, &speeds, &MethodOptions::default()) else { return Ok(()) };
         let network = if uniform { Network::uniform(0.7, 9.0) } else { clusters(speeds.len()) };
         let rates: Vec<f64> = speeds.iter().map(|speed| speed * rate).collect();
-        let conditions = CostModel { rates: &rates, network: &network, element: 8 };
+        let costs = CostModel { rates: &rates, network: &network, element: 8 };
         let seconds = |flow, ahead| {
             let order = ScheduleOptions::new(flow, block).with_look_ahead(ahead);
-            simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds()
+            simulate(&MatmulSchedule::new(&layout, order), costs).unwrap().seconds()
         };
         for flow in [Flow::OneToAll, Flow::Bulk, Flow::Broadcast] {
             prop_assert!(seconds(flow, ahead) <= seconds(flow, 0) * (1.0 + 1e-9), "{flow}");
         }
         let ring = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Ring, block));
-        let least = least_seconds_of_ring(&ring, conditions);
+        let least = least_seconds_of_ring(&ring, costs);
         prop_assert!(least <= seconds(Flow::Ring, 0) && least <= seconds(Flow::Ring, ahead));
     }
 }

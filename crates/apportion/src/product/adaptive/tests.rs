@@ -23,8 +23,8 @@ impl Segments for Virtual {
     fn run(&mut self, schedule: &MatmulSchedule) -> Result<Trace> {
         let done = schedule.inner().end as f64 / schedule.layout().shape().k as f64;
         let rates = &self.rates[usize::from(done > self.turn)];
-        let conditions = CostModel { rates, network: &self.platform.network, element: 8 };
-        let trace = simulate(schedule, conditions)?;
+        let costs = CostModel { rates, network: &self.platform.network, element: 8 };
+        let trace = simulate(schedule, costs)?;
         self.clock += trace.seconds();
         Ok(trace)
     }
@@ -137,8 +137,8 @@ fn volumes_of_segments_add_up() {
         let whole = MatmulSchedule::new(&layout, order);
         let volume = |schedule: &MatmulSchedule| {
             let rates = vec![1.0; 3];
-            let conditions = CostModel { rates: &rates, network: &Network::free(), element: 8 };
-            let trace = simulate(schedule, conditions).unwrap();
+            let costs = CostModel { rates: &rates, network: &Network::free(), element: 8 };
+            let trace = simulate(schedule, costs).unwrap();
             trace.lanes.iter().flat_map(|l| &l.received).sum::<u64>()
         };
         let parts: u64 = segments(&whole, 4).into_iter().map(|s| volume(&whole.clone().within(s))).sum();

@@ -168,8 +168,8 @@ fn forecast_of<T: Element>(job: &MatmulJob<'_, T>, plan: &mut Plan, platform: &P
     }
     let rates = rates(job.models, &plan.sizes(), job.models_block);
     let network = &platform.network;
-    let conditions = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };
-    let found = forecast(plan.layout()?, job.order, conditions)?;
+    let costs = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };
+    let found = forecast(plan.layout()?, job.order, costs)?;
     plan.forecast = Some(found.clone());
     Ok(found)
 }

@@ -72,8 +72,8 @@ fn check(layout: &Layout, order: ScheduleOptions) {
     }
 
     let network = Network::uniform(1e-5, 1e8);
-    let conditions = CostModel { rates: &vec![1e9; p], network: &network, element: 8 };
-    let simulated = simulate(&schedule, conditions).unwrap();
+    let costs = CostModel { rates: &vec![1e9; p], network: &network, element: 8 };
+    let simulated = simulate(&schedule, costs).unwrap();
     assert_eq!(simulated.volume_matrix(), counted, "received in the simulator, {order:?}");
     assert_eq!(sent_in(&simulated), counted, "sent in the simulator, {order:?}");
 
@@ -266,8 +266,8 @@ fn steps_cost_latency() {
     let seconds = |method: Method| {
         let layout = method.layout(shape(90, 90, 90), &[8.0, 1.0], &MethodOptions::default()).unwrap();
         let order = ScheduleOptions::new(Flow::Bulk, 90).with_messages(Messages::Separate);
-        let conditions = CostModel { rates: &[1e12; 2], network: &network, element: 8 };
-        simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds()
+        let costs = CostModel { rates: &[1e12; 2], network: &network, element: 8 };
+        simulate(&MatmulSchedule::new(&layout, order), costs).unwrap().seconds()
     };
     for (method, steps) in
         [(Method::SquareCorner, 4.0), (Method::SquareEdge, 5.0), (Method::SquareMiddle, 6.0)]

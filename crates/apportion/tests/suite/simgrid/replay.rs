@@ -86,7 +86,7 @@ fn schedules_take_as_long_as_smpirun_says() {
             &layout,
             ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
         );
-        let conditions = CostModel { rates: &rates, network: &network, element: 8 };
+        let costs = CostModel { rates: &rates, network: &network, element: 8 };
         let names: Vec<String> = (0..p).map(|i| format!("p{i}")).collect();
         let mut rules = Fluid::simgrid();
         if case.is_multiple_of(5) {
@@ -94,8 +94,8 @@ fn schedules_take_as_long_as_smpirun_says() {
         }
         for tcp in [Tcp::default(), Tcp::cm02(), Tcp::lv08(), Tcp::smpi()] {
             let rules = Fluid { tcp, ..rules.clone() };
-            let outcome = simulate_fluid(&schedule, conditions, &names, &rules, false).unwrap();
-            let command = export_simgrid(&schedule, conditions, &names, &rules, &here).unwrap();
+            let outcome = simulate_fluid(&schedule, costs, &names, &rules, false).unwrap();
+            let command = export_simgrid(&schedule, costs, &names, &rules, &here).unwrap();
             let theirs = replay(&format!("{command} --cfg=maxmin/precision:1e-9").replace("%.9r", "%.15r"));
             let seconds = outcome.trace.seconds();
             let error = (seconds - theirs).abs() / theirs;

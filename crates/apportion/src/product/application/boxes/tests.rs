@@ -186,9 +186,8 @@ fn an_emulated_network_pipelines_the_sums() {
     assert_eq!(c.as_slice(), &defined(Kernel::plus_times(), &a, &b)[..]);
     // Eight pieces of 32 rows, three hops: ten pieces one after the other, not 24.
     let forecast = 10.0 * (32 * 128 * 8) as f64 / 2e6;
-    let conditions =
-        crate::simulate::CostModel { rates: &[f64::MAX; 4], network: &platform.network, element: 8 };
-    let seconds = crate::simulate::simulate(&schedule, conditions).unwrap().seconds();
+    let costs = crate::simulate::CostModel { rates: &[f64::MAX; 4], network: &platform.network, element: 8 };
+    let seconds = crate::simulate::simulate(&schedule, costs).unwrap().seconds();
     assert!((seconds - forecast).abs() < 1e-6, "{seconds} {forecast}");
     assert!(trace.seconds() >= forecast);
 }

@@ -12,18 +12,11 @@ use std::sync::OnceLock;
 fn installed() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
-        // Beside the test binaries: the same place for every run, so that nothing is left in the temporary
-        // folder.
+        // Cargo has built the libraries beside this binary. They are installed there too: the same place for every
+        // run, so that nothing is left in the temporary folder.
         let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let prefix = deps.parent().unwrap().join("apportion-c-installed");
-        let out = Command::new(here("install"))
-            .arg(&prefix)
-            .env("APPORTION_PROFILE", profile)
-            .env("CARGO", env!("CARGO"))
-            .env("CARGO_TARGET_DIR", deps.parent().unwrap().parent().unwrap())
-            .output()
-            .unwrap();
+        let out = Command::new(here("install")).arg(&prefix).env("APPORTION_BUILT", &deps).output().unwrap();
         succeeded(&out);
         prefix
     })

@@ -1,8 +1,8 @@
 //! The balancer.
 
 use crate::boundary::{
-    array, count, free, guard, hand_out, look, optional, refuse, text, to_c, units, value, write,
-    write_if_wanted,
+    array, count, free, guard, hand_out, look, optional, refuse, text, to_c, units, value, write_if_wanted,
+    write_text,
 };
 use crate::models::Models;
 use crate::shares::check_processors;
@@ -210,20 +210,8 @@ pub unsafe extern "C" fn apportion_balancer_save(
     guard(|| {
         // SAFETY: the caller's promise.
         let text = unsafe { look(balancer, "balancer") }?.balancer.to_json();
-        let capacity = count(capacity, "capacity", 0)?;
         // SAFETY: the caller's promises.
-        unsafe {
-            write(length, &[text.len() as i64 + 1], "length")?;
-            if capacity == 0 && state.is_null() {
-                return Ok(());
-            }
-            if capacity < text.len() + 1 {
-                let what = format!("{capacity} bytes are too few for {}", text.len() + 1);
-                return Err(refuse("capacity", what, "ask for the length with a capacity of 0 first"));
-            }
-            let bytes: Vec<c_char> = text.bytes().chain([0]).map(|byte| byte as c_char).collect();
-            write(state, &bytes, "state")
-        }
+        unsafe { write_text(&text, capacity, state, "state", length) }
     })
 }
 

@@ -145,6 +145,33 @@ pub unsafe fn write_if_wanted<T: Copy>(pointer: *mut T, values: &[T], name: &str
     if pointer.is_null() { Ok(()) } else { unsafe { write(pointer, values, name) } }
 }
 
+/// Writes a text with a zero byte at its end, and its length with that byte; only the length if `capacity` is 0
+/// and `place` is null.
+///
+/// # Safety
+/// As [`write`]: `place` has room for `capacity` bytes, `length` for a number.
+pub unsafe fn write_text(
+    text: &str,
+    capacity: i64,
+    place: *mut c_char,
+    name: &str,
+    length: *mut i64,
+) -> Result<()> {
+    let capacity = count(capacity, "capacity", 0)?;
+    // SAFETY: the caller's promise.
+    unsafe { write(length, &[text.len() as i64 + 1], "length") }?;
+    if capacity == 0 && place.is_null() {
+        return Ok(());
+    }
+    if capacity < text.len() + 1 {
+        let what = format!("{capacity} bytes are too few for {}", text.len() + 1);
+        return Err(refuse("capacity", what, "ask for the length with a capacity of 0 first"));
+    }
+    let bytes: Vec<c_char> = text.bytes().chain([0]).map(|byte| byte as c_char).collect();
+    // SAFETY: the caller's promise, and there is room.
+    unsafe { write(place, &bytes, name) }
+}
+
 /// Hands a value to the caller, as an opaque pointer.
 ///
 /// # Safety

@@ -172,7 +172,36 @@ static void layouts(void)
     apportion_layout_free(NULL);
 }
 
-int main(void)
+static void products(void)
+{
+    double a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 1, 1}, c[4] = {0};
+    int64_t length = 0;
+    apportion_product *one = NULL;
+    RIGHT(apportion_product_new(&one) == APPORTION_OK);
+    RIGHT(apportion_product_plan(one, 0, NULL, &length) == APPORTION_INVALID && says("no plan"));
+    RIGHT(apportion_product_set(one, "speeds", "3:1") == APPORTION_OK);
+    RIGHT(apportion_product_set(one, "speeds", "3:x") == APPORTION_INVALID && says("speeds: "));
+    RIGHT(apportion_product_set(one, "method", "rows") == APPORTION_OK);
+    RIGHT(apportion_product_set(one, "method", "circle") == APPORTION_INVALID && says("circle"));
+    RIGHT(apportion_product_set(one, "colour", "red") == APPORTION_INVALID && says("look_ahead"));
+    RIGHT(apportion_product_set(one, "block", "0") == APPORTION_INVALID && says("block: "));
+    RIGHT(apportion_product_run(one, 2, 3, 2, a, b, c) == APPORTION_OK);
+    RIGHT(c[0] == 4 && c[1] == 5 && c[2] == 10 && c[3] == 11);
+    RIGHT(apportion_product_plan(one, 0, NULL, &length) == APPORTION_OK && length > 1);
+    char *plan = malloc((size_t)length);
+    RIGHT(apportion_product_plan(one, length, plan, &length) == APPORTION_OK && strstr(plan, "\"rows\"") != NULL);
+    free(plan);
+    RIGHT(apportion_product_run(one, 0, 3, 2, a, b, c) == APPORTION_INVALID && says("m: "));
+    RIGHT(apportion_product_run(one, 2, 3, 2, a, b, NULL) == APPORTION_INVALID && says("c: "));
+    RIGHT(apportion_product_run(one, INT64_MAX, 3, 2, a, b, c) == APPORTION_INVALID);
+    RIGHT(apportion_product_set(one, "semiring", "min-plus") == APPORTION_OK);
+    RIGHT(apportion_product_run(one, 2, 3, 2, a, b, c) == APPORTION_OK && c[0] == 2 && c[3] == 4);
+    apportion_product_free(one);
+    apportion_product_free(NULL);
+}
+
+/* With an argument, all but products. */
+int main(int argc, char **argv)
 {
     int64_t offsets[3] = {0, 30, 100}, inner[3], falling[3] = {0, 70, 30};
     RIGHT(strcmp(apportion_version(), APPORTION_VERSION) == 0 && strcmp(apportion_last_error(), "") == 0);
@@ -180,6 +209,9 @@ int main(void)
     models();
     balancer();
     layouts();
+    if (argc < 2)
+        products();
+    (void)argv;
     RIGHT(apportion_matmul_cut(100, 50, 2, offsets, inner) == APPORTION_OK && inner[1] == 15 && inner[2] == 50);
     RIGHT(apportion_matmul_cut(100, 50, 2, falling, inner) == APPORTION_INVALID && says("offsets"));
     RIGHT(apportion_matmul(NULL, 1, 1, 1, offsets, NULL, NULL, NULL) == APPORTION_INVALID && says("world"));

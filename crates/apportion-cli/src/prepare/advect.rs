@@ -6,7 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
 use apportion::job::{
-    Context, Sources, measure_unknown_network, method_named, note_absent_cores, warn_of_another_kernel,
+    Context, Sources, measure_unknown_network, note_absent_cores, parse_choice, warn_of_another_kernel,
 };
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyArray, NpyHeader, read_npy_array, read_tiles};
@@ -305,7 +305,7 @@ pub fn choose<T: Advectable>(
 ) -> Result<Vec<AdvectChoice>> {
     let Known { platform, plan, models, timed, .. } = known;
     let choose = || {
-        let method = method_named("--method", &args.method)?;
+        let method = parse_choice("--method", &args.method)?;
         let amount = (args.steps, size_of::<T>() as u64);
         let machine = Machine::new(platform.clone(), models.clone(), 1);
         plan_advection(problem, &machine, (method, orders), plan.as_ref(), amount)

@@ -10,6 +10,7 @@ mod host_network;
 mod link_bookings;
 mod network;
 mod parse;
+mod speed_list;
 mod write;
 
 pub use emulated::Emulated;
@@ -20,6 +21,7 @@ pub use link_bookings::{LinkBookings, Load, Transit};
 pub(crate) use network::Place;
 pub use network::{Crossing, Cut, Direction, Link, Network, PairLink, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
+pub use speed_list::parse_speeds;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;

@@ -81,3 +81,47 @@ pub fn find_fastest_order<F>(
     }
     fastest.ok_or_else(|| refusal.expect("there is at least one order"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{RunOptions, lay_out_product};
+    use crate::model::WorkUnit;
+    use crate::plan::Shape;
+    use crate::platform::parse_platform;
+    use crate::schedule::Flow;
+    use crate::simulate::forecast;
+
+    fn fastest(network: &str, flow: FlowOptions) -> Result<OrderForecast<crate::plan::Forecast>> {
+        let text = format!(
+            "[[processor]]\nname = \"a\"\nspeed = 3\n[[processor]]\nname = \"b\"\nspeed = 1\n{network}"
+        );
+        let machine = Machine::from_platform(parse_platform(&text, "test")?, WorkUnit::MultiplyAdd)?;
+        let shape = Shape::new(60, 600, 50, "test")?;
+        let plan = lay_out_product(shape, 8, &RunOptions::default(), &machine)?.plan;
+        let task = ForecastTask { layout: plan.layout()?, machine: &machine, flow: &flow, element: 8 };
+        find_fastest_order(
+            task,
+            &Monitor::new(),
+            |schedule, costs| forecast(schedule, costs),
+            |found| found.seconds,
+        )
+    }
+
+    #[test]
+    fn the_fastest_flow_is_found_unless_one_is_named() {
+        let network = "[network]\nlatency = \"1 ms\"\nbandwidth = \"1 GB/s\"\n";
+        let open = fastest(network, FlowOptions::default()).unwrap();
+        for flow in [Flow::OneToAll, Flow::Ring, Flow::Bulk] {
+            let one = fastest(network, FlowOptions { flow: Some(flow), ..FlowOptions::default() }).unwrap();
+            assert_eq!(one.order.flow, flow);
+            assert!(open.forecast.seconds <= one.forecast.seconds * (1.0 + 1e-9), "{flow}");
+        }
+    }
+
+    #[test]
+    fn ratios_on_a_free_network_have_no_forecast() {
+        let error = fastest("", FlowOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("nothing to forecast"), "{error}");
+    }
+}

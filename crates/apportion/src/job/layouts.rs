@@ -19,6 +19,6 @@ pub fn lay_out_product(
 ) -> Result<Choice> {
     let options = options.plan_options(shape.k, element, machine)?;
     let best = plan_matmul(shape, machine, &options)?.swap_remove(0);
-    best.plan.layout()?.refuse_boxes("a layout of rectangles")?;
+    best.plan.layout()?.refuse_boxes("a list of rectangles")?;
     Ok(best)
 }

@@ -444,3 +444,35 @@ impl Inputs<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Context, MatrixJob};
+
+    /// The product of matrices of which this process holds one block each.
+    fn product(a: Rect) -> Result<Vec<f64>> {
+        let block = |rect: Rect, elements| {
+            let array = DistributedArray::new::<f64>(Extent { rows: 2, cols: 2 }, vec![(rect, elements)]);
+            MatrixOperand::Distributed { name: "a", array }
+        };
+        let whole = Rect::new(Span::new(0, 2), Span::new(0, 2));
+        let left = [1.0, 2.0, 3.0, 4.0];
+        let task = ProductTask {
+            b: Some(block(whole, &[1.0, 0.0, 1.0, 1.0])),
+            ..ProductTask::new(Operation::Product, Semiring::PlusTimes, block(a, &left[..a.area() as usize]))
+        };
+        let monitor = Monitor::new();
+        let world = World::solo(&monitor);
+        let outcome = MatrixJob::open(&task, Context::silent(&world, &monitor))?.run()?;
+        let blocks = outcome.result.and_then(crate::matrix::AnyBlocks::into_blocks::<f64>).unwrap();
+        Ok(blocks.into_iter().flat_map(|(_, elements)| elements).collect())
+    }
+
+    #[test]
+    fn a_distributed_array_has_the_blocks_of_the_plan_or_is_refused() {
+        assert_eq!(product(Rect::new(Span::new(0, 2), Span::new(0, 2))).unwrap(), [3.0, 2.0, 7.0, 4.0]);
+        let error = product(Rect::new(Span::new(0, 1), Span::new(0, 2))).unwrap_err();
+        assert!(error.to_string().contains("does not hold rows 0..2"), "{error}");
+    }
+}

@@ -260,7 +260,7 @@ pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
         more => format!(" and {more} more of the plan's {} processors", plan.processors.len()),
     };
     Err(Error::input(
-        "--platform",
+        "`platform`",
         format!("the platform \"{}\" lacks \"{first}\"{others}", platform.name),
         "use the platform for which the plan was created, or rename the processors",
     ))

@@ -394,3 +394,21 @@ fn group_by_cluster(paths: &[Vec<&str>], ranks: &[usize], depth: usize) -> Vec<V
     }
     groups
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_for_all_or_for_each() {
+        let each = ShareLimit::Each(vec![None, Some(4)]);
+        let limits = limits_by_rank(&ShareLimit::All(1), &each, &ShareLimit::None, 2).unwrap();
+        assert_eq!(limits[0], Limits { least: 1, most: None, multiple_of: 1 });
+        assert_eq!(limits[1], Limits { least: 1, most: Some(4), multiple_of: 1 });
+        assert!(
+            limits_by_rank(&ShareLimit::None, &ShareLimit::None, &ShareLimit::None, 2).unwrap().is_empty()
+        );
+        let error = limits_by_rank(&ShareLimit::None, &each, &ShareLimit::None, 3).unwrap_err();
+        assert!(error.to_string().starts_with("`max`: 2 numbers for 3 processors"), "{error}");
+    }
+}

@@ -1,6 +1,6 @@
 ! apportion for Fortran: the functions of apportion.h, which describes them. Arguments that may be NULL in C are
-! optional here. Texts end with c_null_char: "columns" // c_null_char. Compile this file with your program, and
-! link with -lapportion.
+! optional here; the limits that C calls min and max are least and most. Texts end with c_null_char:
+! "columns" // c_null_char. Compile this file with your program, and link with -lapportion.
 !
 ! License: MIT or Apache-2.0.
 module apportion
@@ -188,6 +188,45 @@ module apportion
          real(c_double), intent(out), optional :: compute(*), communicate(*)
          integer(c_int) :: code
       end function
+
+      function apportion_product_new(product) bind(C, name="apportion_product_new") result(code)
+         import :: c_int, c_ptr
+         type(c_ptr), intent(out) :: product
+         integer(c_int) :: code
+      end function
+
+      function apportion_product_set(product, option, setting) &
+         bind(C, name="apportion_product_set") result(code)
+         import :: c_int, c_char, c_ptr
+         type(c_ptr), value :: product
+         character(kind=c_char), intent(in) :: option(*), setting(*)
+         integer(c_int) :: code
+      end function
+
+      function apportion_product_run(product, m, k, n, a, b, c) &
+         bind(C, name="apportion_product_run") result(code)
+         import :: c_int, c_int64_t, c_double, c_ptr
+         type(c_ptr), value :: product
+         integer(c_int64_t), value :: m, k, n
+         real(c_double), intent(in) :: a(*), b(*)
+         real(c_double), intent(out) :: c(*)
+         integer(c_int) :: code
+      end function
+
+      function apportion_product_plan(product, capacity, plan, length) &
+         bind(C, name="apportion_product_plan") result(code)
+         import :: c_int, c_int64_t, c_char, c_ptr
+         type(c_ptr), value :: product
+         integer(c_int64_t), value :: capacity
+         character(kind=c_char), intent(out), optional :: plan(*)
+         integer(c_int64_t), intent(out) :: length
+         integer(c_int) :: code
+      end function
+
+      subroutine apportion_product_free(product) bind(C, name="apportion_product_free")
+         import :: c_ptr
+         type(c_ptr), value :: product
+      end subroutine
 
       function apportion_world_adopt(communicator, size_of_communicator, world) &
          bind(C, name="apportion_world_adopt") result(code)

@@ -42,6 +42,7 @@ extern "C" {
 typedef struct apportion_models apportion_models;
 typedef struct apportion_balancer apportion_balancer;
 typedef struct apportion_layout apportion_layout;
+typedef struct apportion_product apportion_product;
 typedef struct apportion_world apportion_world;
 
 /* "0.1.0". The text is static. */
@@ -96,10 +97,10 @@ int apportion_balancer_new(int64_t units, int64_t processors, apportion_balancer
  *                      same */
 int apportion_balancer_set(apportion_balancer *balancer, const char *option, double value);
 
-/* Limits each share before the first round: minimum and maximum (--min and --max of the command), and the block of
- * which it is a multiple. Each may be NULL: 0, no limit, 1. */
-int apportion_balancer_limits(apportion_balancer *balancer, int64_t processors, const int64_t *least,
-                              const int64_t *most, const int64_t *multiple_of);
+/* Limits each share before the first round: minimum and maximum, and the block of which it is a multiple. Each may
+ * be NULL: 0, no limit, 1. */
+int apportion_balancer_limits(apportion_balancer *balancer, int64_t processors, const int64_t *min,
+                              const int64_t *max, const int64_t *multiple_of);
 
 /* Starts from speed functions instead of equal shares. Their shape counts, not their height: ratios will do. */
 int apportion_balancer_start(apportion_balancer *balancer, const apportion_models *models);
@@ -127,10 +128,10 @@ void apportion_balancer_free(apportion_balancer *balancer);
 /* ---- Layouts of a matrix or domain ----------------------------------------------------------------------- */
 
 /* Divides the m x n matrix C of a product C = A B (A is m x k, B is k x n) or an m x n domain (k = 1) into
- * rectangles with areas in proportion to `speeds`, each 0 or between 1e-100 and 1e100. Methods for any number of
- * processors: "columns", "recursive", "square-corner", "rows", "grid", "cartesian", "nagamochi-abe"; for two or
- * three: "straight-line", "hybrid"; for three: "square-rectangle", "block-rectangle", "square-edge",
- * "square-middle". */
+ * rectangles with areas in proportion to `speeds`, each 0 or between 1e-100 and 1e100. "auto" takes the method that
+ * communicates least. Methods for any number of processors: "columns", "recursive", "square-corner", "rows", "grid",
+ * "cartesian", "nagamochi-abe"; for two or three: "straight-line", "hybrid"; for three: "square-rectangle",
+ * "block-rectangle", "square-edge", "square-middle". */
 int apportion_layout_new(const char *method, int64_t m, int64_t k, int64_t n, int64_t processors,
                          const double *speeds, apportion_layout **layout);
 
@@ -143,11 +144,46 @@ int apportion_layout_rectangles(const apportion_layout *layout, int64_t capacity
 /* NULL is allowed. */
 void apportion_layout_free(apportion_layout *layout);
 
-/* Simulates the product of the layout (double precision, one-to-all flow, blocks of 64) on the processors and the
- * network of a file (platform.toml). `models` may be NULL: the file then gives the speeds. Writes the seconds of
- * the whole, and of each processor's computation and communication; these two may be NULL. */
+/* Simulates the product of the layout in double precision on the processors and the network of a file
+ * (platform.toml), with the flow that takes the least time, as `apportion simulate` does. `models` may be NULL: the
+ * file then gives the speeds. Writes the seconds of the whole, and of each processor's computation and
+ * communication; these two may be NULL. */
 int apportion_forecast(const apportion_layout *layout, const char *platform, const apportion_models *models,
                        int64_t processors, double *seconds, double *compute, double *communicate);
+
+/* ---- Products of matrices in memory ----------------------------------------------------------------------- */
+
+/* A product on the processors of this machine. Everything that is not set is decided, as by `apportion matmul`. */
+int apportion_product_new(apportion_product **product);
+
+/* Sets an option, with the name and the values that `apportion matmul` and Python's apportion.matmul have:
+ *   "semiring"    plus-times, max-plus, min-plus; plus-times
+ *   "alpha"       factor of the product; 1
+ *   "speeds"      of the processors: ratios such as 9:1, or with a unit, 9 Gflop/s,1 Gflop/s; measured
+ *   "platform"    file of processors and network; the cores of this machine
+ *   "models"      file of speed functions; measured
+ *   "method"      layout method; auto
+ *   "flow"        one-to-all, ring, bulk, broadcast; auto
+ *   "block"       pivot block size; 256, or less where memory requires it
+ *   "overlap"     true: computes while data travel; false
+ *   "look_ahead"  pivot blocks in transit during an update; implies overlap; 1
+ *   "keep_all"    true: gives every processor a share; false
+ *   "remeasure"   true: measures instead of using remembered speeds; false
+ *   "blas"        auto, none (the same bytes whatever is installed), openblas, blis, mkl or a path; auto
+ *   "seed"        of the verification; 1 */
+int apportion_product_set(apportion_product *product, const char *option, const char *setting);
+
+/* C = A B of whole matrices, row by row in memory: A is m x k, B is k x n. The result is verified (Freivalds' method,
+ * or exactly) before it is written. */
+int apportion_product_run(apportion_product *product, int64_t m, int64_t k, int64_t n, const double *a,
+                          const double *b, double *c);
+
+/* Writes the plan of the last product (plan.json) as a text that ends with a zero byte, and its length with that
+ * byte to `length`. With a capacity of 0 and NULL it writes the length only. */
+int apportion_product_plan(const apportion_product *product, int64_t capacity, char *plan, int64_t *length);
+
+/* NULL is allowed. */
+void apportion_product_free(apportion_product *product);
 
 /* ---- On the processes of an MPI program ------------------------------------------------------------------- */
 
@@ -169,8 +205,10 @@ int apportion_matmul_cut(int64_t m, int64_t k, int64_t processors, const int64_t
 
 /* C = A B in double precision, row by row in memory. Process i holds the rows offsets[i] to offsets[i + 1] of A and
  * of C, and the rows of B that apportion_matmul_cut says. All processes of the world must call it with the same
- * sizes and offsets (world size + 1 entries). Every result is verified (Freivalds' method) before it is written.
- * If it fails on one process only, end the others with MPI_Abort. */
+ * sizes and offsets (world size + 1 entries). The flow of A and B is chosen by the speeds of the processes, which are
+ * measured at the first product and then remembered; large products take the fastest BLAS that is found. Every
+ * result is verified (Freivalds' method) before it is written. If it fails on one process only, end the others with
+ * MPI_Abort. */
 int apportion_matmul(apportion_world *world, int64_t m, int64_t k, int64_t n, const int64_t *offsets,
                      const double *a, const double *b, double *c);
 

@@ -1,12 +1,13 @@
 //! The balancer.
 
 use crate::boundary::{
-    array, count, free, guard, hand_out, look, optional, refuse, text, to_c, units, value, write,
-    write_if_wanted,
+    array, count, free, guard, hand_out, look, optional, refuse, text, to_c, units, value, write_if_wanted,
+    write_text,
 };
 use crate::models::Models;
 use crate::shares::check_processors;
-use apportion::plan::shares::{Balancer, Limits, Reason};
+use apportion::job::{ShareLimit, limits_by_rank};
+use apportion::plan::shares::{Balancer, Reason};
 use apportion::{Error, Result};
 use std::ffi::{c_char, c_int};
 
@@ -94,6 +95,12 @@ pub unsafe extern "C" fn apportion_balancer_set(
     })
 }
 
+/// A limit of shares from an array that may be left out.
+fn limit(numbers: Option<&[i64]>, name: &str) -> Result<ShareLimit> {
+    let Some(numbers) = numbers else { return Ok(ShareLimit::None) };
+    numbers.iter().map(|&number| units(number, name).map(Some)).collect::<Result<_>>().map(ShareLimit::Each)
+}
+
 /// See `apportion.h`.
 ///
 /// # Safety
@@ -102,34 +109,25 @@ pub unsafe extern "C" fn apportion_balancer_set(
 pub unsafe extern "C" fn apportion_balancer_limits(
     balancer: *mut Balanced,
     processors: i64,
-    least: *const i64,
-    most: *const i64,
+    min: *const i64,
+    max: *const i64,
     multiple_of: *const i64,
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's promises.
-        let (balanced, least, most, multiple_of) = unsafe {
+        let (balanced, min, max, multiple_of) = unsafe {
             let p = count(processors, "processors", 1)?;
             (
                 value(balancer, "balancer")?,
-                optional(least, p, "least")?,
-                optional(most, p, "most")?,
+                optional(min, p, "min")?,
+                optional(max, p, "max")?,
                 optional(multiple_of, p, "multiple_of")?,
             )
         };
-        check_processors(processors as usize, balanced.balancer.processors())?;
-        let of = |list: Option<&[i64]>, i: usize, name: &str, missing: u64| match list {
-            Some(list) => units(list[i], name),
-            None => Ok(missing),
-        };
-        let of_one = |i: usize| {
-            Ok(Limits {
-                least: of(least, i, "least", 0)?,
-                most: most.map(|_| of(most, i, "most", 0)).transpose()?,
-                multiple_of: of(multiple_of, i, "multiple_of", 1)?,
-            })
-        };
-        let limits = (0..processors as usize).map(of_one).collect::<Result<Vec<Limits>>>()?;
+        let p = processors as usize;
+        check_processors(p, balanced.balancer.processors())?;
+        let limits =
+            limits_by_rank(&limit(min, "min")?, &limit(max, "max")?, &limit(multiple_of, "multiple_of")?, p)?;
         balanced.configure(|b| b.with_limits(&limits))
     })
 }
@@ -212,20 +210,8 @@ pub unsafe extern "C" fn apportion_balancer_save(
     guard(|| {
         // SAFETY: the caller's promise.
         let text = unsafe { look(balancer, "balancer") }?.balancer.to_json();
-        let capacity = count(capacity, "capacity", 0)?;
         // SAFETY: the caller's promises.
-        unsafe {
-            write(length, &[text.len() as i64 + 1], "length")?;
-            if capacity == 0 && state.is_null() {
-                return Ok(());
-            }
-            if capacity < text.len() + 1 {
-                let what = format!("{capacity} bytes are too few for {}", text.len() + 1);
-                return Err(refuse("capacity", what, "ask for the length with a capacity of 0 first"));
-            }
-            let bytes: Vec<c_char> = text.bytes().chain([0]).map(|byte| byte as c_char).collect();
-            write(state, &bytes, "state")
-        }
+        unsafe { write_text(&text, capacity, state, "state", length) }
     })
 }
 

@@ -1,5 +1,7 @@
 //! What crosses the border between C and Rust: codes, messages, pointers and lengths.
 
+use apportion::job::Context;
+use apportion::run::{Monitor, World};
 use apportion::{Error, Result};
 use std::any::Any;
 use std::cell::RefCell;
@@ -29,16 +31,9 @@ pub fn guard(body: impl FnOnce() -> Result<()>) -> c_int {
     }
 }
 
-/// Parameters of the library that have another name in C.
-const RENAMED: [(&str, &str); 3] = [("min", "least"), ("max", "most"), ("granularity", "multiple_of")];
-
-/// The error's line, with the names that parameters have in C and without backquotes.
+/// The error's line without the backquotes that mark parameters.
 fn in_c(line: &str) -> String {
-    let renamed = |(i, piece): (usize, &str)| {
-        let known = RENAMED.iter().find(|(theirs, _)| i % 2 == 1 && *theirs == piece);
-        known.map_or(piece, |(_, ours)| ours).to_owned()
-    };
-    line.split('`').enumerate().map(renamed).collect()
+    line.replace('`', "")
 }
 
 fn words(panic: &(dyn Any + Send)) -> &str {
@@ -64,6 +59,13 @@ pub extern "C" fn apportion_version() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
+/// Where a job of this program alone runs: no one observes it.
+pub fn with_context<R>(job: impl FnOnce(Context<'_>) -> R) -> R {
+    let monitor = Monitor::new();
+    let world = World::solo(&monitor);
+    job(Context::silent(&world, &monitor))
+}
+
 /// The error of a wrong argument.
 pub fn refuse(name: &str, what: impl Into<String>, remedy: &str) -> Error {
     Error::input(name, what, remedy)
@@ -80,22 +82,6 @@ pub fn count(value: i64, name: &str, least: i64) -> Result<usize> {
 /// A number of units that is at least 0.
 pub fn units(value: i64, name: &str) -> Result<u64> {
     u64::try_from(value).map_err(|_| refuse(name, format!("{value} is negative"), "give at least 0"))
-}
-
-/// Refuses numbers that are not positive, or so large or small that their quotients leave double precision.
-pub fn amounts(values: &[f64], name: &str, what: &str) -> Result<()> {
-    match values.iter().position(|value| !(1e-100..=1e100).contains(value)) {
-        None => Ok(()),
-        Some(i) => {
-            let value = values[i];
-            let shown = match value.abs() {
-                0.0 | 1e-6..1e17 => value.to_string(),
-                _ => format!("{value:e}"),
-            };
-            let line = format!("{shown} of processor {i} is no {what}");
-            Err(refuse(name, line, "give positive numbers from 1e-100 to 1e100"))
-        }
-    }
 }
 
 /// Units as C has them. All counts of the library are at most 2^53.
@@ -159,6 +145,33 @@ pub unsafe fn write_if_wanted<T: Copy>(pointer: *mut T, values: &[T], name: &str
     if pointer.is_null() { Ok(()) } else { unsafe { write(pointer, values, name) } }
 }
 
+/// Writes a text with a zero byte at its end, and its length with that byte; only the length if `capacity` is 0
+/// and `place` is null.
+///
+/// # Safety
+/// As [`write`]: `place` has room for `capacity` bytes, `length` for a number.
+pub unsafe fn write_text(
+    text: &str,
+    capacity: i64,
+    place: *mut c_char,
+    name: &str,
+    length: *mut i64,
+) -> Result<()> {
+    let capacity = count(capacity, "capacity", 0)?;
+    // SAFETY: the caller's promise.
+    unsafe { write(length, &[text.len() as i64 + 1], "length") }?;
+    if capacity == 0 && place.is_null() {
+        return Ok(());
+    }
+    if capacity < text.len() + 1 {
+        let what = format!("{capacity} bytes are too few for {}", text.len() + 1);
+        return Err(refuse("capacity", what, "ask for the length with a capacity of 0 first"));
+    }
+    let bytes: Vec<c_char> = text.bytes().chain([0]).map(|byte| byte as c_char).collect();
+    // SAFETY: the caller's promise, and there is room.
+    unsafe { write(place, &bytes, name) }
+}
+
 /// Hands a value to the caller, as an opaque pointer.
 ///
 /// # Safety
@@ -188,6 +201,15 @@ pub unsafe fn look<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     check(pointer, 1, name)?;
     // SAFETY: aligned and not null; the rest is the caller's promise.
     Ok(unsafe { &*pointer })
+}
+
+/// The same for a value that may be left out.
+///
+/// # Safety
+/// As [`look`].
+pub unsafe fn look_if_given<'a, T>(pointer: *const T, name: &str) -> Result<Option<&'a T>> {
+    // SAFETY: the caller's promise.
+    (!pointer.is_null()).then(|| unsafe { look(pointer, name) }).transpose()
 }
 
 /// Takes a value back; null is nothing.
@@ -252,13 +274,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_the_names_of_c() {
-        assert_eq!(guard(|| Err(Error::infeasible("4 are missing", "raise `max`, not `apportion`"))), 1);
-        assert_eq!(last(), "4 are missing (raise most, not apportion)");
-        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e308, 1e-308] {
-            let line = amounts(&[1.0, bad], "seconds", "time").unwrap_err().to_string();
-            assert!(line.starts_with("seconds: ") && line.contains("of processor 1 is no time"), "{line}");
-        }
-        assert!(amounts(&[1e-100, 1e100], "seconds", "time").is_ok());
+    fn parameters_stand_without_backquotes() {
+        assert_eq!(guard(|| Err(Error::infeasible("4 are missing", "raise `max`"))), 1);
+        assert_eq!(last(), "4 are missing (raise max)");
     }
 }

@@ -1,36 +1,25 @@
 //! Layouts of matrices, and their forecasts.
 
 use crate::boundary::{
-    array, count, free, guard, hand_out, look, refuse, text, to_c, units, write, write_if_wanted,
+    array, count, free, guard, hand_out, look, look_if_given, refuse, text, to_c, units, write,
+    write_if_wanted,
 };
 use crate::models::Models;
-use crate::shares::{check_processors, checked_speeds};
+use crate::shares::check_processors;
+use apportion::job::{
+    FlowOptions, ForecastTask, RunOptions, Sources, find_fastest_order, lay_out_product, parse_choice,
+};
 use apportion::model::{Machine, WorkUnit};
-use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Shape};
 use apportion::platform::read_platform;
-use apportion::schedule::{Flow, ScheduleOptions};
-use apportion::select::{check_has_times, forecast};
-use apportion::simulate::CostModel;
+use apportion::run::Monitor;
+use apportion::schedule::MatmulSchedule;
+use apportion::simulate::{CostModel, forecast};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
-/// The methods of `apportion_layout_new`: those that need speeds only and leave the inner dimension whole.
-const METHODS: [&str; 13] = [
-    "columns",
-    "recursive",
-    "square-corner",
-    "rows",
-    "grid",
-    "cartesian",
-    "nagamochi-abe",
-    "straight-line",
-    "square-rectangle",
-    "block-rectangle",
-    "hybrid",
-    "square-edge",
-    "square-middle",
-];
+/// Bytes of an element.
+const ELEMENT: u64 = size_of::<f64>() as u64;
 
 /// See `apportion.h`.
 ///
@@ -50,13 +39,10 @@ pub unsafe extern "C" fn apportion_layout_new(
         let p = count(processors, "processors", 1)?;
         // SAFETY: the caller's promises.
         let (name, speeds) = unsafe { (text(method, "method")?, array(speeds, p, "speeds")?) };
-        let Some(method) = METHODS.contains(&name).then(|| name.parse::<Method>().ok()).flatten() else {
-            let what = format!("unknown method \"{name}\"");
-            return Err(refuse("method", what, &format!("give one of {}", METHODS.join(", "))));
-        };
+        let options = RunOptions { method: parse_choice("`method`", name)?, ..RunOptions::default() };
         let shape = Shape::new(units(m, "m")?, units(k, "k")?, units(n, "n")?, "layout")?;
-        let found = method.layout(shape, checked_speeds(speeds)?, &MethodOptions::default())?;
-        found.refuse_boxes("the C library")?;
+        let best = lay_out_product(shape, ELEMENT, &options, &Machine::from_speeds(speeds)?)?;
+        let found = best.plan.layout()?.clone();
         // SAFETY: the caller's promise.
         unsafe { hand_out(layout, found, "layout") }
     })
@@ -117,27 +103,20 @@ pub unsafe extern "C" fn apportion_forecast(
     compute: *mut f64,
     communicate: *mut f64,
 ) -> c_int {
-    const BLOCK: u64 = 64;
-    const ELEMENT: u64 = 8;
     guard(|| {
         // SAFETY: the caller's promises.
         let (layout, path) = unsafe { (look(layout, "layout")?, text(platform, "platform")?) };
-        let platform = read_platform(Path::new(path))?;
+        // SAFETY: the caller's promise.
+        let models = unsafe { look_if_given(models, "models") }?;
+        let platform = Some(read_platform(Path::new(path))?);
+        let sources = Sources { platform, models: models.cloned(), ..Sources::default() };
+        let machine = sources.given_machine(WorkUnit::MultiplyAdd)?;
         check_processors(count(processors, "processors", 1)?, layout.processors())?;
-        check_processors(platform.len(), layout.processors())?;
-        let machine = if models.is_null() {
-            Machine::from_platform(platform, WorkUnit::MultiplyAdd)?
-        } else {
-            // SAFETY: the caller's promise.
-            let given = unsafe { look(models, "models") }?;
-            check_processors(given.models.len(), layout.processors())?;
-            Machine::new(platform, given.models.clone(), given.block)
-        };
-        check_has_times(&machine.models, &machine.platform.network)?;
-        let rates = machine.rates(&layout.shares());
-        let order = ScheduleOptions::new(Flow::OneToAll, BLOCK);
-        let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: ELEMENT };
-        let found = forecast(layout, order, conditions)?;
+        check_processors(machine.processors(), layout.processors())?;
+        let flow = FlowOptions::default();
+        let task = ForecastTask { layout, machine: &machine, flow: &flow, element: ELEMENT };
+        let simulate = |schedule: &MatmulSchedule, costs: CostModel<'_>| forecast(schedule, costs);
+        let found = find_fastest_order(task, &Monitor::new(), simulate, |found| found.seconds)?.forecast;
         // SAFETY: the caller's promises.
         unsafe {
             write(total, &[found.seconds], "seconds")?;

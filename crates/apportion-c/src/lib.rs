@@ -9,5 +9,6 @@ mod boundary;
 mod layout;
 mod matmul;
 mod models;
+mod product;
 mod shares;
 mod world;

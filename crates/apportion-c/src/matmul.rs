@@ -2,19 +2,17 @@
 
 use crate::boundary::{array, count, guard, refuse, to_c, units, value, write};
 use crate::world::Adopted;
-use apportion::kernels::Kernel;
-use apportion::matrix::LocalBlocks;
-use apportion::model::Model;
-use apportion::plan::{Layout, Part, Plan, Shape};
-use apportion::platform::Platform;
-use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
-use apportion::run::{Fact, Session};
-use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
+use apportion::geometry::Extent;
+use apportion::job::{
+    Context, DistributedArray, InputFiles, MatrixJob, MatrixOperand, Operation, ProductTask, Sources,
+    compare_inputs,
+};
+use apportion::kernels::Semiring;
+use apportion::matrix::{AnyBlocks, BlockViews};
+use apportion::plan::{Layout, Part, Shape};
+use apportion::product::OwnRects;
 use apportion::{Rank, Rect, Result, Span};
 use std::ffi::c_int;
-
-/// Columns of A and rows of B that travel at once.
-const BLOCK: u64 = 64;
 
 /// The cut of an axis of `length` indices: ends of consecutive parts.
 fn cut(offsets: &[i64], length: u64) -> Result<Vec<Span>> {
@@ -68,16 +66,15 @@ pub unsafe extern "C" fn apportion_matmul(
     guard(|| {
         // SAFETY: the caller's promise.
         let Adopted { world, monitor } = unsafe { value(world, "world") }?;
-        let p = world.size();
+        let context = Context::silent(world, monitor);
         let prepared = (|| {
             let shape = Shape::new(units(m, "m")?, units(k, "k")?, units(n, "n")?, "matmul")?;
             // SAFETY: the caller's promise.
-            let rows = cut(unsafe { array(offsets, p + 1, "offsets") }?, shape.m)?;
+            let rows = cut(unsafe { array(offsets, world.size() + 1, "offsets") }?, shape.m)?;
             let all = Span::new(0, shape.n);
             let part = |(i, rows): (usize, &Span)| Part::new(Rank(i), Rect::new(*rows, all));
-            let layout = Layout::new(shape, p, rows.iter().enumerate().map(part))?;
-            let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, BLOCK));
-            let own = OwnRects::of(&schedule, world);
+            let layout = Layout::new(shape, rows.len(), rows.iter().enumerate().map(part))?;
+            let own = OwnRects::of_layout(&layout, world);
             // SAFETY: the caller's promises.
             let (a, b) = unsafe { (blocks(&own.a, a, "a")?, blocks(&own.b, b, "b")?) };
             if c.is_null() && !own.c.is_empty() {
@@ -87,16 +84,19 @@ pub unsafe extern "C" fn apportion_matmul(
         })();
         // One process's wrong argument stops all.
         let (layout, a, b) = world.all_ok(prepared)?;
-        compare(world, &layout)?;
-        let names: Vec<String> = (0..p).map(|i| format!("process {i}")).collect();
-        let platform = Platform::from_names(&names);
-        let plan = Plan::of_layout("rows", names, layout, 1.0);
-        // Speeds do not matter: the cut is given.
-        let models = vec![Model::constant("process", 1e9)?; p];
-        let order = ScheduleOptions::new(Flow::OneToAll, BLOCK);
-        let job = MatmulJob::new(Kernel::<f64>::plus_times(), &plan, order, &models, 1);
-        let session = Session::new(world, &platform, monitor, job.work());
-        let (product, _) = multiply(Operands::new(&a, &b), &job, &session)?;
+        compare_inputs(words(&layout), Vec::new(), &InputFiles::default(), context)?;
+        let Shape { m, k, n } = layout.shape();
+        let operand = |name, rows, cols, blocks| MatrixOperand::Distributed {
+            name,
+            array: DistributedArray::new(Extent { rows, cols }, blocks),
+        };
+        let task = ProductTask {
+            b: Some(operand("b", k, n, b)),
+            sources: Sources::of_layout(layout, "offsets", world)?,
+            ..ProductTask::new(Operation::Product, Semiring::PlusTimes, operand("a", m, k, a))
+        };
+        let outcome = MatrixJob::open(&task, context)?.run()?;
+        let product = outcome.result.and_then(AnyBlocks::into_blocks::<f64>).unwrap_or_default();
         match product.first() {
             None => Ok(()),
             // SAFETY: the caller promises room for this process's rows.
@@ -109,19 +109,17 @@ pub unsafe extern "C" fn apportion_matmul(
 ///
 /// # Safety
 /// As [`array`], for the elements of the rectangle.
-unsafe fn blocks(rects: &[Rect], elements: *const f64, name: &str) -> Result<LocalBlocks<f64>> {
+unsafe fn blocks<'a>(rects: &[Rect], elements: *const f64, name: &str) -> Result<BlockViews<'a, f64>> {
     let of_one = |rect: &Rect| {
         // SAFETY: the caller's promise.
-        let elements = unsafe { array(elements, rect.area() as usize, name) }?;
-        Ok((*rect, elements.to_vec()))
+        Ok((*rect, unsafe { array(elements, rect.area() as usize, name) }?))
     };
     rects.iter().map(of_one).collect()
 }
 
-/// Compares the sizes and the cut that the processes gave.
-fn compare(world: &apportion::run::World, layout: &Layout) -> Result<()> {
+/// The sizes and the cut that a process gave, to be compared with those of the others.
+fn words(layout: &Layout) -> Vec<String> {
     let Shape { m, k, n } = layout.shape();
     let ends: Vec<u64> = layout.parts().iter().map(|part| part.rows.end).collect();
-    let words = vec![format!("m={m}"), format!("k={k}"), format!("n={n}"), format!("ends={ends:?}")];
-    world.compare(&[Fact::Words { name: "matmul".into(), words }]).map(drop)
+    vec![format!("m={m}"), format!("k={k}"), format!("n={n}"), format!("ends={ends:?}")]
 }

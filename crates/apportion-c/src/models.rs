@@ -1,16 +1,18 @@
 //! Speed functions.
 
 use crate::boundary::{array, count, free, guard, hand_out, optional, refuse, text};
+use crate::shares::numbered;
 use apportion::Result;
-use apportion::model::{Interpolation, Model, Point, read_models};
+use apportion::job::{Sources, models_from_times};
+pub use apportion::model::Models;
+use apportion::model::{Machine, Point, WorkUnit, read_models};
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
-/// The speed functions of several processors.
-pub struct Models {
-    pub models: Vec<Model>,
-    /// The pivot block that the sizes refer to.
-    pub block: u64,
+/// The processors that speed functions name.
+pub fn machine_of(models: &Models) -> Result<Machine> {
+    let sources = Sources { models: Some(models.clone()), ..Sources::default() };
+    sources.given_machine(WorkUnit::Unit)
 }
 
 /// See `apportion.h`.
@@ -22,8 +24,7 @@ pub unsafe extern "C" fn apportion_models_read(path: *const c_char, models: *mut
     guard(|| {
         // SAFETY: the caller's promise.
         let path = unsafe { text(path, "path") }?;
-        let read = read_models(Path::new(path))?;
-        let found = Models { block: read.block().unwrap_or(1), models: read.models };
+        let found = read_models(Path::new(path))?;
         // SAFETY: the caller's promise.
         unsafe { hand_out(models, found, "models") }
     })
@@ -55,14 +56,13 @@ pub unsafe extern "C" fn apportion_models_new(
                 optional(max_sizes, p, "max_sizes")?,
             )
         };
-        let kind = if each == 1 { Interpolation::Constant } else { Interpolation::PiecewiseLinear };
-        let of_one = |i: usize| {
+        let points = |i: usize| {
             let range = i * each..(i + 1) * each;
-            let points = sizes[range.clone()].iter().zip(&seconds[range]).map(|(&x, &t)| Point::new(x, t));
-            let cap = caps.map(|caps| caps[i]).filter(|cap| *cap != f64::INFINITY);
-            Model::new(format!("p{i}"), kind, points.collect(), cap)
+            sizes[range.clone()].iter().zip(&seconds[range]).map(|(&x, &t)| Point::new(x, t)).collect()
         };
-        let found = Models { models: (0..p).map(of_one).collect::<Result<_>>()?, block: 1 };
+        let cap = |cap: &f64| Some(*cap).filter(|cap| *cap != f64::INFINITY);
+        let caps: Vec<Option<f64>> = caps.unwrap_or_default().iter().map(cap).collect();
+        let found = models_from_times(&numbered(p), (0..p).map(points).collect(), &caps)?;
         // SAFETY: the caller's promise.
         unsafe { hand_out(models, found, "models") }
     })

@@ -1,12 +1,13 @@
 //! Shares of independent units.
 
 use crate::boundary::{
-    amounts, array, count, guard, look, optional, refuse, to_c, units, write, write_if_wanted,
+    array, count, guard, look, optional, refuse, to_c, units, with_context, write, write_if_wanted,
 };
-use crate::models::Models;
-use apportion::model::Model;
-use apportion::plan::shares::{fpm, least_time};
-use apportion::{Error, Result};
+use crate::models::{Models, machine_of};
+use apportion::Result;
+use apportion::job::{UnitOptions, divide_units, models_from_times};
+use apportion::model::{Machine, Point};
+use apportion::plan::Plan;
 use std::ffi::c_int;
 
 /// Refuses an array for another number of processors.
@@ -19,6 +20,13 @@ pub fn check_processors(given: usize, known: usize) -> Result<()> {
             "give arrays with one entry per processor",
         )),
     }
+}
+
+/// Divides units among the processors of a machine; everything is left open.
+fn divide(total: i64, machine: &Machine) -> Result<Plan> {
+    let total = units(total, "units")?;
+    with_context(|context| divide_units(total, &UnitOptions::default(), machine, context))
+        .map(|division| division.plan)
 }
 
 /// See `apportion.h`.
@@ -35,19 +43,20 @@ pub unsafe extern "C" fn apportion_shares_from_times(
 ) -> c_int {
     guard(|| {
         let p = count(processors, "processors", 1)?;
-        let total = checked_total(total)?;
         // SAFETY: the caller's promises.
         let (work, seconds) = unsafe { (optional(work, p, "work")?, array(seconds, p, "seconds")?) };
-        amounts(seconds, "seconds", "time")?;
-        if let Some(work) = work {
-            amounts(work, "work", "amount of work")?;
-        }
-        let speeds: Vec<f64> = (0..p).map(|i| work.map_or(1.0, |work| work[i]) / seconds[i]).collect();
-        amounts(&speeds, "work / seconds", "speed")?;
-        let found = divide_by(&speeds, total)?;
+        let point = |i: usize| vec![Point::new(work.map_or(1.0, |work| work[i]), seconds[i])];
+        let names = numbered(p);
+        let models = models_from_times(&names, (0..p).map(point).collect(), &[])?;
+        let plan = divide(total, &machine_of(&models)?)?;
         // SAFETY: the caller's promise.
-        unsafe { write(shares, &to_c(&found), "shares") }
+        unsafe { write(shares, &to_c(&plan.shares), "shares") }
     })
+}
+
+/// The names of processors that the caller only numbers.
+pub fn numbered(processors: usize) -> Vec<String> {
+    (0..processors).map(|i| format!("p{i}")).collect()
 }
 
 /// See `apportion.h`.
@@ -63,35 +72,12 @@ pub unsafe extern "C" fn apportion_shares_from_speeds(
 ) -> c_int {
     guard(|| {
         let p = count(processors, "processors", 1)?;
-        let total = checked_total(total)?;
         // SAFETY: the caller's promise.
-        let speeds = checked_speeds(unsafe { array(speeds, p, "speeds") }?)?;
-        // A processor without speed has no share.
-        let working: Vec<usize> = (0..p).filter(|&i| speeds[i] > 0.0).collect();
-        let divided = divide_by(&working.iter().map(|&i| speeds[i]).collect::<Vec<f64>>(), total)?;
-        let mut found = vec![0; p];
-        for (i, share) in working.into_iter().zip(divided) {
-            found[i] = share;
-        }
+        let machine = Machine::from_speeds(unsafe { array(speeds, p, "speeds") }?)?;
+        let plan = divide(total, &machine)?;
         // SAFETY: the caller's promise.
-        unsafe { write(shares, &to_c(&found), "shares") }
+        unsafe { write(shares, &to_c(&plan.shares), "shares") }
     })
-}
-
-/// Speeds that are 0 or in range, one of them not 0.
-pub fn checked_speeds(speeds: &[f64]) -> Result<&[f64]> {
-    let working: Vec<f64> = speeds.iter().map(|&speed| if speed == 0.0 { 1.0 } else { speed }).collect();
-    amounts(&working, "speeds", "speed")?;
-    if speeds.iter().all(|speed| *speed == 0.0) {
-        return Err(refuse("speeds", "all are 0", "give a processor a positive speed"));
-    }
-    Ok(speeds)
-}
-
-/// Shares in proportion to positive speeds.
-fn divide_by(speeds: &[f64], total: u64) -> Result<Vec<u64>> {
-    let model = |(i, &speed): (usize, &f64)| Model::ratio(format!("processor {i}"), speed);
-    fpm(&speeds.iter().enumerate().map(model).collect::<Result<Vec<Model>>>()?, total)
 }
 
 /// See `apportion.h`.
@@ -108,23 +94,14 @@ pub unsafe extern "C" fn apportion_shares_from_models(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's promise.
-        let models = &unsafe { look(models, "models") }?.models;
-        check_processors(count(processors, "processors", 1)?, models.len())?;
-        let found = least_time(models, checked_total(total)?, &[])?.shares;
-        let times: Vec<f64> = models.iter().zip(&found).map(|(m, &x)| m.seconds(x as f64)).collect();
+        let machine = machine_of(unsafe { look(models, "models") }?)?;
+        check_processors(count(processors, "processors", 1)?, machine.processors())?;
+        let plan = divide(total, &machine)?;
+        let times = plan.forecast.map(|forecast| forecast.compute).unwrap_or_default();
         // SAFETY: the caller's promises.
         unsafe {
-            write(shares, &to_c(&found), "shares")?;
+            write(shares, &to_c(&plan.shares), "shares")?;
             write_if_wanted(seconds, &times, "seconds")
         }
     })
-}
-
-/// A number of units that doubles hold exactly.
-fn checked_total(total: i64) -> Result<u64> {
-    let total = units(total, "units")?;
-    if total > 1 << 53 {
-        return Err(Error::input("units", format!("{total} is more than 2^53"), "give a smaller number"));
-    }
-    Ok(total)
 }

@@ -74,6 +74,7 @@ fn in_c(rust: &str) -> String {
         "Models" => "apportion_models",
         "Balanced" => "apportion_balancer",
         "Layout" => "apportion_layout",
+        "Product" => "apportion_product",
         "Adopted" => "apportion_world",
         other => panic!("{other} is no type of the header"),
     }

@@ -1,19 +1,18 @@
 //! Forecasts of a product from its layout: the same schedule against a clock.
 
-use crate::errors::refuse;
 use crate::layouts::{Layout, Order};
 use crate::machine::{Machine, Sources, within};
 use crate::models::from_json;
 use crate::value::{Reduced, Value, of_state, reduce, to_state};
 use crate::wait::long;
-use apportion::model::{WorkUnit, only_ratios};
-use apportion_report::{Timeline, timeline_svg};
+use apportion::Result;
+use apportion::job::{self, ForecastTask, OrderForecast, find_fastest_order};
+use apportion::model::WorkUnit;
 use apportion::schedule::{MatmulSchedule, ScheduleOptions};
-use apportion::select::{Cost, check_has_times, orders, preferred};
 use apportion::simulate::{CostModel, simulate as simulated};
 use apportion::trace::{Lane, Trace};
 use apportion::units::show_seconds;
-use apportion::{Error, Result};
+use apportion_report::{Timeline, timeline_svg};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -63,61 +62,29 @@ pub fn simulate(
 ) -> PyResult<Forecast> {
     long(py, |monitor| {
         let machine = machine_of(layout, &sources)?;
-        let Machine { platform, models, .. } = &machine;
-        let options = order.options(
-            layout.plan.layout()?.shape().k,
-            &machine,
-            within("element", element, 1, 1 << 10)?,
-        )?;
-        check_has_times(models, &platform.network)?;
-        let names = layout.plan.processors.clone();
-        let rates = machine.rates(&layout.plan.shares);
-        let conditions = CostModel { rates: &rates, network: &platform.network, element };
-        let mut fastest: Option<(ScheduleOptions, Trace)> = None;
-        let mut refused = None;
-        for order in orders(options.flow, options.block, options.overlap, options.look_ahead) {
-            if monitor.is_stopped() {
-                return Err(Error::Interrupted);
-            }
-            let schedule = MatmulSchedule::new(layout.plan.layout()?, order);
-            match schedule.check_size().and_then(|()| simulated(&schedule, conditions)) {
-                Ok(trace) => {
-                    let cost = |trace: &Trace| Some(Cost { value: trace.seconds(), volume: 0 });
-                    let better =
-                        |(_, best): &(_, Trace)| preferred(&[cost(best), cost(&trace)], 0.0) == Some(1);
-                    if fastest.as_ref().is_none_or(better) {
-                        fastest = Some((order, trace));
-                    }
-                }
-                // Another flow may have fewer steps.
-                Err(error @ Error::Infeasible { .. }) => refused = refused.or(Some(error)),
-                Err(error) => return Err(error),
-            }
-        }
-        let Some((order, trace)) = fastest else { return Err(refused.expect("there is at least one flow")) };
-        Ok(Forecast { trace, order, names, alone: only_ratios(models) })
+        let flow = order.run_options()?.flow;
+        let task = ForecastTask {
+            layout: layout.plan.layout()?,
+            machine: &machine,
+            flow: &flow,
+            element: within("element", element, 1, 1 << 10)?,
+        };
+        let simulate = |schedule: &MatmulSchedule, costs: CostModel<'_>| simulated(schedule, costs);
+        let OrderForecast { order, forecast: trace, .. } =
+            find_fastest_order(task, monitor, simulate, Trace::seconds)?;
+        Ok(Forecast { trace, order, names: layout.plan.processors.clone(), alone: machine.only_ratios() })
     })
 }
 
 /// The processors of a layout: those described, in the layout's order, or those for which it was made.
 fn machine_of(layout: &Layout, sources: &Sources) -> Result<Machine> {
-    let names = &layout.plan.processors;
-    let described = sources.has_speeds().then(|| sources.machine(WorkUnit::MultiplyAdd)).transpose()?;
-    let known = layout.origin.as_ref().map(|origin| origin.machine.clone());
-    let Some(machine) = described.or(known) else {
-        return Err(refuse("speeds", "no speeds are given", "pass speeds, models or platform"));
-    };
-    let known = machine.platform.names();
-    if known == *names {
-        return Ok(machine);
+    match &layout.origin {
+        Some(origin) if !sources.has_speeds() => Ok(origin.machine.clone()),
+        _ => {
+            let plan = Some(layout.plan.clone());
+            job::Sources { plan, ..sources.load()? }.given_machine(WorkUnit::MultiplyAdd)
+        }
     }
-    if let Some(missing) = names.iter().find(|name| !known.contains(name)) {
-        let what = format!("there is no \"{missing}\", which the layout has");
-        return Err(refuse("processors", what, "name the processors as in the layout"));
-    }
-    let rank = |name: &String| known.iter().position(|n| n == name).expect("was just found");
-    let ranks: Vec<usize> = names.iter().map(rank).collect();
-    Ok(machine.select(&ranks))
 }
 
 #[pymethods]

@@ -1,18 +1,16 @@
 //! Layouts of a matrix product: who computes which rectangles of C.
 
 use crate::errors::{exception, refuse};
-use crate::machine::{Machine, Sources, named, within};
+use crate::machine::{Machine, Sources, within};
 use crate::models::{from_json, write};
 use crate::shares::exported;
 use crate::value::{Reduced, Value, of_state, reduce, to_state};
 use crate::wait::long;
 use apportion::geometry::Rank;
-use apportion::job::{FlowOptions, RunOptions, network_options, size_parts};
+use apportion::job::{FlowOptions, RunOptions, lay_out_product, parse_choice};
 use apportion::model::WorkUnit;
-use apportion::plan::shapes::Method;
 use apportion::plan::{Plan, Problem, Shape, read_plan, volume_lower_bound};
-use apportion::schedule::{DataPath, ScheduleOptions};
-use apportion::select::{Choice, PlanOptions, plan_matmul};
+use apportion::schedule::ScheduleOptions;
 use apportion::{Rect, Result, Span};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -20,9 +18,15 @@ use pyo3::types::PySlice;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Maximum number of cells of an owner table.
 const MOST_CELLS: usize = 1 << 26;
+
+/// The method or flow of a name; nothing leaves the choice open, as `auto` does.
+fn choice<T: FromStr<Err = String>>(place: &str, name: Option<&str>) -> Result<Option<T>> {
+    name.map_or(Ok(None), |name| parse_choice(place, name))
+}
 
 /// How operands travel, as the Python half passes it.
 #[derive(FromPyObject, Clone)]
@@ -44,9 +48,9 @@ impl Order {
         let block = self.block.map(|block| within("block", block, 1, 1 << 20)).transpose()?;
         let look_ahead = within("look_ahead", self.look_ahead, 1, 1 << 20)?;
         Ok(RunOptions {
-            method: named::<Method>("method", self.method.as_deref())?,
+            method: choice("method", self.method.as_deref())?,
             flow: FlowOptions {
-                flow: named("flow", self.flow.as_deref())?,
+                flow: choice("flow", self.flow.as_deref())?,
                 overlap: self.overlap,
                 look_ahead: (look_ahead > 1).then_some(look_ahead),
                 block,
@@ -54,21 +58,6 @@ impl Order {
             },
             ..RunOptions::default()
         })
-    }
-
-    /// The options of a plan with `k` inner indices, for elements of `element` bytes.
-    ///
-    /// # Errors
-    /// As [`Order::run_options`].
-    pub fn options(&self, k: u64, machine: &Machine, element: u64) -> Result<PlanOptions> {
-        let RunOptions { method, shares, flow, .. } = self.run_options()?;
-        let options = PlanOptions {
-            method,
-            method_options: network_options(&machine.platform),
-            inner_cuts: false,
-            ..flow.plan_options(k, element, DataPath::Copied)?
-        };
-        size_parts(options, shares, machine.only_ratios())
     }
 
     /// The arguments as words, to be compared between processes.
@@ -146,8 +135,8 @@ pub fn layout(
         let shape = shape_of(&shape)?;
         let sources = sources.without_files()?;
         let machine = sources.machine(WorkUnit::MultiplyAdd)?;
-        let options = order.options(shape.k, &machine, within("element", element, 1, 1 << 10)?)?;
-        let best = best(shape, &machine, &options)?;
+        let element = within("element", element, 1, 1 << 10)?;
+        let best = lay_out_product(shape, element, &order.run_options()?, &machine)?;
         Ok(Layout { plan: best.plan, origin: Some(Origin { order: best.order, sources, machine }) })
     })
 }
@@ -162,16 +151,6 @@ pub fn shape_of(sizes: &[u64]) -> Result<Shape> {
         [m, k, n] => Shape::new(m, k, n, "shape"),
         _ => Err(refuse("shape", format!("has {} sizes", sizes.len()), "pass (m, n) or (m, k, n)")),
     }
-}
-
-/// The preferred plan.
-///
-/// # Errors
-/// As [`plan_matmul`]; a method that cuts the inner dimension, which the package's rectangles do not show.
-pub fn best(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Choice> {
-    let best = plan_matmul(shape, machine, options)?.swap_remove(0);
-    best.plan.layout()?.refuse_boxes("the Python package")?;
-    Ok(best)
 }
 
 /// A slice of these indices.

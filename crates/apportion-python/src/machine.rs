@@ -1,14 +1,14 @@
 //! The processors of a call with their speeds, from the arguments that describe them.
 
 use crate::errors::refuse;
+use apportion::Result;
 use apportion::job;
 pub use apportion::model::Machine;
-use apportion::model::{Model, Models, Point, WorkUnit, read_models};
-use apportion::platform::{Network, Platform, Processor, Speed, parse_platform, read_platform};
-use apportion::{Error, Result};
+use apportion::model::{Models, Point, WorkUnit, read_models};
+use apportion::platform::{Network, Platform, Speed, parse_platform, read_platform};
 use pyo3::FromPyObject;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A number, or text with a unit.
@@ -19,6 +19,18 @@ pub enum Amount {
 }
 
 impl Amount {
+    /// The same as a speed.
+    fn speed(&self) -> Result<Speed> {
+        match self {
+            Self::Number(ratio) => Ok(Speed::Relative(*ratio)),
+            Self::Text(_) => {
+                let text = format!("[[processor]]\nname = \"any\"\nspeed = {}\n", self.to_toml());
+                let speed = parse_platform(&text, "speeds")?.processors[0].speed;
+                speed.ok_or_else(|| refuse("speeds", "a speed is missing", "pass a number"))
+            }
+        }
+    }
+
     /// The same as a value of a TOML file.
     fn to_toml(&self) -> String {
         match self {
@@ -110,20 +122,7 @@ impl Sources {
     /// # Errors
     /// As [`Sources::load`]; no speeds.
     pub fn machine(&self, work: WorkUnit) -> Result<Machine> {
-        let job::Sources { platform, models, .. } = self.load()?;
-        match (platform, models) {
-            (Some(platform), Some(models)) => {
-                let block = models.block().unwrap_or(1);
-                Ok(Machine::new(platform.clone(), models.in_order(&platform.names())?, block))
-            }
-            (Some(platform), None) if !platform.processors.iter().all(is_unknown) => {
-                Machine::from_platform(platform, work)
-            }
-            _ => {
-                let remedy = "pass speeds=[9, 1], seconds=[…] or models=\"models.json\"";
-                Err(refuse("speeds", "no speeds are given", remedy))
-            }
-        }
+        self.load()?.given_machine(work)
     }
 
     /// What the arguments say of the processors.
@@ -146,7 +145,8 @@ impl Sources {
             (Some(self.platform_of_models(&models, platform)?), Some(models))
         } else if let Some(points) = &self.seconds {
             let platform = self.named("seconds", points.len(), platform)?;
-            let models = models_of_seconds(points, &platform.names())?;
+            let points = points.iter().map(|all| all.iter().map(|&(x, t)| Point::new(x, t)).collect());
+            let models = job::models_from_times(&platform.names(), points.collect(), &[])?;
             (Some(platform), Some(models))
         } else if let Some(speeds) = &self.speeds {
             (Some(self.of_speeds(speeds, platform)?), None)
@@ -182,22 +182,9 @@ impl Sources {
     }
 
     fn of_speeds(&self, speeds: &[Amount], platform: Option<Platform>) -> Result<Platform> {
-        let mut platform = self.named("speeds", speeds.len(), platform)?;
-        for (processor, speed) in platform.processors.iter_mut().zip(speeds) {
-            processor.emulated = None;
-            processor.speed = Some(match speed {
-                Amount::Number(ratio) => Speed::Relative(*ratio),
-                Amount::Text(_) => {
-                    let name = serde_json::Value::from(processor.name.as_str());
-                    let text = format!("[[processor]]\nname = {name}\nspeed = {}\n", speed.to_toml());
-                    let parsed = parse_platform(&text, "speeds")?;
-                    parsed.processors[0]
-                        .speed
-                        .ok_or_else(|| refuse("speeds", "a speed is missing", "pass a number"))?
-                }
-            });
-        }
-        Ok(platform)
+        let platform = self.named("speeds", speeds.len(), platform)?;
+        let speeds = speeds.iter().map(Amount::speed).collect::<Result<Vec<Speed>>>()?;
+        job::with_speeds(Some(platform), &speeds)
     }
 
     /// The platform with as many processors as there are speeds, named as asked for or p0, p1, …
@@ -240,22 +227,6 @@ impl Sources {
     }
 }
 
-/// True if nothing says how fast a processor is.
-fn is_unknown(processor: &Processor) -> bool {
-    processor.speed.is_none() && processor.emulated.is_none() && processor.slowdown == 1.0
-}
-
-/// Models through points of size and seconds, by processor.
-fn models_of_seconds(points: &[Vec<(f64, f64)>], names: &[String]) -> Result<Models> {
-    let model = |(points, name): (&Vec<(f64, f64)>, &String)| match points[..] {
-        // One time is one speed, at every size.
-        [(size, seconds)] if seconds > 0.0 && size > 0.0 => Model::constant(name, size / seconds),
-        _ => Model::piecewise(name, points.iter().map(|&(x, t)| Point::new(x, t)).collect(), None),
-    };
-    let models = points.iter().zip(names).map(model).collect::<Result<_>>()?;
-    Ok(Models { kernel: "seconds".into(), unit: "units".into(), parameters: BTreeMap::new(), models })
-}
-
 /// The number that a parameter holds, within limits.
 ///
 /// # Errors
@@ -265,20 +236,6 @@ pub fn within(place: &str, number: u64, least: u64, most: u64) -> Result<u64> {
         return Ok(number);
     }
     Err(refuse(place, format!("{number} is out of range"), &format!("use {least} to {most}")))
-}
-
-/// A name as a value: `auto` and nothing leave the choice open.
-///
-/// # Errors
-/// The name is unknown.
-pub fn named<T: std::str::FromStr<Err = String>>(place: &str, name: Option<&str>) -> Result<Option<T>> {
-    match name {
-        None | Some("auto") => Ok(None),
-        Some(name) => name.parse().map(Some).map_err(|what: String| match what.split_once(" (") {
-            Some((what, remedy)) => Error::input(place, what, remedy.trim_end_matches(')')),
-            None => Error::input(place, what, "choose another one"),
-        }),
-    }
 }
 
 /// Processors of these names, which plans of theirs can have.

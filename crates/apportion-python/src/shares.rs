@@ -5,11 +5,11 @@ use crate::machine::Sources;
 use crate::models::{from_json, write};
 use crate::value::{Reduced, Value, reduce};
 use crate::wait::short;
-use apportion::job::{Context, UnitOptions, divide_units};
+use apportion::Result;
+use apportion::job::{Context, ShareLimit, UnitOptions, divide_units, limits_by_rank};
 use apportion::plan::shares::Limits;
 use apportion::plan::{Division, ExportFormat, Plan, export_plan, read_plan};
 use apportion::run::{Monitor, World};
-use apportion::Result;
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
@@ -25,46 +25,36 @@ pub enum Each {
 }
 
 impl Each {
-    fn by_rank(limit: Option<&Self>, place: &str, names: &[String]) -> Result<Vec<Option<u64>>> {
-        let count = names.len();
-        match limit {
-            None => Ok(vec![None; count]),
-            Some(Self::All(number)) => Ok(vec![Some(*number); count]),
-            Some(Self::Some(numbers)) if numbers.len() == count => Ok(numbers.clone()),
-            Some(Self::Some(numbers)) => {
-                let what = format!("there are {} for {count} processors", numbers.len());
-                Err(refuse(place, what, "pass one number, or one for each processor"))
-            }
+    /// The same in the library's terms, for processors of these names.
+    fn limit(limit: Option<&Self>, place: &str, names: &[String]) -> Result<ShareLimit> {
+        Ok(match limit {
+            None => ShareLimit::None,
+            Some(Self::All(number)) => ShareLimit::All(*number),
+            Some(Self::Some(numbers)) => ShareLimit::Each(numbers.clone()),
             Some(Self::Named(numbers)) => {
                 if let Some(other) = numbers.keys().find(|name| !names.contains(name)) {
                     let what = format!("there is no processor \"{other}\"");
                     return Err(refuse(place, what, &format!("use some of {}", names.join(", "))));
                 }
-                Ok(names.iter().map(|name| numbers.get(name).copied().flatten()).collect())
+                ShareLimit::Each(names.iter().map(|name| numbers.get(name).copied().flatten()).collect())
             }
-        }
+        })
     }
 }
 
 /// The limits of processors with these names, by rank; none if there are none.
 pub fn limits(
-    least: Option<&Each>,
-    most: Option<&Each>,
-    multiple: Option<&Each>,
+    min: Option<&Each>,
+    max: Option<&Each>,
+    multiple_of: Option<&Each>,
     names: &[String],
 ) -> Result<Vec<Limits>> {
-    if least.is_none() && most.is_none() && multiple.is_none() {
-        return Ok(Vec::new());
-    }
-    let least = Each::by_rank(least, "min", names)?;
-    let most = Each::by_rank(most, "max", names)?;
-    let multiple = Each::by_rank(multiple, "multiple_of", names)?;
-    let limit = |rank: usize| Limits {
-        least: least[rank].unwrap_or(0),
-        most: most[rank],
-        multiple_of: multiple[rank].unwrap_or(1),
-    };
-    Ok((0..names.len()).map(limit).collect())
+    limits_by_rank(
+        &Each::limit(min, "min", names)?,
+        &Each::limit(max, "max", names)?,
+        &Each::limit(multiple_of, "multiple_of", names)?,
+        names.len(),
+    )
 }
 
 /// Shares of independent units: who gets how many, and where they begin.

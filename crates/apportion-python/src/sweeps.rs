@@ -2,15 +2,14 @@
 
 use crate::errors::refuse;
 use crate::layouts::{Order, shape_of};
-use crate::machine::{Sources, named, within};
+use crate::machine::{Sources, within};
 use crate::value::{Reduced, Value, bits, of_state, reduce, to_state};
 use crate::wait::long;
-use apportion::explore::{Candidate, LayoutSource, ParameterSweep, SweepSetup, sweep as swept};
+use apportion::explore::{ParameterSweep, SweepSetup, sweep as swept};
+use apportion::job::{SweepQuestion, sweep_candidates};
 use apportion::model::WorkUnit;
-use apportion::plan::shapes::Method;
-use apportion_report::{Plot, Series, plot_svg_on, wide_axes};
-use apportion::select::orders;
 use apportion::{Error, Result};
+use apportion_report::{Plot, Series, plot_svg_on, wide_axes};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +77,7 @@ pub fn sweep(
     long(py, |monitor| {
         let shape = shape_of(&shape)?;
         let machine = sources.machine(WorkUnit::MultiplyAdd)?;
-        let options = order.options(shape.k, &machine, within("element", element, 1, 1 << 10)?)?;
+        let element = within("element", element, 1, 1 << 10)?;
         let parse = along.parse::<ParameterSweep>();
         let wanted = parse.map_err(|what| Error::input("along", what, "see help(apportion.sweep)"))?;
         if points.is_some_and(|points| !(2..=1000).contains(&points)) {
@@ -88,8 +87,13 @@ pub fn sweep(
             return Err(refuse("margin", format!("{margin} is out of range"), "use 0 up to 1"));
         }
         let wanted = ParameterSweep { points, margin, ..wanted };
-        let orders = orders(options.flow, options.block, options.overlap, options.look_ahead);
-        let candidates = candidates(methods.as_deref(), &orders)?;
+        let candidates = sweep_candidates(SweepQuestion {
+            parameter: wanted.parameter,
+            methods: methods.as_deref(),
+            levels: None,
+            plan: None,
+            orders: &order.run_options()?.flow.orders(shape.k)?,
+        })?;
         let setup = SweepSetup { shape, machine: &machine, element, sharing: None };
         let result = swept(&setup, &candidates, &wanted, monitor)?;
         let point = |point: &apportion::explore::SweepPoint| Point {
@@ -110,41 +114,6 @@ pub fn sweep(
             crossovers: result.crossovers.iter().map(crossover).collect(),
             alone: machine.only_ratios(),
         })
-    })
-}
-
-/// The methods, each with all orders; the orders of one method if it is the only one.
-fn candidates(
-    methods: Option<&[String]>,
-    orders: &[apportion::schedule::ScheduleOptions],
-) -> Result<Vec<Candidate>> {
-    let mut found: Vec<Method> = Vec::new();
-    for name in methods.unwrap_or(&["auto".to_owned()]) {
-        match named::<Method>("methods", Some(name))? {
-            Some(method) => found.push(method),
-            None => found.extend(Method::candidates()),
-        }
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    found.retain(|method| seen.insert(method.to_string()));
-    Ok(match found[..] {
-        [] => return Err(refuse("methods", "there are none", "leave it out, or name at least one")),
-        [method] => {
-            let alone = |&order: &apportion::schedule::ScheduleOptions| Candidate {
-                name: order.to_string(),
-                way: LayoutSource::By(method),
-                orders: vec![order],
-            };
-            orders.iter().map(alone).collect()
-        }
-        _ => {
-            let all = |method: Method| Candidate {
-                name: method.to_string(),
-                way: LayoutSource::By(method),
-                orders: orders.to_vec(),
-            };
-            found.into_iter().map(all).collect()
-        }
     })
 }
 

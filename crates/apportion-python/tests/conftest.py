@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import os
 import shutil
@@ -39,6 +40,19 @@ def needs(request: pytest.FixtureRequest) -> Callable[[str], Any]:
             skip(request, "python" if name in ("numpy", "mpi4py") else name, str(error))
 
     return package
+
+
+@pytest.fixture
+def c_library(request: pytest.FixtureRequest) -> ctypes.CDLL:
+    """The C library that `cargo test` has built."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    built = [target / profile / "deps" / "libapportion_c.so" for profile in ("debug", "release")]
+    there = [path for path in built if path.exists()]
+    if not there:
+        skip(request, "c", f"there is no {built[0]}: run cargo test -p apportion-c first")
+    library = ctypes.CDLL(str(max(there, key=lambda path: path.stat().st_mtime)))
+    library.apportion_last_error.restype = ctypes.c_char_p
+    return library
 
 
 @pytest.fixture

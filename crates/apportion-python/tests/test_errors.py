@@ -38,7 +38,7 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
     (ValueError, 'unknown method "x"', lambda: apportion.shares(1, speeds=[1], method="x")),
     (
         ValueError,
-        "min: there are 1 for 2 processors",
+        "min: 1 numbers for 2 processors",
         lambda: apportion.shares(1, speeds=[1, 1], min=[1]),
     ),
     (RuntimeError, "raise max or max_size", lambda: apportion.shares(10, speeds=[1, 1], max=4)),

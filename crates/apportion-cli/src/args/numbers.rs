@@ -1,6 +1,6 @@
 //! Numbers as people write them: `1e6`, `100k`, `2.5M`, `64Ki`, `1_000_000`, and speeds such as `9:1`.
 
-use apportion::platform::Speed;
+use apportion::platform::{Speed, parse_speeds};
 use apportion::units::{Dimension, parse};
 pub use apportion::units::{number, whole};
 use std::ops::RangeInclusive;
@@ -73,29 +73,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 
 /// Reads speeds: `9,1` or `9:1`, and with units `9 Gflop/s,1 Gflop/s` or `9,1 Gflop/s`.
 pub fn speeds(text: &str) -> Result<Speeds, String> {
-    let pieces: Vec<&str> = text.split([',', ':']).map(str::trim).collect();
-    let bare = pieces.iter().filter(|piece| number(piece).is_ok()).count();
-    let last = pieces.last().copied().unwrap_or_default();
-    // A unit that stands once, at the end, is that of all.
-    let unit = last.trim_start_matches(|c: char| c.is_ascii_digit() || "+-._eE ".contains(c));
-    let shared = if bare + 1 == pieces.len() && number(last).is_err() { unit } else { "" };
-    let all = pieces.iter().map(|piece| match number(piece) {
-        Ok(value) if shared.is_empty() => Ok(Speed::Relative(value)),
-        Ok(_) => speed(&format!("{piece} {shared}")),
-        Err(error) if unit.is_empty() => Err(error),
-        Err(_) => speed(piece),
-    });
-    let all = all.collect::<Result<Vec<Speed>, _>>()?;
-    match all.windows(2).all(|pair| std::mem::discriminant(&pair[0]) == std::mem::discriminant(&pair[1])) {
-        true => Ok(Speeds(all)),
-        false => Err("give every speed the same unit, as in \"9 Gflop/s,1 Gflop/s\"".into()),
-    }
-}
-
-/// Reads a speed with its unit.
-fn speed(text: &str) -> Result<Speed, String> {
-    let flops = parse(text, Dimension::Speed).map(Speed::Flops);
-    flops.or_else(|error| parse(text, Dimension::Rate).map(Speed::Units).map_err(|_| error))
+    parse_speeds(text).map(Speeds)
 }
 
 /// Reads numbers: `1k,10k,1e6`.

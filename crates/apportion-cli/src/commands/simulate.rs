@@ -11,12 +11,11 @@ use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::{advects, check, processors, refuse_for_units, refuse_of_others};
 use apportion::error::{Error, Result};
-use apportion::job::rank_of;
+use apportion::job::{ForecastTask, OrderForecast, find_fastest_order, rank_of};
 use apportion::model::Machine;
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
-use apportion::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
-use apportion::select::{Cost, FittedOrder, MemoryOverrun, fit_order, preferred};
+use apportion::schedule::{Flow, MatmulSchedule};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use apportion_report::Timeline;
@@ -114,43 +113,20 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
         });
     };
     let alone = processors.only_ratios();
-    let rates = processors.rates(&plan.sizes());
-    let network = &processors.platform.network;
-    let conditions = CostModel { rates: &rates, network, element: args.element() };
-    // Blocks become smaller where a processor's memory requires it, as in a run.
-    let (element, policy) = (args.element(), args.flow.options().memory_policy(DataPath::Copied));
-    let forecast = |order: ScheduleOptions| {
-        let FittedOrder { order, overrun } = fit_order(layout, order, &processors.platform, element, policy)?;
-        let schedule = MatmulSchedule::new(layout, order);
-        schedule.check_size()?;
-        let simulated = Simulation::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))?;
-        Ok((order, simulated, overrun))
+    let task =
+        ForecastTask { layout, machine: &processors, flow: &args.flow.options(), element: args.element() };
+    let simulate = |schedule: &MatmulSchedule, costs: CostModel<'_>| {
+        Simulation::new(schedule, costs, &plan.processors, rule, Keep::of(args))
     };
-    // Only the preferred one is kept: traces of many processors are large.
-    let mut fastest: Option<(ScheduleOptions, Simulation, Option<MemoryOverrun>)> = None;
-    let mut refused = None;
-    for order in args.flow.options().orders(layout.shape().k)? {
-        let (order, simulated, overrun) = match forecast(order) {
-            Ok(simulated) => simulated,
-            // Another flow may have fewer steps, or take less memory.
-            Err(error @ (Error::Infeasible { .. } | Error::TooLittleMemory { .. })) => {
-                refused = refused.or(Some(error));
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        let cost = |simulated: &Simulation| Some(Cost { value: simulated.times.seconds, volume: 0 });
-        let better =
-            |(_, best, _): &(_, Simulation, _)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
-        if fastest.as_ref().is_none_or(better) {
-            fastest = Some((order, simulated, overrun));
-        }
-    }
-    let Some((order, simulated, overrun)) = fastest else { return Err(refused.expect("at least one flow")) };
+    let OrderForecast { order, forecast: simulated, overrun } =
+        find_fastest_order(task, monitor(), simulate, |found| found.times.seconds)?;
+    let rates = processors.rates(&layout.sizes());
+    let network = &processors.platform.network;
+    let costs = CostModel { rates: &rates, network, element: args.element() };
     let command = match (&args.export_simgrid, rule) {
         (Some(directory), Rule::Fluid(rules)) => {
             let schedule = MatmulSchedule::new(layout, order);
-            Some(export_simgrid(&schedule, conditions, &plan.processors, rules, directory)?)
+            Some(export_simgrid(&schedule, costs, &plan.processors, rules, directory)?)
         }
         _ => None,
     };

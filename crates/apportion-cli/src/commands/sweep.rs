@@ -6,10 +6,9 @@ use crate::output::sweep::Table;
 use crate::output::{appear, is_csv, open};
 use crate::prepare::shape;
 use crate::prepare::sharing::Rule;
-use crate::prepare::sweep::candidates;
 use apportion::error::{Error, Result};
 use apportion::explore::{SweepSetup, sweep};
-use apportion::job::FlowOptions;
+use apportion::job::{FlowOptions, SweepQuestion, sweep_candidates};
 use apportion::model::Machine;
 use apportion::plan::{Plan, Problem};
 use apportion::units::show_count;
@@ -37,7 +36,13 @@ pub fn run(
             ));
         }
     };
-    let candidates = candidates(args, plan, &flow.orders(shape.k)?, wanted.parameter)?;
+    let candidates = sweep_candidates(SweepQuestion {
+        parameter: wanted.parameter,
+        methods: args.methods.as_deref(),
+        levels: args.levels.as_deref(),
+        plan,
+        orders: &flow.orders(shape.k)?,
+    })?;
     let setting = SweepSetup {
         shape,
         machine: processors,

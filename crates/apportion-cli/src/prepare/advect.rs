@@ -6,7 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
 use apportion::job::{
-    Context, Sources, measure_unknown_network, method_named, note_absent_cores, warn_of_another_kernel,
+    Context, Sources, measure_unknown_network, note_absent_cores, parse_choice, warn_of_another_kernel,
 };
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyArray, NpyHeader, read_npy_array, read_tiles};
@@ -308,7 +308,7 @@ pub fn choose<T: Advectable>(
     let AdvectMachine { platform, plan, models, timed, .. } = known;
     let choose = || {
         let options = AdvectOptions {
-            method: method_named("--method", &args.method)?,
+            method: parse_choice("--method", &args.method)?,
             orders,
             plan: plan.as_ref(),
             steps: args.steps,

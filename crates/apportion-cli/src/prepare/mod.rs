@@ -14,7 +14,6 @@ pub mod sharing;
 pub mod simulate;
 pub mod slabs;
 mod sources;
-pub mod sweep;
 pub mod units;
 pub mod world;
 

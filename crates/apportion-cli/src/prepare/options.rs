@@ -5,7 +5,7 @@ use crate::args::{BlasArgs, FlowArgs, MatmulArgs, RunningArgs};
 use apportion::error::Result;
 use apportion::job::{
     FlowOptions, InputFiles, KernelChoice, MatrixOperand, Operation, PanelOptions, ProductTask, RunOptions,
-    method_named,
+    parse_choice,
 };
 use apportion::kernels::Semiring;
 use apportion::product::Adaptive;
@@ -53,7 +53,7 @@ impl RunningArgs {
     /// An unknown method.
     pub fn options(&self) -> Result<RunOptions> {
         Ok(RunOptions {
-            method: method_named("--method", &self.method)?,
+            method: parse_choice("--method", &self.method)?,
             shares: self.shares.map(sizing),
             keep_all: self.keep_all,
             flow: self.flow.options(),

@@ -8,7 +8,7 @@ use crate::args::sizes::LeftOverName;
 use crate::args::units::Objective;
 use apportion::error::{Error, Result};
 use apportion::geometry::Extent;
-use apportion::job::{UnitObjective, UnitOptions, method_named, network_options, size_parts};
+use apportion::job::{UnitObjective, UnitOptions, network_options, parse_choice, size_parts};
 use apportion::model::Machine;
 use apportion::plan::shapes::{Communication, Mesh, Method, MethodOptions};
 use apportion::plan::shares::LeftOver;
@@ -45,7 +45,7 @@ impl PartitionArgs {
 
     /// The constraints on the layout's cuts.
     pub fn constraints(&self) -> Result<LayoutConstraints> {
-        let methods = |names: &Vec<String>| names.iter().map(|name| method_named("--levels", name)).collect();
+        let methods = |names: &Vec<String>| names.iter().map(|name| parse_choice("--levels", name)).collect();
         Ok(LayoutConstraints {
             granularity: self.granularity.unwrap_or(1),
             repeat: self.repeat.as_deref().map(block_size).transpose()?,
@@ -122,7 +122,7 @@ fn columns_of(text: &str, names: &[String]) -> Result<Vec<Vec<usize>>> {
 /// The options of the plan.
 pub fn plan_options(args: &PartitionArgs, machine: &Machine, shape: Shape) -> Result<PlanOptions> {
     let options = PlanOptions {
-        method: method_named("--method", args.method.as_deref().unwrap_or("auto"))?,
+        method: parse_choice("--method", args.method.as_deref().unwrap_or("auto"))?,
         method_options: args.method_options(&machine.platform)?,
         constraints: args.constraints()?,
         minimise: minimise(args),

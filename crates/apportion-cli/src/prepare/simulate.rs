@@ -2,7 +2,7 @@
 
 use crate::args::SimulateArgs;
 use apportion::error::{Error, Result};
-use apportion::job::in_plan_order;
+use apportion::job::Sources;
 use apportion::model::{Machine, WorkUnit, read_models};
 use apportion::plan::{Division, Plan};
 use apportion::platform::{Speed, read_platform};
@@ -55,25 +55,20 @@ pub fn refuse_of_others(args: &SimulateArgs, advects: bool) -> Result<()> {
 
 /// The platform's processors, in the order of the plan if there is one, with their speed functions.
 pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Machine> {
-    let platform = read_platform(&args.platform)?;
-    let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
+    let sources = Sources {
+        platform: Some(read_platform(&args.platform)?),
+        models: args.models.as_deref().map(read_models).transpose()?,
+        plan: plan.cloned(),
+        ..Sources::default()
+    };
     let units = plan.is_some_and(|p| p.rectangles().is_none());
-    match &args.models {
-        None => {
-            // A cell of a grid is a unit of work too.
-            let product = !units && !advects(args, plan);
-            let work = if product { WorkUnit::MultiplyAdd } else { WorkUnit::Unit };
-            let processors = Machine::from_platform(platform, work)?;
-            refuse_ratios(args, &processors, units)?;
-            Ok(processors)
-        }
-        Some(path) => {
-            let models = read_models(path)?;
-            let block = models.block().unwrap_or(1);
-            let models = models.in_order(&platform.names())?;
-            Ok(Machine::new(platform, models, block))
-        }
+    // A cell of a grid is a unit of work too.
+    let product = !units && !advects(args, plan);
+    let machine = sources.given_machine(if product { WorkUnit::MultiplyAdd } else { WorkUnit::Unit })?;
+    if args.models.is_none() {
+        refuse_ratios(args, &machine, units)?;
     }
+    Ok(machine)
 }
 
 /// Rejects ratios of speeds where even communication has no time to forecast.

@@ -62,21 +62,6 @@ impl Sources {
     /// # Errors
     /// No source of speeds, or a processor without one.
     pub fn machine(&self, work: WorkUnit) -> Result<Machine> {
-        let platform = self.platform()?;
-        if let Some(path) = &self.models {
-            let models = read_models(path)?;
-            let block = models.block().unwrap_or(1);
-            let platform = platform.unwrap_or_else(|| Platform::from_names(&models.names()));
-            let models = models.in_order(&platform.names())?;
-            return Ok(Machine::new(platform, models, block));
-        }
-        let Some(platform) = platform else {
-            return Err(Error::input(
-                "usage",
-                "no speeds are given",
-                "add --speeds 9:1, --models models.json or --platform platform.toml",
-            ));
-        };
-        Machine::from_platform(platform, work)
+        self.load(None)?.given_machine(work)
     }
 }

@@ -4,6 +4,7 @@ use crate::args::UnitsArgs;
 use crate::args::numbers::Wholes;
 use crate::console::Console;
 use apportion::error::{Error, Result};
+use apportion::job::{ShareLimit, limits_by_rank};
 use apportion::model::{Machine, Model};
 use apportion::plan::shares::Limits;
 use apportion::platform::Processor;
@@ -54,37 +55,10 @@ pub fn limits_of(
     (min, max, multiple_of): (Option<&Wholes>, Option<&Wholes>, Option<&Wholes>),
     p: usize,
 ) -> Result<Vec<Limits>> {
-    if min.is_none() && max.is_none() && multiple_of.is_none() {
-        return Ok(Vec::new());
-    }
-    let least = spread("--min", min, p)?;
-    let most = spread("--max", max, p)?;
-    let multiple = spread("--multiple-of", multiple_of, p)?;
-    let at = |i: usize| Limits {
-        least: least.map_or(0, |x| x.at(i)),
-        most: most.map(|x| x.at(i)),
-        multiple_of: multiple.map_or(1, |x| x.at(i)),
+    let limit = |numbers: Option<&Wholes>| match numbers.map(|Wholes(list)| &list[..]) {
+        None => ShareLimit::None,
+        Some([number]) => ShareLimit::All(*number),
+        Some(list) => ShareLimit::Each(list.iter().copied().map(Some).collect()),
     };
-    Ok((0..p).map(at).collect())
-}
-
-/// One number for all processors, or one for each.
-#[derive(Clone, Copy)]
-struct Spread<'a>(&'a [u64]);
-
-impl Spread<'_> {
-    fn at(self, rank: usize) -> u64 {
-        self.0[if self.0.len() == 1 { 0 } else { rank }]
-    }
-}
-
-fn spread<'a>(flag: &str, numbers: Option<&'a Wholes>, p: usize) -> Result<Option<Spread<'a>>> {
-    match numbers {
-        Some(Wholes(list)) if list.len() != 1 && list.len() != p => Err(Error::input(
-            flag,
-            format!("{} numbers for {p} processors", list.len()),
-            "pass one number for all, or one for each processor",
-        )),
-        list => Ok(list.map(|list| Spread(&list.0))),
-    }
+    limits_by_rank(&limit(min), &limit(max), &limit(multiple_of), p)
 }

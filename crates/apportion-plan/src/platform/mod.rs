@@ -10,6 +10,7 @@ mod host_network;
 mod link_bookings;
 mod network;
 mod parse;
+mod speed_list;
 mod write;
 
 pub use emulated::Emulated;
@@ -20,6 +21,7 @@ pub use link_bookings::{LinkBookings, Load, Transit};
 pub use network::{Crossing, Direction, Link, Network, PairLink, Route, Topology};
 pub(crate) use network::{Cut, Place, Wire};
 pub use parse::{parse_platform, read_platform};
+pub use speed_list::parse_speeds;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;

@@ -8,7 +8,9 @@
 mod agreement;
 mod cache;
 mod decision;
+mod forecast;
 mod kernel;
+mod layouts;
 mod network;
 mod operands;
 mod options;
@@ -18,26 +20,33 @@ mod product;
 mod shortcuts;
 mod sources;
 mod speeds;
+mod sweep;
 mod units;
 
 pub use agreement::{InputFiles, block_files, compare_inputs};
 pub use decision::{Decision, decide};
+pub use forecast::{ForecastTask, OrderForecast, find_fastest_order};
 pub use kernel::{KernelChoice, fastest_kernel, kernel_of_models};
+pub use layouts::lay_out_product;
 pub use network::measure_unknown_network;
-pub use operands::{MatrixOperand, is_layout_file, result_sizes};
+pub use operands::{DistributedArray, MatrixOperand, is_layout_file, result_sizes};
 pub use options::{
-    DEFAULT_BLOCK, FlowOptions, PanelOptions, RunOptions, method_named, network_options, size_parts,
+    DEFAULT_BLOCK, FlowOptions, PanelOptions, RunOptions, network_options, parse_choice, size_parts,
 };
 pub use outputs::{gather_whole, write_blocks};
 pub use panels::{CutReason, PanelOutcome};
 pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_trace, rank_of};
 pub use shortcuts::{layout, matmul, shares};
 pub use sources::{
-    Sources, check_world_size, discover_platform, in_plan_order, note_absent_cores, warn_of_another_kernel,
-    with_speeds, world_platform,
+    Sources, check_world_size, discover_platform, in_plan_order, models_from_times, note_absent_cores,
+    warn_of_another_kernel, with_speeds, world_platform,
 };
 pub use speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall, warn_of_uncertainty};
-pub use units::{ClusterUnits, Division, DivisionDetail, UnitObjective, UnitOptions, divide_units};
+pub use sweep::{SweepQuestion, sweep_candidates};
+pub use units::{
+    ClusterUnits, Division, DivisionDetail, ShareLimit, UnitObjective, UnitOptions, divide_units,
+    limits_by_rank,
+};
 
 use crate::run::{Monitor, World};
 

@@ -3,7 +3,7 @@
 use super::product::{Operation, ProductTask};
 use crate::error::{Error, Result};
 use crate::files::{FileState, is_stream};
-use crate::geometry::{Rect, Span};
+use crate::geometry::{Extent, Rect, Span};
 use crate::kernels::{Kernel, Semiring};
 use crate::matrix::{
     AnyMatrix, AnyView, BlockViews, DistributedFile, Element, LocalBlocks, Matrix, NpyHeader,
@@ -30,6 +30,41 @@ pub enum MatrixOperand<'a> {
         /// Its elements.
         view: AnyView<'a>,
     },
+    /// A matrix in memory of which every process of the world holds its own blocks.
+    Distributed {
+        /// Its name in errors.
+        name: &'static str,
+        /// The blocks of this process.
+        array: DistributedArray<'a>,
+    },
+}
+
+/// The blocks that a process holds of a matrix in memory: those that the plan of a product gives it, as
+/// [`OwnRects::of_layout`](crate::product::OwnRects::of_layout) names them.
+#[derive(Debug, Clone)]
+pub struct DistributedArray<'a> {
+    size: Extent,
+    element: &'static str,
+    blocks: Vec<(Rect, AnyView<'a>)>,
+}
+
+impl<'a> DistributedArray<'a> {
+    /// The blocks of a matrix of this size.
+    ///
+    /// # Panics
+    /// If a block has not as many elements as its rectangle.
+    pub fn new<T: Element>(size: Extent, blocks: BlockViews<'a, T>) -> Self {
+        let view = |(rect, elements): (Rect, &'a [T])| {
+            (rect, AnyView::new(rect.rows.len() as usize, rect.cols.len() as usize, elements))
+        };
+        Self { size, element: T::NAME, blocks: blocks.into_iter().map(view).collect() }
+    }
+
+    /// The elements of a rectangle that is one of the blocks.
+    fn block<T: Element>(&self, rect: Rect) -> Option<&'a [T]> {
+        let (_, view) = self.blocks.iter().find(|(place, _)| *place == rect)?;
+        view.elements::<T>()
+    }
 }
 
 impl MatrixOperand<'_> {
@@ -37,7 +72,7 @@ impl MatrixOperand<'_> {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File { path, .. } => Some(path),
-            Self::Array { .. } => None,
+            Self::Array { .. } | Self::Distributed { .. } => None,
         }
     }
 
@@ -45,7 +80,7 @@ impl MatrixOperand<'_> {
     fn place(&self) -> String {
         match self {
             Self::File { path, .. } => path.display().to_string(),
-            Self::Array { name, .. } => (*name).to_owned(),
+            Self::Array { name, .. } | Self::Distributed { name, .. } => (*name).to_owned(),
         }
     }
 }
@@ -94,6 +129,8 @@ enum Source<'a> {
     Whole(AnyMatrix),
     /// A matrix in memory.
     Memory(AnyView<'a>),
+    /// This process's blocks of a matrix in memory.
+    Distributed(&'a DistributedArray<'a>),
 }
 
 impl<'a> Input<'a> {
@@ -102,6 +139,9 @@ impl<'a> Input<'a> {
             MatrixOperand::File { path, transposed } => (path, *transposed),
             MatrixOperand::Array { view, .. } => {
                 return Ok(Self { operand, source: Source::Memory(*view), files: Vec::new() });
+            }
+            MatrixOperand::Distributed { array, .. } => {
+                return Ok(Self { operand, source: Source::Distributed(array), files: Vec::new() });
             }
         };
         let is = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
@@ -152,6 +192,7 @@ impl<'a> Input<'a> {
             Source::Whole(_) if semiring == Semiring::OrAnd => "bool",
             Source::Whole(matrix) => matrix.name(),
             Source::Memory(view) => view.name(),
+            Source::Distributed(array) => array.element,
         }
     }
 
@@ -161,6 +202,7 @@ impl<'a> Input<'a> {
             Source::Blocks(file) => (file.rows(), file.cols()),
             Source::Whole(matrix) => (matrix.rows(), matrix.cols()),
             Source::Memory(view) => (view.rows(), view.cols()),
+            Source::Distributed(array) => (array.size.rows as usize, array.size.cols as usize),
         }
     }
 
@@ -202,6 +244,22 @@ impl<'a> Input<'a> {
                         rects.iter().map(|rect| (*rect, cut(elements, view.cols(), *rect))).collect(),
                     ),
                 });
+            }
+            Source::Distributed(array) => {
+                let mut own = Vec::new();
+                for rect in rects {
+                    let elements = array.block::<T>(*rect).ok_or_else(|| {
+                        let Rect { rows, cols } = *rect;
+                        let what = format!(
+                            "this process does not hold rows {}..{} and columns {}..{}, which the plan gives it",
+                            rows.start, rows.end, cols.start, cols.end
+                        );
+                        Error::input(&place, what, "distribute the matrix as the plan lays it out")
+                    })?;
+                    kernel.check_tile(*rect, elements, &place)?;
+                    own.push((*rect, elements));
+                }
+                return Ok(OwnBlocks::Borrowed(own));
             }
         };
         self.check_unchanged()?;
@@ -309,6 +367,7 @@ impl<'a> Input<'a> {
             Source::Blocks(file) => Source::Blocks(file.clone()),
             Source::Whole(_) => Source::Whole(empty()),
             Source::Memory(view) => Source::Memory(*view),
+            Source::Distributed(array) => Source::Distributed(array),
         };
         Self { source, operand: self.operand, files: Vec::new() }
     }
@@ -383,5 +442,37 @@ impl Inputs<'_> {
             )),
             _ => Ok([m, k, n]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Context, MatrixJob};
+
+    /// The product of matrices of which this process holds one block each.
+    fn product(a: Rect) -> Result<Vec<f64>> {
+        let block = |rect: Rect, elements| {
+            let array = DistributedArray::new::<f64>(Extent { rows: 2, cols: 2 }, vec![(rect, elements)]);
+            MatrixOperand::Distributed { name: "a", array }
+        };
+        let whole = Rect::new(Span::new(0, 2), Span::new(0, 2));
+        let left = [1.0, 2.0, 3.0, 4.0];
+        let task = ProductTask {
+            b: Some(block(whole, &[1.0, 0.0, 1.0, 1.0])),
+            ..ProductTask::new(Operation::Product, Semiring::PlusTimes, block(a, &left[..a.area() as usize]))
+        };
+        let monitor = Monitor::new();
+        let world = World::solo(&monitor);
+        let outcome = MatrixJob::open(&task, Context::silent(&world, &monitor))?.run()?;
+        let blocks = outcome.result.and_then(crate::matrix::AnyBlocks::into_blocks::<f64>).unwrap();
+        Ok(blocks.into_iter().flat_map(|(_, elements)| elements).collect())
+    }
+
+    #[test]
+    fn a_distributed_array_has_the_blocks_of_the_plan_or_is_refused() {
+        assert_eq!(product(Rect::new(Span::new(0, 2), Span::new(0, 2))).unwrap(), [3.0, 2.0, 7.0, 4.0]);
+        let error = product(Rect::new(Span::new(0, 1), Span::new(0, 2))).unwrap_err();
+        assert!(error.to_string().contains("does not hold rows 0..2"), "{error}");
     }
 }

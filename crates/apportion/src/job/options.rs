@@ -2,11 +2,13 @@
 
 use super::kernel::KernelChoice;
 use crate::error::{Error, Result};
+use crate::model::Machine;
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::platform::{Platform, Topology};
 use crate::schedule::{DataPath, Flow, Messages, ScheduleOptions};
 use crate::select::{MemoryPolicy, PlanOptions, Sizing, communication_of, orders};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Default pivot block size: where the gemm kernel is at its best.
 pub const DEFAULT_BLOCK: u64 = 256;
@@ -51,6 +53,24 @@ pub struct FlowOptions {
     pub blocks: Option<u64>,
     /// Messages of the bulk flow.
     pub messages: Option<Messages>,
+}
+
+impl RunOptions {
+    /// The options of a plan for processors that copy what they receive, for an inner dimension of `k` and elements
+    /// of `element` bytes. The layouts leave the inner dimension whole.
+    ///
+    /// # Errors
+    /// Options that the flow does not have; sizes of parts for which the machine's speeds do not suffice.
+    pub fn plan_options(&self, k: u64, element: u64, machine: &Machine) -> Result<PlanOptions> {
+        let options = PlanOptions {
+            method: self.method,
+            method_options: network_options(&machine.platform),
+            inner_cuts: false,
+            keep_all: self.keep_all,
+            ..self.flow.plan_options(k, element, DataPath::Copied)?
+        };
+        size_parts(options, self.shares, machine.only_ratios())
+    }
 }
 
 impl FlowOptions {
@@ -178,16 +198,19 @@ impl PanelOptions {
     }
 }
 
-/// The method of a name; `None` for auto.
+/// Parses the name of a method or a flow; `None` for `auto`, which leaves the choice open. `parameter` is what
+/// errors call it.
 ///
 /// # Errors
-/// There is no such method; `parameter` is the name of what holds it.
-pub fn method_named(parameter: &str, name: &str) -> Result<Option<Method>> {
+/// The name is unknown.
+pub fn parse_choice<T: FromStr<Err = String>>(parameter: &str, name: &str) -> Result<Option<T>> {
     if name == "auto" {
         return Ok(None);
     }
-    let remedy = "see apportion partition --help";
-    name.parse().map(Some).map_err(|what: String| Error::input(parameter, what, remedy))
+    name.parse().map(Some).map_err(|what: String| match what.split_once(" (") {
+        Some((what, remedy)) => Error::input(parameter, what, remedy.trim_end_matches(')')),
+        None => Error::input(parameter, what, "choose another one"),
+    })
 }
 
 /// Options of the methods that follow from a platform's network.

@@ -182,7 +182,7 @@ pub(super) fn run_in_panels<T: Element>(
 fn open_files(task: &ProductTask<'_>) -> Result<Files> {
     let open = |operand: &MatrixOperand<'_>| match operand {
         MatrixOperand::File { path, transposed } => NpyFile::open(path, *transposed),
-        MatrixOperand::Array { name, .. } => {
+        MatrixOperand::Array { name, .. } | MatrixOperand::Distributed { name, .. } => {
             let what = "is an array in memory, but panels are read from .npy files";
             Err(Error::input(*name, what, "leave out `memory`, `panels`, `checkpoint` and `resume`"))
         }

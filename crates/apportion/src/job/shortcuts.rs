@@ -1,14 +1,16 @@
 //! Shortcuts for the common cases, with everything left open.
 
-use super::{Context, MatrixJob, MatrixOperand, Operation, ProductTask};
+use super::{
+    Context, MatrixJob, MatrixOperand, Operation, ProductTask, RunOptions, UnitOptions, divide_units,
+    lay_out_product,
+};
 use crate::error::Result;
 use crate::kernels::Semiring;
 use crate::matrix::{AnyView, Element, Matrix};
 use crate::model::Machine;
-use crate::plan::{Layout, Shape, shares as one_dimensional};
+use crate::plan::{Layout, Shape};
 use crate::product::whole_matrix;
 use crate::run::{Monitor, World};
-use crate::select::{PlanOptions, plan_matmul};
 
 /// Multiplies two matrices on the cores of this machine, and verifies the product. `f32` and `f64` elements are
 /// multiplied as numbers, bytes as truth values. [`ProductTask`] has the options.
@@ -53,12 +55,15 @@ fn operand<'a, T: Element>(name: &'static str, matrix: &'a Matrix<T>) -> MatrixO
 /// # Errors
 /// Negative speeds, or only speeds of 0: exit code 2.
 pub fn shares(units: u64, speeds: &[f64]) -> Result<Vec<u64>> {
-    one_dimensional::fpm(&Machine::from_speeds(speeds)?.models, units)
+    let (monitor, machine) = (Monitor::new(), Machine::from_speeds(speeds)?);
+    let world = World::solo(&monitor);
+    let context = Context::silent(&world, &monitor);
+    Ok(divide_units(units, &UnitOptions::default(), &machine, context)?.plan.shares)
 }
 
 /// Divides the product of two square matrices, or of an m x n and an n x n matrix, among processors of these
 /// speeds, of which only the ratios count, with as little communication as possible on a network without costs of
-/// its own. [`plan_matmul`] has machines, networks and all options.
+/// its own. [`plan_matmul`](crate::select::plan_matmul) has machines, networks and all options.
 ///
 /// ```
 /// let layout = apportion::layout((4000, 4000), &[9.0, 1.0])?;
@@ -71,6 +76,6 @@ pub fn shares(units: u64, speeds: &[f64]) -> Result<Vec<u64>> {
 pub fn layout((rows, cols): (u64, u64), speeds: &[f64]) -> Result<Layout> {
     let shape = Shape::new(rows, cols, cols, "shape")?;
     let machine = Machine::from_speeds(speeds)?;
-    let options = PlanOptions { inner_cuts: false, ..PlanOptions::open(super::DEFAULT_BLOCK, 8) };
-    Ok(plan_matmul(shape, &machine, &options)?.swap_remove(0).plan.layout()?.clone())
+    let best = lay_out_product(shape, 8, &RunOptions::default(), &machine)?;
+    Ok(best.plan.layout()?.clone())
 }

@@ -4,11 +4,11 @@ use super::Context;
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
 use crate::matrix::Element;
-use crate::model::{Machine, Models, WorkUnit, only_ratios, platform_models};
-use crate::plan::{Plan, Shape};
+use crate::model::{Interpolation, Machine, Model, Models, Point, WorkUnit, only_ratios, platform_models};
+use crate::plan::{Layout, Plan, Shape};
 use crate::platform::{Network, Platform, Processor, Speed, discover};
 use crate::run::{World, absent_cores};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::network::measure_unknown_network;
 use super::speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall};
@@ -31,7 +31,7 @@ pub struct Sources {
 pub(crate) struct KnownMachine {
     pub machine: Machine,
     /// Ratios that the caller gives beside measured speeds: they decide the shares, the speeds the forecast.
-    pub ratios: Option<Vec<crate::model::Model>>,
+    pub ratios: Option<Vec<Model>>,
     /// The speeds, if they were measured or remembered.
     pub measured: Option<MeasuredSpeeds>,
 }
@@ -44,18 +44,60 @@ impl KnownMachine {
 }
 
 impl Sources {
-    /// The processors: those named, or those of the plan or the models, or by default those of `default`.
+    /// The processes of a world, between which the caller has laid out a product. `place` is what errors call the
+    /// layout. Every rank must call it.
     ///
     /// # Errors
-    /// A platform without processors of the plan; emulated processors beside others of unknown speed.
-    pub fn processors(&self, default: impl FnOnce() -> Platform) -> Result<Platform> {
-        let platform = match (&self.platform, &self.plan, &self.models) {
+    /// A layout for another number of processes; a lost rank.
+    pub fn of_layout(layout: Layout, place: &str, world: &World) -> Result<Self> {
+        let processors = layout.processors();
+        let platform = world_platform(world)?.unwrap_or_else(|| numbered_platform(processors));
+        check_world_size(world, processors)?;
+        let plan = Plan::of_layout("given", platform.names(), layout, 1.0);
+        Ok(Self { platform: Some(platform), models: None, plan: Some(plan), plan_place: place.into() })
+    }
+
+    /// The processors with the speeds that the caller gives, for work of this unit; in the order of the plan, if
+    /// there is one. Nothing is measured.
+    ///
+    /// # Errors
+    /// No speeds; a processor without one; a plan with other processors.
+    pub fn given_machine(&self, work: WorkUnit) -> Result<Machine> {
+        if self.platform.is_none() && self.models.is_none() {
+            return Err(Error::input(
+                "`speeds`",
+                "no speeds are given",
+                "give `speeds`, `models` or a `platform` that has speeds",
+            ));
+        }
+        let platform = self.named_processors(|| numbered_platform(1))?;
+        match &self.models {
+            Some(models) => {
+                let block = models.block().unwrap_or(1);
+                let models = models.in_order(&platform.names())?;
+                Ok(Machine::new(platform, models, block))
+            }
+            None => Machine::from_platform(platform, work),
+        }
+    }
+
+    /// The processors that the caller names, or those of `default`.
+    fn named_processors(&self, default: impl FnOnce() -> Platform) -> Result<Platform> {
+        Ok(match (&self.platform, &self.plan, &self.models) {
             (Some(platform), Some(plan), _) => in_plan_order(plan, platform.clone())?,
             (Some(platform), None, _) => platform.clone(),
             (None, Some(plan), _) => Platform::from_names(&plan.processors),
             (None, None, Some(models)) => Platform::from_names(&models.names()),
             (None, None, None) => default(),
-        };
+        })
+    }
+
+    /// The processors: those named, or those of the plan or the models, or by default those of `default`.
+    ///
+    /// # Errors
+    /// A platform without processors of the plan; emulated processors beside others of unknown speed.
+    pub fn processors(&self, default: impl FnOnce() -> Platform) -> Result<Platform> {
+        let platform = self.named_processors(default)?;
         if platform.processors.iter().any(|p| p.emulated.is_some())
             && self.known_machine(&platform)?.is_none()
         {
@@ -169,6 +211,29 @@ pub fn with_speeds(platform: Option<Platform>, speeds: &[Speed]) -> Result<Platf
     Ok(platform)
 }
 
+/// Processors p0, p1, …
+fn numbered_platform(processors: usize) -> Platform {
+    Platform::from_names(&(0..processors).map(|i| format!("p{i}")).collect::<Vec<_>>())
+}
+
+/// The speed functions that measured times give: `points` holds the sizes with their seconds of each processor, by
+/// rank. One point is a constant speed, several are interpolated; `max_sizes` are caps, by rank, or empty.
+///
+/// # Errors
+/// Sizes or times that are not positive, or sizes that occur twice.
+pub fn models_from_times(
+    names: &[String],
+    points: Vec<Vec<Point>>,
+    max_sizes: &[Option<f64>],
+) -> Result<Models> {
+    let model = |(i, points): (usize, Vec<Point>)| {
+        let kind = if points.len() == 1 { Interpolation::Constant } else { Interpolation::PiecewiseLinear };
+        Model::new(&names[i], kind, points, max_sizes.get(i).copied().flatten())
+    };
+    let models = points.into_iter().enumerate().map(model).collect::<Result<_>>()?;
+    Ok(Models { kernel: "seconds".into(), unit: "units".into(), parameters: BTreeMap::new(), models })
+}
+
 /// This machine as a platform: a processor for each core.
 pub fn discover_platform() -> Platform {
     discover().platform()
@@ -197,7 +262,7 @@ pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
         more => format!(" and {more} more of the plan's {} processors", plan.processors.len()),
     };
     Err(Error::input(
-        "--platform",
+        "`platform`",
         format!("the platform \"{}\" lacks \"{first}\"{others}", platform.name),
         "use the platform for which the plan was created, or rename the processors",
     ))

@@ -40,6 +40,58 @@ pub struct UnitOptions {
     pub any_size: bool,
 }
 
+/// A limit of shares as a caller states it.
+#[derive(Debug, Clone, Default)]
+pub enum ShareLimit {
+    /// None.
+    #[default]
+    None,
+    /// The same number for all processors.
+    All(u64),
+    /// A number for each processor, by rank; `None`: no limit.
+    Each(Vec<Option<u64>>),
+}
+
+impl ShareLimit {
+    /// The limit of each of `processors`, by rank.
+    fn by_rank(&self, place: &str, processors: usize) -> Result<Vec<Option<u64>>> {
+        match self {
+            Self::None => Ok(vec![None; processors]),
+            Self::All(number) => Ok(vec![Some(*number); processors]),
+            Self::Each(numbers) if numbers.len() == processors => Ok(numbers.clone()),
+            Self::Each(numbers) => Err(Error::input(
+                place,
+                format!("{} numbers for {processors} processors", numbers.len()),
+                "pass one number for all, or one for each processor",
+            )),
+        }
+    }
+}
+
+/// The limits of shares by rank; none if nothing is limited.
+///
+/// # Errors
+/// A list that has not one number for each of `processors`.
+pub fn limits_by_rank(
+    min: &ShareLimit,
+    max: &ShareLimit,
+    multiple_of: &ShareLimit,
+    processors: usize,
+) -> Result<Vec<Limits>> {
+    if [min, max, multiple_of].iter().all(|limit| matches!(limit, ShareLimit::None)) {
+        return Ok(Vec::new());
+    }
+    let least = min.by_rank("`min`", processors)?;
+    let most = max.by_rank("`max`", processors)?;
+    let multiple = multiple_of.by_rank("`multiple_of`", processors)?;
+    let limit = |rank: usize| Limits {
+        least: least[rank].unwrap_or(0),
+        most: most[rank],
+        multiple_of: multiple[rank].unwrap_or(1),
+    };
+    Ok((0..processors).map(limit).collect())
+}
+
 /// Shares, and the additional results that were requested.
 #[derive(Debug, Clone)]
 pub struct Division {
@@ -341,4 +393,22 @@ fn group_by_cluster(paths: &[Vec<&str>], ranks: &[usize], depth: usize) -> Vec<V
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_for_all_or_for_each() {
+        let each = ShareLimit::Each(vec![None, Some(4)]);
+        let limits = limits_by_rank(&ShareLimit::All(1), &each, &ShareLimit::None, 2).unwrap();
+        assert_eq!(limits[0], Limits { least: 1, most: None, multiple_of: 1 });
+        assert_eq!(limits[1], Limits { least: 1, most: Some(4), multiple_of: 1 });
+        assert!(
+            limits_by_rank(&ShareLimit::None, &ShareLimit::None, &ShareLimit::None, 2).unwrap().is_empty()
+        );
+        let error = limits_by_rank(&ShareLimit::None, &each, &ShareLimit::None, 3).unwrap_err();
+        assert!(error.to_string().starts_with("`max`: 2 numbers for 3 processors"), "{error}");
+    }
 }

@@ -2,9 +2,9 @@
 
 use crate::geometry::{Rank, Rect, Span};
 use crate::matrix::{BlockViews, Element, LocalBlocks, Matrix, views_of};
-use crate::plan::Shape;
+use crate::plan::{Layout, Shape};
 use crate::run::World;
-use crate::schedule::MatmulSchedule;
+use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 
 /// The matrices of C = alpha A B + beta C0, as far as this process holds them. A single process holds each
 /// matrix completely, as one block. A rank of several holds its own parts ([`MatmulSchedule::own`] of A and
@@ -63,6 +63,12 @@ pub struct OwnRects {
 }
 
 impl OwnRects {
+    /// The rectangles that a layout gives to this process: a process alone has all of them, as whole matrices.
+    pub fn of_layout(layout: &Layout, world: &World) -> Self {
+        // No order of steps moves what a process owns.
+        Self::of(&MatmulSchedule::new(layout, ScheduleOptions::new(Flow::OneToAll, 1)), world)
+    }
+
     /// Whole matrices: those of a single process.
     pub(crate) fn whole(shape: Shape) -> Self {
         let whole = |rows, cols| vec![Rect::new(Span::new(0, rows), Span::new(0, cols))];

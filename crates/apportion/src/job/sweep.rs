@@ -1,0 +1,82 @@
+//! The candidates that a sweep along a parameter compares.
+
+use super::parse_choice;
+use crate::error::{Error, Result};
+use crate::explore::{Candidate, LayoutSource, Parameter};
+use crate::plan::Plan;
+use crate::plan::shapes::Method;
+use crate::schedule::ScheduleOptions;
+use std::collections::BTreeSet;
+
+/// What a caller says of the candidates; what is left out follows from the parameter.
+#[derive(Debug, Clone, Copy)]
+pub struct SweepQuestion<'a> {
+    /// The parameter that varies.
+    pub parameter: Parameter,
+    /// Names of methods; by default those of the plan, or all.
+    pub methods: Option<&'a [String]>,
+    /// Methods of the levels of a hierarchy, from the outermost, as one more candidate.
+    pub levels: Option<&'a [String]>,
+    /// A plan whose layout or method is compared.
+    pub plan: Option<&'a Plan>,
+    /// Orders of steps.
+    pub orders: &'a [ScheduleOptions],
+}
+
+/// The candidates: methods, each with all orders; or the orders of one layout if it is the only one.
+///
+/// # Errors
+/// An unknown method, or none; a plan that cannot be laid out again.
+pub fn sweep_candidates(question: SweepQuestion<'_>) -> Result<Vec<Candidate>> {
+    let SweepQuestion { parameter, methods, levels, plan, orders } = question;
+    let by = |method: Method| (method.to_string(), LayoutSource::By(method));
+    let mut layouts = Vec::new();
+    match (methods, plan.and_then(|plan| Some((plan, plan.layout().ok()?)))) {
+        (Some([]), _) => {
+            return Err(Error::input("`methods`", "there are none", "leave it out, or name at least one"));
+        }
+        (Some(names), _) => {
+            for name in names {
+                match parse_choice("`methods`", name)? {
+                    Some(method) => layouts.push(by(method)),
+                    None => layouts.extend(Method::candidates().map(by)),
+                }
+            }
+        }
+        (None, Some((plan, layout))) if parameter.is_of_the_network() => {
+            layouts.push((plan.method.clone(), LayoutSource::Given(Box::new(layout.clone()))));
+        }
+        (None, Some((plan, _))) => match plan.method.parse() {
+            Ok(method) => layouts.push(by(method)),
+            Err(_) => {
+                let what = format!(
+                    "the plan's method \"{}\" cannot be used while the {parameter} varies",
+                    plan.method
+                );
+                return Err(Error::input("`sweep`", what, "pass `methods`"));
+            }
+        },
+        (None, None) => {
+            layouts.extend(Method::candidates().map(by));
+            if parameter == Parameter::Processors {
+                layouts.push(("auto".into(), LayoutSource::Auto));
+            }
+        }
+    }
+    if let Some(names) = levels {
+        let methods = names.iter().map(|name| parse_choice("`levels`", name)).collect::<Result<Vec<_>>>()?;
+        layouts.push((names.join("/"), LayoutSource::Levels(methods)));
+    }
+    let mut seen = BTreeSet::new();
+    layouts.retain(|(name, _)| seen.insert(name.clone()));
+    // With a single source of the layout, its flows compete.
+    Ok(match &layouts[..] {
+        [(_, layout)] => orders
+            .iter()
+            .map(|&order| Candidate { name: order.to_string(), way: layout.clone(), orders: vec![order] })
+            .collect(),
+        _ => {
+            layouts.into_iter().map(|(name, way)| Candidate { name, way, orders: orders.to_vec() }).collect()
+        }
+    })
+}

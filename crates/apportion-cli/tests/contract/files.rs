@@ -36,6 +36,7 @@ fn models_of_several_hosts_become_one_file() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn random_matrices_are_reproducible_and_can_be_used() {
     let bench = Bench::new();
     bench.done("random 30 20 -o A.npy");

@@ -125,7 +125,6 @@ fn bad_workcells_and_flags_are_refused() {
         ("mdem good.toml --until -3", "is negative"),
         ("mdem good.toml --until 1e12", "--until: 1000000000000 s is more than"),
         ("mdem good.toml --replications 0", "0 is not in 1.."),
-        ("mdem good.toml --replications 1e6 --firings 5e6", "--replications: "),
         ("mdem good.toml --report run.json", "--report: has no effect on one core"),
         ("mdem good.toml --flow ring", "--flow: has no effect on one core"),
         ("mdem good.toml --speeds 2:1 --blas openblas", "libraries support plus-times only"),
@@ -140,6 +139,15 @@ fn bad_workcells_and_flags_are_refused() {
     let said = bench.json("mdem ticks.toml --until '2 min'");
     assert_eq!((&said["end"], &said["firings"]["again"]), (&json!("until"), &json!(121)));
     assert_eq!(said["max_plus"]["simulated_cycle_seconds"], 1.0);
+}
+
+/// Ten million firings and more are too many, which is known when they have been counted.
+#[test]
+#[ignore = "slow"]
+fn too_many_firings_are_refused() {
+    let bench = Bench::new();
+    bench.write("good.toml", std::fs::read_to_string(example("deadlock.toml")).unwrap());
+    bench.refuses(&[("mdem good.toml --replications 1e6 --firings 5e6", "--replications: ")]);
 }
 
 /// Processors of known speeds, and the events of one core.

@@ -160,6 +160,7 @@ fn every_command_prints_one_object_with_json() {
 /// has a blank, and explains the forecast that the demo reported.
 #[cfg(unix)]
 #[test]
+#[ignore = "slow"]
 fn the_demos_explanation_runs_when_pasted() {
     let bench = Bench::new();
     let text = bench.done("demo --size 96 --dir 'my demo'");

@@ -103,6 +103,7 @@ fn a_field_that_fits_is_one_slab() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn limits_that_cannot_be_kept_are_refused() {
     let bench = Bench::new();
     let call = format!("{} --steps 2 --speeds 1", deep(&bench));

@@ -16,6 +16,7 @@ use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::trace::Lane;
 
 #[test]
+#[ignore = "slow"]
 fn every_combination_is_right_and_moves_what_the_formula_says() {
     if MpiLaunch::detect().is_some() {
         let world = World::mpi(&Monitor::new()).unwrap();

@@ -147,6 +147,7 @@ fn a_run_across_two_hosts() {
 
 /// Whatever burst a link passes, `measure --network` finds what it sustains, with an interval that says so.
 #[test]
+#[ignore = "slow"]
 fn shaped_links_are_measured_at_what_they_sustain() {
     for shaping in [SMALL_BURST, LARGE_BURST, NO_BURST] {
         let Some(hosts) = Hosts::joined_by(shaping) else { return };

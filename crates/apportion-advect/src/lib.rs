@@ -26,7 +26,7 @@ mod application;
 mod check;
 mod choose;
 mod job;
-pub mod moments;
+mod moments;
 mod schedule;
 mod slabs;
 

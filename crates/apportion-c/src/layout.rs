@@ -13,8 +13,7 @@ use apportion::model::{Machine, WorkUnit};
 use apportion::plan::{Layout, Shape};
 use apportion::platform::read_platform;
 use apportion::run::Monitor;
-use apportion::schedule::MatmulSchedule;
-use apportion::simulate::{CostModel, forecast};
+use apportion::simulate::forecast;
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
@@ -115,8 +114,7 @@ pub unsafe extern "C" fn apportion_forecast(
         check_processors(machine.processors(), layout.processors())?;
         let flow = FlowOptions::default();
         let task = ForecastTask { layout, machine: &machine, flow: &flow, element: ELEMENT };
-        let simulate = |schedule: &MatmulSchedule, costs: CostModel<'_>| forecast(schedule, costs);
-        let found = find_fastest_order(task, &Monitor::new(), simulate, |found| found.seconds)?.forecast;
+        let found = find_fastest_order(task, &Monitor::new(), forecast, |found| found.seconds)?.forecast;
         // SAFETY: the caller's promises.
         unsafe {
             write(total, &[found.seconds], "seconds")?;

@@ -8,8 +8,8 @@ use crate::wait::long;
 use apportion::Result;
 use apportion::job::{self, ForecastTask, OrderForecast, find_fastest_order};
 use apportion::model::WorkUnit;
-use apportion::schedule::{MatmulSchedule, ScheduleOptions};
-use apportion::simulate::{CostModel, simulate as simulated};
+use apportion::schedule::ScheduleOptions;
+use apportion::simulate::simulate as simulated;
 use apportion::trace::{Lane, Trace};
 use apportion::units::show_seconds;
 use apportion_report::{Timeline, timeline_svg};
@@ -69,9 +69,8 @@ pub fn simulate(
             flow: &flow,
             element: within("element", element, 1, 1 << 10)?,
         };
-        let simulate = |schedule: &MatmulSchedule, costs: CostModel<'_>| simulated(schedule, costs);
         let OrderForecast { order, forecast: trace, .. } =
-            find_fastest_order(task, monitor, simulate, Trace::seconds)?;
+            find_fastest_order(task, monitor, simulated, Trace::seconds)?;
         Ok(Forecast { trace, order, names: layout.plan.processors.clone(), alone: machine.only_ratios() })
     })
 }

@@ -9,7 +9,7 @@
 //! ```
 
 mod advection;
-pub mod bars;
+mod bars;
 mod chrome;
 mod events;
 mod gantt;

@@ -9,7 +9,7 @@
 mod blas;
 mod boolean;
 pub mod donor_cell;
-pub mod gemm;
+mod gemm;
 mod instructions;
 mod kernel;
 pub mod mpdata;

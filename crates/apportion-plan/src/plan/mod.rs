@@ -17,7 +17,7 @@ mod metrics;
 mod problem;
 pub mod shapes;
 pub mod shares;
-pub mod volume_bound;
+mod volume_bound;
 
 pub use boxes::Cuboid;
 #[cfg(test)]

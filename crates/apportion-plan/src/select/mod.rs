@@ -11,7 +11,7 @@ mod memory_fit;
 mod pruning;
 mod rebalance;
 mod surfaces;
-pub mod time_bound;
+mod time_bound;
 
 pub use crate::model::rates;
 pub use appraisal::{Cost, DecidedBy, in_order_of_preference, preferred};

@@ -1,8 +1,10 @@
 //! Exploration: forecasts as a function of one platform parameter, and Monte Carlo studies of layouts.
 
-pub mod study;
-pub mod sweep;
+mod candidates;
+mod study;
+mod sweep;
 
+pub use candidates::{SweepQuestion, sweep_candidates};
 pub use study::{
     Distribution, Study, StudyCorner, StudyDepth, StudyRatio, StudyRow, StudySearched, StudySubsets, study,
 };

@@ -100,12 +100,7 @@ mod tests {
         let shape = Shape::new(60, 600, 50, "test")?;
         let plan = lay_out_product(shape, 8, &RunOptions::default(), &machine)?.plan;
         let task = ForecastTask { layout: plan.layout()?, machine: &machine, flow: &flow, element: 8 };
-        find_fastest_order(
-            task,
-            &Monitor::new(),
-            |schedule, costs| forecast(schedule, costs),
-            |found| found.seconds,
-        )
+        find_fastest_order(task, &Monitor::new(), forecast, |found| found.seconds)
     }
 
     #[test]

@@ -20,7 +20,6 @@ mod product;
 mod shortcuts;
 mod sources;
 mod speeds;
-mod sweep;
 mod units;
 
 pub use agreement::{InputFiles, block_files, compare_inputs};
@@ -42,7 +41,6 @@ pub use sources::{
     warn_of_another_kernel, with_speeds, world_platform,
 };
 pub use speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall, warn_of_uncertainty};
-pub use sweep::{SweepQuestion, sweep_candidates};
 pub use units::{
     ClusterUnits, Division, DivisionDetail, ShareLimit, UnitObjective, UnitOptions, divide_units,
     limits_by_rank,

@@ -1,7 +1,7 @@
 //! Measurement of the speeds of processors and links: kernels, user programs, messages.
 
 mod availability;
-pub mod balance;
+mod balance;
 mod command;
 mod focus;
 mod host_links;

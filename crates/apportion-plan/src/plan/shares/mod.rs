@@ -6,8 +6,8 @@
 //! divides among clusters first. A [`Balancer`] follows the times of a running loop.
 
 mod balancer;
-pub mod exact;
-pub mod fpm;
+mod exact;
+mod fpm;
 mod hierarchical;
 mod largest_remainder;
 mod least;
@@ -15,7 +15,7 @@ mod limits;
 mod multiples;
 pub mod noise;
 mod pareto;
-pub mod proportional;
+mod proportional;
 mod robust;
 
 pub(crate) use balancer::offsets;

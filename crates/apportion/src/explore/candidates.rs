@@ -1,8 +1,8 @@
 //! The candidates that a sweep along a parameter compares.
 
-use super::parse_choice;
+use super::{Candidate, LayoutSource, Parameter};
 use crate::error::{Error, Result};
-use crate::explore::{Candidate, LayoutSource, Parameter};
+use crate::job::parse_choice;
 use crate::plan::Plan;
 use crate::plan::shapes::Method;
 use crate::schedule::ScheduleOptions;

@@ -132,7 +132,7 @@ impl Layout {
         &self.parts
     }
 
-    /// The generalised block that the parts repeat, if [`repeat_block`](super::repeated) made this layout.
+    /// The generalised block that the parts repeat, if [`repeat_block`](super::repeat_block) made this layout.
     pub fn block(&self) -> Option<&Self> {
         self.block.as_deref()
     }

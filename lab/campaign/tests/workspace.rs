@@ -27,7 +27,7 @@ fn host() -> String {
 fn metadata(root: &Path) -> Value {
     // Of this platform only: a build has not fetched what other platforms and settings would need.
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform"])
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform"])
         .arg(host())
         .current_dir(root)
         .output()

@@ -1,5 +1,6 @@
 //! Dense matrices in memory and on disk (`.npy`, Matrix Market), and the checks of a product.
 
+mod conversions;
 mod io;
 
 use crate::error::{Error, Result};

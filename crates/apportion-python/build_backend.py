@@ -16,17 +16,21 @@ TARGETS = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-lin
 
 
 def _command(profile, zig):
-    """Build the command and put it where maturin takes the wheel's scripts from."""
+    """Build the command and put it where maturin takes the wheel's scripts from.
+
+    `APPORTION_COMMAND` names one that is built already.
+    """
     directory = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     build, triple = ["cargo", "build"], []
     if zig:
         target = TARGETS[os.uname().machine]
         # cargo-zigbuild reads the C library's version after the target's name.
         build, triple = ["cargo-zigbuild", "zigbuild", "--target", f"{target}.2.28"], [target]
-    subprocess.run(
-        [*build, "--profile", profile, "-p", "apportion-cli", "--bin", "apportion"], cwd=ROOT, check=True
-    )
-    built = directory.joinpath(*triple, "debug" if profile == "dev" else profile, "apportion")
+    built = os.environ.get("APPORTION_COMMAND")
+    if not built:
+        package = ["-p", "apportion-cli", "--bin", "apportion"]
+        subprocess.run([*build, "--profile", profile, *package], cwd=ROOT, check=True)
+        built = directory.joinpath(*triple, "debug" if profile == "dev" else profile, "apportion")
     scripts = HERE / "wheel-data" / "scripts"
     scripts.mkdir(parents=True, exist_ok=True)
     shutil.copy(built, scripts / "apportion")

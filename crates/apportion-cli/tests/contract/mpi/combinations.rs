@@ -28,7 +28,8 @@ fn every_combination_is_right_and_moves_what_the_formula_says() {
         for processes in 1..=4 {
             let Some(mut command) = mpi.program(processes, std::env::current_exe().unwrap()) else { break };
             let name = "mpi::combinations::every_combination_is_right_and_moves_what_the_formula_says";
-            let output = command.args(["--exact", name, "--nocapture", "--include-ignored"]).output().unwrap();
+            let output =
+                command.args(["--exact", name, "--nocapture", "--include-ignored"]).output().unwrap();
             let (said, failed) =
                 (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             assert!(output.status.success(), "{mpi:?} {processes}: {said}{failed}");

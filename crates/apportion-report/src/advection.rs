@@ -1,5 +1,6 @@
 //! The report of an advection: `run.json` and the table.
 
+use super::run::processor_values;
 use super::{Report, table};
 use apportion::units::{show_count, show_seconds};
 use apportion_advect::AdvectReport;
@@ -8,24 +9,7 @@ use serde_json::{Value, json};
 impl Report for AdvectReport {
     /// The `run.json` object.
     fn to_value(&self) -> Value {
-        let (compute, communicate, idle) =
-            (self.trace.compute(), self.trace.communicate(), self.trace.idle());
-        let processors: Vec<Value> = (0..self.plan.processors.len())
-            .map(|i| {
-                let lane = &self.trace.lanes[i];
-                json!({
-                    "name": self.plan.processors[i],
-                    "share": self.plan.shares[i],
-                    "compute": compute[i],
-                    "communicate": communicate[i],
-                    "idle": idle[i],
-                    "sent": lane.sent.iter().sum::<u64>(),
-                    "received": lane.received.iter().sum::<u64>(),
-                    "messages": lane.messages.iter().sum::<u64>(),
-                    "cpu_seconds": lane.cpu_seconds,
-                })
-            })
-            .collect();
+        let processors = processor_values(&self.plan, &self.trace);
         let [before, after] = self.moments;
         json!({
             "format": "apportion-run",

@@ -1,7 +1,9 @@
 //! The report of a run: `run.json` and the table, with measured and predicted values.
 
 use super::{Report, table};
+use apportion::plan::Plan;
 use apportion::product::{ClosureMethod, RunReport};
+use apportion::trace::Trace;
 use apportion::units::{show_bytes, show_count, show_seconds};
 use apportion::verify::WRONG_FRACTION;
 use serde_json::{Value, json};
@@ -9,28 +11,7 @@ use serde_json::{Value, json};
 impl Report for RunReport {
     /// The `run.json` object.
     fn to_value(&self) -> Value {
-        let (compute, communicate, idle) =
-            (self.trace.compute(), self.trace.communicate(), self.trace.idle());
-        let processors: Vec<Value> = self
-            .plan
-            .processors
-            .iter()
-            .enumerate()
-            .map(|(i, name)| {
-                let lane = &self.trace.lanes[i];
-                json!({
-                    "name": name,
-                    "share": self.plan.shares[i],
-                    "compute": compute[i],
-                    "communicate": communicate[i],
-                    "idle": idle[i],
-                    "sent": lane.sent.iter().sum::<u64>(),
-                    "received": lane.received.iter().sum::<u64>(),
-                    "messages": lane.messages.iter().sum::<u64>(),
-                    "cpu_seconds": lane.cpu_seconds,
-                })
-            })
-            .collect();
+        let processors = processor_values(&self.plan, &self.trace);
         let mut value = json!({
             "format": "apportion-run",
             "version": 1,
@@ -187,6 +168,26 @@ impl Report for RunReport {
         totals.extend(self.notes.iter().map(|note| ("note", note.clone())));
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))
     }
+}
+
+/// What each processor did in a run: its share, its times, and what it sent and received.
+pub(crate) fn processor_values(plan: &Plan, trace: &Trace) -> Vec<Value> {
+    let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+    let value = |(i, name): (usize, &String)| {
+        let lane = &trace.lanes[i];
+        json!({
+            "name": name,
+            "share": plan.shares[i],
+            "compute": compute[i],
+            "communicate": communicate[i],
+            "idle": idle[i],
+            "sent": lane.sent.iter().sum::<u64>(),
+            "received": lane.received.iter().sum::<u64>(),
+            "messages": lane.messages.iter().sum::<u64>(),
+            "cpu_seconds": lane.cpu_seconds,
+        })
+    };
+    plan.processors.iter().enumerate().map(value).collect()
 }
 
 /// `None` for an elimination, whose products are not those of the plan, and for a part of a product.

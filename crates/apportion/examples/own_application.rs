@@ -146,8 +146,3 @@ fn main() -> Result<()> {
     println!("{SWEEPS} sweeps on parts of {:?} cells are right", proportional(CELLS, &speeds));
     Ok(())
 }
-
-#[test]
-fn the_rod_is_the_serial_one() {
-    main().expect("the run succeeds");
-}

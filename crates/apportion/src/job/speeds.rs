@@ -7,6 +7,7 @@ use crate::kernels::Kernel;
 use crate::matrix::Element;
 use crate::measure::{
     CpuShare, Effort, KernelUpdate, QuickSpeeds, TimeRange, availability, is_exhausted, measure_quickly,
+    others_are_running,
 };
 use crate::model::Models;
 use crate::platform::{Platform, discover};
@@ -22,6 +23,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
 /// Seconds of computing below which a run is over before other programs have their turn.
 const WORTH_A_LOOK: f64 = 0.01;
+/// Seconds of computing of which the shortest look at what other programs leave takes 5 %.
+const LONG_BESIDE_A_LOOK: f64 = 0.24;
 /// The longest look at what other programs leave, in seconds.
 const LOOK: f64 = 0.1;
 /// Seconds of computing that are worth a warning beforehand.
@@ -145,7 +148,8 @@ fn recall_together(key: &str, effort: Effort, world: &World) -> Result<Option<Qu
     Ok(known.filter(|_| all == [1]))
 }
 
-/// The part of its time that each processor gets at the moment. A look lasts no longer than the run.
+/// The part of its time that each processor gets at the moment. A look lasts no longer than the run; before a
+/// short run it is taken only if the system counts other programs that are running.
 fn shares_now(
     speeds: &QuickSpeeds,
     platform: &Platform,
@@ -153,7 +157,7 @@ fn shares_now(
     context: Context<'_>,
 ) -> Result<Vec<CpuShare>> {
     let seconds = least_seconds(speeds, work);
-    if seconds < WORTH_A_LOOK {
+    if seconds < WORTH_A_LOOK || (seconds < LONG_BESIDE_A_LOOK && !others_are_running()) {
         return Ok(vec![CpuShare::WHOLE; platform.len()]);
     }
     availability(platform, seconds.min(LOOK), context.monitor)

@@ -63,6 +63,14 @@ impl CpuShare {
     }
 }
 
+/// True if some program other than this one is running or waits for a core at this moment, or if the system does
+/// not say. Takes microseconds, where [`availability`] takes milliseconds; it misses programs that sleep just now.
+pub(crate) fn others_are_running() -> bool {
+    // "0.00 0.01 0.05 1/123 4567": the tasks that can run, of all; this one runs.
+    let runnable = |text: String| text.split_whitespace().nth(3)?.split('/').next()?.parse::<u64>().ok();
+    std::fs::read_to_string("/proc/loadavg").ok().and_then(runnable).is_none_or(|tasks| tasks > 1)
+}
+
 /// What each processor gets while all compute: all of its time where nothing else runs, about half beside
 /// another program on the same core. By rank.
 ///

@@ -15,7 +15,7 @@ mod sweep;
 mod units;
 mod workload;
 
-pub(crate) use availability::{CpuShare, availability};
+pub(crate) use availability::{CpuShare, availability, others_are_running};
 pub use availability::{UNDISTURBED, is_exhausted};
 pub use balance::{Balance, BalanceOptions, Round, ShareCap, balance};
 pub use command::{SecondsFrom, UserCommand};

@@ -58,6 +58,11 @@ impl Console {
         }
     }
 
+    /// Whether more than the summary is asked for.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose > 0
+    }
+
     /// A part of the result that is known before the end: on stdout, or on stderr if stdout is for one object
     /// or for another tool.
     pub fn early(&self, text: &str, stdout_is_free: bool) {
@@ -71,7 +76,14 @@ impl Console {
     /// A note on stderr.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            beside_bar(|| say_text(text.as_ref()));
+            beside_bar(|| say_wrapped(text.as_ref()));
+        }
+    }
+
+    /// Names the part of long work that runs, on the bar where there is one.
+    pub fn name_part(&self, part: impl Into<String>) {
+        if let Some(bar) = BAR.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            bar.set_message(part.into());
         }
     }
 
@@ -206,8 +218,12 @@ fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
     cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
 }
 
-/// Fits tables to the terminal, or to COLUMNS, or to 80 columns.
+/// Fits tables to the terminal, or to COLUMNS, or to 80 columns. Colours are for terminals, unless NO_COLOR is
+/// set (<https://no-color.org>).
 pub fn fit_text() {
+    let plain = ["NO_COLOR", "TERM"].map(|name| std::env::var(name).unwrap_or_default());
+    let colour = std::io::stdout().is_terminal() && plain[0].is_empty() && plain[1] != "dumb";
+    apportion_report::set_text_look(colour, !is_utf8(|name| std::env::var(name).ok()));
     let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     if let Some(columns) = asked.or(terminal.map(|(width, _)| usize::from(width.0))) {
@@ -255,6 +271,15 @@ pub fn unprinted() -> Option<Error> {
 /// written (a full disk, a closed pipe), and the work goes on.
 pub fn say_text(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// A note on stderr, in lines that fit where stderr is a terminal.
+fn say_wrapped(text: &str) {
+    if std::io::stderr().is_terminal() {
+        say_text(&apportion_report::wrap_text(text));
+    } else {
+        say_text(text);
+    }
 }
 
 /// An error as one line.

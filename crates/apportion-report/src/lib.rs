@@ -10,6 +10,7 @@
 
 mod advection;
 mod bars;
+mod baselines;
 mod chrome;
 mod events;
 mod gantt;
@@ -24,16 +25,17 @@ mod svg;
 mod text;
 
 pub use bars::{bars, beside};
+pub use baselines::{baselines_text, gain_lines, gain_text};
 pub use chrome::chrome_timeline;
 pub use events::events_svg;
 pub use gantt::{Timeline, timeline_svg};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
 pub use png::{field_png, field_png_spacing};
-pub use run::{messages_text, off};
+pub use run::{adaptation_lines, forecast_text, messages_text, off, run_summary};
 pub use sheet::{Candidate, sheet_svg};
 pub use svg::plan_svg;
-pub use text::{pairs, set_text_width, table};
+pub use text::{pairs, set_text_look, set_text_width, table, wrap_text};
 
 /// A result that people and other programs read.
 pub trait Report {

@@ -1,6 +1,7 @@
 //! The report of a run: `run.json` and the table, with measured and predicted values.
 
-use super::{Report, table};
+use super::text::{Meaning, paint, text_bar};
+use super::{Report, baselines_text, gain_text, table};
 use apportion::plan::Plan;
 use apportion::product::{ClosureMethod, RunReport};
 use apportion::trace::Trace;
@@ -112,18 +113,8 @@ impl Report for RunReport {
                     self.closure.map_or_else(String::new, |method| format!(" by {method}"))
                 ),
             ),
-            ("seconds", show_seconds(seconds)),
-            (
-                "forecast",
-                format!(
-                    "{}{} ({})",
-                    show_seconds(self.forecast_seconds),
-                    self.forecast_range.map_or_else(String::new, |[low, high]| {
-                        format!(", between {} and {}", show_seconds(low), show_seconds(high))
-                    }),
-                    off(self.forecast_seconds, seconds)
-                ),
-            ),
+            ("time", show_seconds(seconds)),
+            ("forecast", forecast_text(self)),
             (
                 "ideal",
                 match self.ideal_seconds {
@@ -143,30 +134,114 @@ impl Report for RunReport {
             ),
             ("verified", verified),
         ];
-        if let Some(tail) = &self.tail {
-            let all = tail.computed.iter().sum::<u64>();
-            let what = format!(
-                "{} elements in {} tiles, {} of them computed by another processor than their owner",
-                show_count(u128::from(all)),
-                show_count(u128::from(tail.tiles)),
-                show_count(u128::from(tail.moved))
-            );
-            totals.insert(5, ("tail", what));
-        }
-        if let Some(adaptation) = &self.adaptation {
-            let what = match adaptation.repartitions.len() {
-                0 => format!("none was needed in {} segments", adaptation.segments),
-                count => format!(
-                    "{count} in {} segments, {} elements moved in {}",
-                    adaptation.segments,
-                    show_count(u128::from(adaptation.moved_elements())),
-                    show_seconds(adaptation.moving_seconds())
-                ),
-            };
-            totals.insert(5, ("repartitioned", what));
-        }
+        totals.splice(5..5, adaptation_lines(self));
         totals.extend(self.notes.iter().map(|note| ("note", note.clone())));
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))
+    }
+}
+
+/// Seconds below which a run shows how long it took only: starting the threads takes as long.
+const WORTH_BARS: f64 = 1e-3;
+/// The most processors that a summary shows.
+const MOST_SHOWN: usize = 12;
+/// Characters of a processor's bar.
+const BAR: usize = 24;
+
+/// A run in a few lines: what came out, its time beside the forecast, a bar for each processor, and what the
+/// plan gained. `name` is what the result is called, such as its file.
+pub fn run_summary(run: &RunReport, name: &str) -> String {
+    if run.products == 0 {
+        return "nothing was left to compute\n".into();
+    }
+    let size = run.plan.layout().map(|layout| layout.shape());
+    let size = size.map_or_else(
+        |_| String::new(),
+        |s| format!("{} x {} ", show_count(u128::from(s.m)), show_count(u128::from(s.n))),
+    );
+    let products = if run.products > 1 { format!("{} products, ", run.products) } else { String::new() };
+    let mut lines = vec![(name, format!("{size}{}, {products}{}", run.element, verified_in_a_word(run)))];
+    let seconds = run.seconds();
+    if seconds >= WORTH_BARS {
+        lines.push(("time", format!("{} (forecast {})", show_seconds(seconds), forecast_text(run))));
+        let total = run.plan.shares.iter().sum::<u64>().max(1) as f64;
+        for (i, processor) in run.plan.processors.iter().enumerate().take(MOST_SHOWN) {
+            let compute = run.trace.compute()[i];
+            let wait = (seconds - compute).max(0.0);
+            let text = format!(
+                "{:5.1} %  {}  compute {:>8}  wait {:>8}",
+                100.0 * run.plan.shares[i] as f64 / total,
+                text_bar(compute / seconds, BAR),
+                show_seconds(compute),
+                show_seconds(wait)
+            );
+            lines.push((processor, text));
+        }
+        if let Some(more) = run.plan.processors.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
+            lines.push(("…", format!("and {more} more processors")));
+        }
+        let without = run.plan.baselines.as_ref().filter(|both| both.best().is_some());
+        if let (Some(without), Some(gain)) = (without, gain_text(&run.plan)) {
+            lines.push(("gain", format!("{gain} (forecast: {})", baselines_text(without))));
+        }
+        let overlap = if run.order.overlaps() { " with overlap" } else { "" };
+        let plan = format!("{} layout, {} flow{overlap}", run.plan.method, run.order.flow);
+        lines.push(("plan", plan + &paint(Meaning::Aside, "; -v tells more")));
+    }
+    lines.extend(run.notes.iter().map(|note| ("note", note.clone())));
+    super::pairs(&lines)
+}
+
+/// What a dynamic tail and an adaptive run did, as names and values.
+pub fn adaptation_lines(run: &RunReport) -> Vec<(&'static str, String)> {
+    let count = |n: u64| show_count(u128::from(n));
+    let mut lines = Vec::new();
+    if let Some(adaptation) = &run.adaptation {
+        let what = match adaptation.repartitions.len() {
+            0 => format!("none was needed in {} segments", adaptation.segments),
+            times => format!(
+                "{times} in {} segments, {} elements moved in {}",
+                adaptation.segments,
+                count(adaptation.moved_elements()),
+                show_seconds(adaptation.moving_seconds())
+            ),
+        };
+        lines.push(("repartitioned", what));
+    }
+    if let Some(tail) = &run.tail {
+        let what = format!(
+            "{} elements in {} tiles, {} of them computed by another processor than their owner",
+            count(tail.computed.iter().sum()),
+            count(tail.tiles),
+            count(tail.moved)
+        );
+        lines.push(("tail", what));
+    }
+    lines
+}
+
+/// Whether the result was verified.
+fn verified_in_a_word(run: &RunReport) -> String {
+    match (run.error_probability, run.sampled) {
+        (None, _) => "nothing was computed".into(),
+        (Some(odds), Some(_)) if odds > 0.0 => paint(Meaning::Good, "verified by samples"),
+        _ => paint(Meaning::Good, "verified"),
+    }
+}
+
+/// The forecast, as a range where speeds were uncertain, and how far the measured time is from it.
+pub fn forecast_text(run: &RunReport) -> String {
+    let seconds = run.seconds();
+    match run.forecast_range {
+        Some([low, high]) => {
+            let end = if seconds < low { low } else { high };
+            let outside = if (low..=high).contains(&seconds) {
+                String::new()
+            } else {
+                format!(", {}", off(end, seconds))
+            };
+            format!("{} to {}{outside}", show_seconds(low), show_seconds(high))
+        }
+        None => format!("{}, {}", show_seconds(run.forecast_seconds), off(run.forecast_seconds, seconds)),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Aligned text.
 
+use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, presets};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Width of a line where nothing else is known.
 const COLUMNS: usize = 80;
@@ -13,6 +14,54 @@ static WIDTH: AtomicUsize = AtomicUsize::new(0);
 /// have 80 columns, and the values of pairs are not broken.
 pub fn set_text_width(columns: usize) {
     WIDTH.store(columns.max(20), Ordering::Relaxed);
+}
+
+/// Whether texts have colours, and characters beyond ASCII.
+static COLOUR: AtomicBool = AtomicBool::new(false);
+static ASCII: AtomicBool = AtomicBool::new(false);
+
+/// Sets how the texts of this process may look: with colours (by default without), and with ASCII characters
+/// only (by default with any).
+pub fn set_text_look(colour: bool, ascii: bool) {
+    COLOUR.store(colour, Ordering::Relaxed);
+    ASCII.store(ascii, Ordering::Relaxed);
+}
+
+/// What a colour says.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Meaning {
+    /// All is well.
+    Good,
+    /// A processor computes.
+    Compute,
+    /// Details that most readers skip.
+    Aside,
+}
+
+/// Text in the colour of its meaning, if texts have colours.
+pub(super) fn paint(meaning: Meaning, text: &str) -> String {
+    if !COLOUR.load(Ordering::Relaxed) {
+        return text.to_owned();
+    }
+    let style = match meaning {
+        Meaning::Good => Style::new().fg_color(Some(AnsiColor::Green.into())),
+        Meaning::Compute => Style::new().fg_color(Some(AnsiColor::Blue.into())),
+        Meaning::Aside => Style::new().dimmed(),
+    };
+    format!("{style}{text}{style:#}")
+}
+
+/// A bar of `width` characters, of which the fraction `part` is full.
+pub(super) fn text_bar(part: f64, width: usize) -> String {
+    let (full, empty) = if ASCII.load(Ordering::Relaxed) { ("#", ".") } else { ("█", "░") };
+    let count = (part.clamp(0.0, 1.0) * width as f64).round() as usize;
+    paint(Meaning::Compute, &full.repeat(count)) + &empty.repeat(width - count)
+}
+
+/// Text in lines no longer than the line, if its width was set ([`set_text_width`]), broken at blanks.
+pub fn wrap_text(text: &str) -> String {
+    let width = Some(WIDTH.load(Ordering::Relaxed)).filter(|width| *width > 0).unwrap_or(usize::MAX);
+    text.lines().map(|line| wrapped(line, width).join("\n")).collect::<Vec<_>>().join("\n")
 }
 
 /// A table with a header; the first column is left-aligned, the others right-aligned. A table wider than the

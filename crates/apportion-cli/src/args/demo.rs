@@ -7,9 +7,9 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  apportion demo\n  apportion demo --size 1000 --dir pictures")]
 pub struct DemoArgs {
-    /// Number of rows and columns of the matrices.
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = within(16..=20000))]
-    pub size: u64,
+    /// Number of rows and columns of the matrices [default: 2000; less on a slow machine].
+    #[arg(long, value_name = "N", value_parser = within(16..=20000))]
+    pub size: Option<u64>,
     /// Directory for the platform, models, plans and pictures: new, empty, or of an earlier demo.
     #[arg(long, value_name = "DIR", default_value = "apportion-demo")]
     pub dir: PathBuf,

@@ -3,7 +3,7 @@
 use crate::args::BalanceArgs;
 use crate::console::{Console, monitor};
 use crate::output::appear;
-use crate::output::balance::{cap_text, headline, round_table, text, value};
+use crate::output::balance::{cap_text, headline, text, value};
 use crate::output::open;
 use crate::prepare::measure::processors;
 use crate::prepare::units::limits_of;
@@ -37,12 +37,13 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
     };
     // An export on stdout leaves no room for rounds.
     let stdout_is_free = args.export.export.is_none() || args.export.export_to.is_some();
+    let first = if options.models.is_none() { "round 1, even split" } else { "round 1" };
     let mut latest: Option<Balance> = None;
     let mut each = |so_far: &Balance| {
         let (number, round) = (so_far.rounds.len(), so_far.rounds.last().expect("a round has ended"));
         if latest.as_ref().is_none_or(|before| before.rounds.len() < number) {
-            let lines = format!("{}\n{}\n", headline(number, round), round_table(round, &platform));
-            console.early(&lines, stdout_is_free);
+            console.early(&format!("{}\n", headline(number, round)), stdout_is_free);
+            console.name_part(format!("round {}", number + 1));
         } else {
             let new = |cap: &&ShareCap| latest.as_ref().is_none_or(|before| !before.caps.contains(cap));
             for cap in so_far.caps.iter().filter(new) {
@@ -51,9 +52,8 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         }
         latest = Some(so_far.clone());
     };
-    let outcome = console.watch("balancing", monitor, || {
-        balance(&platform, &command, args.units, &options, &mut each, monitor)
-    });
+    let outcome = console
+        .watch(first, monitor, || balance(&platform, &command, args.units, &options, &mut each, monitor));
     let Some(found) = latest else { return outcome.map(drop) };
     finish(args, (&found, &platform), files, console)?;
     outcome.map(drop).map_err(|error| {
@@ -86,7 +86,7 @@ fn finish(
     let even = args.models.is_none();
     console.result(
         || {
-            let mut value = value(found, plan.to_value(), platform, even);
+            let mut value = value(found, &plan, platform, even);
             if let Some(export) = &export {
                 value["export"] = export.value.clone();
             }
@@ -94,7 +94,7 @@ fn finish(
         },
         || match export.as_ref().and_then(|export| export.text.clone()) {
             Some(exported) => exported,
-            None => text(found, platform, even),
+            None => text(found, &plan, platform),
         },
     );
     Ok(())

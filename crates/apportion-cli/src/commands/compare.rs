@@ -12,6 +12,7 @@ use apportion::select::{
     Minimise, PlanOptions, Sizing, affordable, areas, forecast, imbalance_of, plan_matmul,
 };
 use apportion::simulate::CostModel;
+use apportion_report::gain_text;
 use std::time::Instant;
 
 /// Above this many processors message steps are left out.
@@ -81,7 +82,10 @@ pub fn compare(
         rows.push(Row { method, outcome, milliseconds });
     }
     let star = matches!(network.topology, Topology::Star { .. });
-    let comparison = Comparison { chosen: plan.method.clone(), line, minimise: minimise(args), star, rows };
+    let baselines = plan.baselines.clone().filter(|_| simulated);
+    let gain = baselines.as_ref().and_then(|_| gain_text(plan));
+    let (chosen, minimise) = (plan.method.clone(), minimise(args));
+    let comparison = Comparison { chosen, line, minimise, star, baselines, gain, rows };
     Ok(comparison.sorted(timed))
 }
 

@@ -1,25 +1,33 @@
 //! The rounds of a balancing run.
 
 use apportion::measure::{Balance, Round, ShareCap};
+use apportion::plan::Plan;
 use apportion::platform::Platform;
-use apportion::units;
-use apportion_report::{pairs, table};
+use apportion::units::{self, show_seconds};
+use apportion_report::{gain_lines, pairs, table};
 use serde_json::{Value, json};
+
+/// The most shares that a line about a round names.
+const MOST_SHARES: usize = 6;
 
 /// One line about a round.
 pub fn headline(number: usize, round: &Round) -> String {
-    format!(
-        "round {number}: {}, times differ by {:.1} %, imbalance {:.4}",
-        units::show_seconds(round.longest()),
-        100.0 * round.spread(),
-        round.imbalance()
-    )
+    let total = round.shares.iter().sum::<u64>().max(1) as f64;
+    let percent = |share: &u64| format!("{:.1}", 100.0 * *share as f64 / total);
+    let shares = match round.shares.len() {
+        few if few <= MOST_SHARES => {
+            format!(", shares {} %", round.shares.iter().map(percent).collect::<Vec<_>>().join(" / "))
+        }
+        _ => String::new(),
+    };
+    let (longest, spread) = (show_seconds(round.longest()), 100.0 * round.spread());
+    format!("round {number}: {longest}, times differ by {spread:.1} %{shares}")
 }
 
 /// The shares and times of a round.
-pub fn round_table(round: &Round, platform: &Platform) -> String {
+fn round_table(round: &Round, platform: &Platform) -> String {
     let rows = platform.processors.iter().zip(&round.shares).zip(&round.seconds).map(|((p, &share), &t)| {
-        vec![p.name.clone(), units::show_count(u128::from(share)), units::show_seconds(t)]
+        vec![p.name.clone(), units::show_count(u128::from(share)), show_seconds(t)]
     });
     table(&["processor", "share", "time"], rows)
 }
@@ -32,7 +40,7 @@ pub fn cap_text(cap: &ShareCap, platform: &Platform) -> String {
 }
 
 /// The JSON for programs. `even`: the first round was the even split.
-pub fn value(found: &Balance, plan: Value, platform: &Platform, even: bool) -> Value {
+pub fn value(found: &Balance, plan: &Plan, platform: &Platform, even: bool) -> Value {
     let caps = found.caps.iter().map(|cap| {
         json!({"processor": platform.processors[cap.rank].name, "works": cap.works, "fails": cap.fails,
                "reason": cap.reason})
@@ -54,29 +62,26 @@ pub fn value(found: &Balance, plan: Value, platform: &Platform, even: bool) -> V
     json!({
         "balanced": found.balanced, "best": found.best, "rounds": rounds,
         "gain": {"against": against, "seconds": first, "kept_seconds": kept, "times": first / kept},
-        "caps": caps.collect::<Vec<_>>(), "plan": plan,
+        "gain_over_baselines": plan.gain(),
+        "caps": caps.collect::<Vec<_>>(), "plan": plan.to_value(),
     })
 }
 
-/// The text for readers: the kept round. The others were printed when they ended.
-pub fn text(found: &Balance, platform: &Platform, even: bool) -> String {
-    let (first, kept) = (found.rounds[0].longest(), found.best_round().longest());
-    let against = if even { "the even split" } else { "the first round" };
+/// The text for readers: the kept round. The others had a line each when they ended.
+pub fn text(found: &Balance, plan: &Plan, platform: &Platform) -> String {
+    let kept = found.best_round();
+    let balanced = match found.balanced {
+        true => format!("yes, times differ by {:.1} %", 100.0 * kept.spread()),
+        false => format!("no, times differ by {:.1} %", 100.0 * kept.spread()),
+    };
     let mut facts = vec![
-        ("balanced", if found.balanced { "yes" } else { "no" }.into()),
-        ("kept", format!("round {} of {}", found.best + 1, found.rounds.len())),
-        ("imbalance", format!("{:.4}", found.best_round().imbalance())),
-        ("time", units::show_seconds(kept)),
         (
-            "gain",
-            format!(
-                "{} -> {}, {:.2} times as fast as {against}",
-                units::show_seconds(first),
-                units::show_seconds(kept),
-                first / kept
-            ),
+            "time",
+            format!("{} in round {} of {}", show_seconds(kept.longest()), found.best + 1, found.rounds.len()),
         ),
+        ("balanced", balanced),
     ];
+    facts.extend(gain_lines(plan));
     facts.extend(found.caps.iter().map(|cap| ("cap", cap_text(cap, platform))));
-    format!("{}\n{}", round_table(found.best_round(), platform), pairs(&facts))
+    format!("{}\n{}", round_table(kept, platform), pairs(&facts))
 }

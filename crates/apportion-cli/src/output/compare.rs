@@ -2,7 +2,7 @@
 
 use apportion::error::Result;
 use apportion::plan::shapes::Method;
-use apportion::plan::{Layout, Metrics, Plan, star_volume};
+use apportion::plan::{Baselines, Layout, Metrics, Plan, star_volume};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::select::{Minimise, UNEVEN};
 use apportion::units;
@@ -16,6 +16,9 @@ pub struct Comparison {
     pub line: Option<String>,
     pub minimise: Minimise,
     pub star: bool,
+    /// What the product takes without a plan, and the gain of the chosen one.
+    pub baselines: Option<Baselines>,
+    pub gain: Option<String>,
     pub rows: Vec<Row>,
 }
 
@@ -105,7 +108,7 @@ impl Comparison {
                 Err(why) => json!({"method": row.method.to_string(), "refused": why}),
             })
             .collect();
-        json!({"chosen": self.chosen, "methods": methods})
+        json!({"chosen": self.chosen, "baselines": self.baselines, "methods": methods})
     }
 
     /// The headings, and the cells of a row.
@@ -159,8 +162,25 @@ impl Comparison {
             Ok(cost) => columns.iter().map(|(_, cell)| cell(row, cost)).collect(),
         });
         let header: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+        // Doing without a plan stands first.
+        let without = |name: &str, seconds: f64| {
+            let cell = |heading: &&str| match *heading {
+                "method" => name.to_owned(),
+                "forecast" => units::show_seconds(seconds),
+                _ => String::new(),
+            };
+            header.iter().map(cell).collect::<Vec<String>>()
+        };
+        let both = self.baselines.iter();
+        let first = both.flat_map(|both| {
+            let alone = both.fastest_alone.as_ref();
+            let alone = alone.map(|alone| without(&format!("{} alone", alone.processor), alone.seconds));
+            alone.into_iter().chain(both.even_split.map(|seconds| without("even split", seconds)))
+        });
         let chosen = self.line.as_ref().unwrap_or(&self.chosen);
-        let mut out = format!("{}\n{}", table(&header, rows), pairs(&[("chosen", chosen.clone())]));
+        let mut facts = vec![("chosen", chosen.clone())];
+        facts.extend(self.gain.clone().map(|gain| ("gain", gain)));
+        let mut out = format!("{}\n{}", table(&header, first.chain(rows)), pairs(&facts));
         let refused: Vec<(String, &String)> = self
             .rows
             .iter()

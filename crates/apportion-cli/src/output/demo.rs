@@ -1,14 +1,18 @@
 //! The demo's runs side by side.
 
 use apportion::error::{Error, Result};
+use apportion::measure::Balance;
 use apportion::output::write_whole;
+use apportion::platform::Platform;
 use apportion::product::RunReport;
 use apportion::units;
-use apportion_report::{off, table};
+use apportion_report::{gain_lines, gain_text, pairs, table};
 use std::path::{Path, PathBuf};
 
 /// The file by which the demo recognises its own directory.
 pub const SIGN: &str = "demo.json";
+/// The program that is divided as the matrices are.
+pub const SCRIPT: &str = "integrate.sh";
 
 /// A directory that is the demo's own: new, empty, or written by an earlier demo.
 pub struct Folder(PathBuf);
@@ -34,29 +38,52 @@ impl Folder {
     }
 }
 
-/// What the demo leaves behind.
-pub fn written(directory: &Path) -> String {
+/// What the demo leaves behind; `chosen` is the name of the chosen plan's file.
+pub fn written(directory: &Path, chosen: &str) -> String {
+    let plan = format!("{chosen}.json");
     let files = [
-        ("layouts.svg", "the three layouts side by side"),
+        ("layouts.svg", "the layouts side by side"),
         ("times.svg", "forecast and measured times"),
-        ("trace.svg", "its run and its forecast; trace.json for Perfetto"),
-        ("plan.svg", "the square corner's layout"),
-        ("platform.toml, models.json", "the machine, and its measured speeds"),
-        ("square-corner.json", "the plan; also straight-line.json, even-split.json"),
+        ("trace.svg", "the chosen plan's run and forecast; trace.json for Perfetto"),
+        ("plan.svg", "its layout"),
+        ("platform.toml, models.json", "the machines, and their measured speeds"),
+        (plan.as_str(), "the plan; the others are beside it"),
     ];
     let rows = files.map(|(name, what)| format!("  {name:27} {what}\n")).concat();
     format!("Written to {}:\n{rows}", directory.display())
 }
 
+/// The program's division: an even split, the fastest machine alone, and balanced.
+pub fn program_text(found: &Balance, platform: &Platform, items: u64) -> String {
+    let plan = found.plan(platform);
+    let kept = found.best_round();
+    let total = items.max(1) as f64;
+    let shares: Vec<String> =
+        kept.shares.iter().map(|share| format!("{:.1}", 100.0 * *share as f64 / total)).collect();
+    let mut facts = vec![(
+        "balanced",
+        format!(
+            "{} in round {}, shares {} %",
+            units::show_seconds(kept.longest()),
+            found.best + 1,
+            shares.join(" / ")
+        ),
+    )];
+    facts.splice(0..0, gain_lines(&plan).into_iter().filter(|(name, _)| *name != "gain"));
+    facts.extend(gain_text(&plan).map(|text| ("gain", text)));
+    format!("{SCRIPT}, a program over {} items:\n{}\n", units::show_count(u128::from(items)), pairs(&facts))
+}
+
 /// The commands that explain the forecast and multiply matrices of the reader's.
-pub fn explaining(directory: &Path, best: &RunReport) -> String {
+pub fn explaining(directory: &Path, best: &RunReport, chosen: &str) -> String {
     let last = best.plan.processors.last().map_or("", String::as_str);
     let file = |name: &str| quoted(&directory.join(name).display().to_string());
+    let overlap = if best.order.overlaps() { " --overlap" } else { "" };
     format!(
-        "Why this long? Ask what the slow processor waits for:\n  \
-        apportion simulate --plan {} \\\n    --platform {} --models {} \\\n    --flow {} --block {} --explain {last}\n\
+        "What does the last machine wait for?\n  \
+        apportion simulate --plan {} \\\n    --platform {} --models {} \\\n    --flow {}{overlap} --block {} --explain {last}\n\
         Next: apportion matmul A.npy B.npy -o C.npy",
-        file("square-corner.json"),
+        file(&format!("{chosen}.json")),
         file("platform.toml"),
         file("models.json"),
         best.order.flow,
@@ -74,22 +101,22 @@ fn quoted(path: &str) -> String {
     }
 }
 
-/// One row per run.
+/// One row per run; the first two are those without a plan, whose better one the others are compared with.
 pub fn comparison(reports: &[RunReport]) -> String {
-    let slowest = reports.iter().map(RunReport::seconds).fold(0.0, f64::max);
-    let rows = reports.iter().map(|r| {
+    let without = reports[..2].iter().map(RunReport::seconds).fold(f64::INFINITY, f64::min);
+    let rows = reports.iter().enumerate().map(|(i, r)| {
         let seconds = r.seconds();
         vec![
             r.plan.method.clone(),
             units::show_count(u128::from(r.volume())),
             units::show_seconds(r.forecast_seconds),
             units::show_seconds(seconds),
-            off(r.forecast_seconds, seconds),
-            format!("{:.2} x", slowest / seconds),
+            if i < 2 { String::new() } else { format!("{:.2} x", without / seconds) },
         ]
     });
     let all = reports.iter().all(|r| r.error_probability.is_some());
-    let verified = if all { "all products are verified\n" } else { "" };
-    let header = ["plan", "elements moved", "forecast", "measured", "forecast is", "speed-up"];
+    let verified =
+        if all { "all products are verified; the gain is over the better of the first two\n" } else { "" };
+    let header = ["plan", "elements moved", "forecast", "measured", "gain"];
     format!("{}{verified}", table(&header, rows))
 }

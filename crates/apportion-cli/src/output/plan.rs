@@ -6,7 +6,7 @@ use apportion::plan::{Plan, Shape};
 use apportion::platform::{Network, Topology};
 use apportion::select::Choice;
 use apportion::units;
-use apportion_report::{pairs, table};
+use apportion_report::{gain_lines, pairs, table};
 
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(
@@ -58,6 +58,7 @@ pub fn text(
     if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
+    facts.extend(gain_lines(plan));
     facts.extend(certificate(plan).map(|line| ("certificate", line)));
     facts.extend(more);
     facts.extend(chosen.and_then(Ranking::line).map(|line| ("chosen", line)));
@@ -74,12 +75,15 @@ pub fn certificate(plan: &Plan) -> Option<String> {
     let (bound, ratio) = (plan.metrics.time_bound?, plan.metrics.forecast_over_bound?);
     Some(match ratio {
         ratio if ratio < 1.0005 => "no plan could be faster".to_owned(),
-        ratio if ratio < 10.0 => {
+        ratio if ratio < 2.0 => {
             let (percent, bound) = (100.0 * (ratio - 1.0), units::show_seconds(bound));
-            format!("within {percent:.1} % of what any plan could do ({bound})")
+            format!("{percent:.1} % above the lower bound of {bound}, which no plan can beat")
         }
         ratio => {
-            format!("{ratio:.0} times the bound of {}, which no plan can beat", units::show_seconds(bound))
+            format!(
+                "{ratio:.1} times the lower bound of {}, which no plan can beat",
+                units::show_seconds(bound)
+            )
         }
     })
 }

@@ -38,6 +38,13 @@ impl Ranking<'_> {
         pairs(&lines.into_iter().flatten().collect::<Vec<_>>())
     }
 
+    /// The processors that stay out and the blocks that were made smaller, if there are any.
+    pub fn exceptions(&self, platform: &Platform) -> String {
+        let left_out = self.left_out_line().map(|line| ("left out", line));
+        let fitted = self.fit_note(platform).map(|(line, _)| ("fitted", line));
+        pairs(&left_out.into_iter().chain(fitted).collect::<Vec<_>>())
+    }
+
     /// The fields `choice` and `memory_fit`, if there was something to choose or to fit.
     pub fn add_to(&self, value: &mut Value, platform: &Platform) {
         if let Some(choice) = self.value() {
@@ -253,7 +260,7 @@ fn run_certificate(choice: &Choice, source: SpeedSource, report: &RunReport) -> 
             units::show_seconds(bound)
         ));
     }
-    Some(format!("by the {source} speeds {line}"))
+    Some(format!("by the {source} speeds, {line}"))
 }
 
 /// Seconds with three digits at least, and whole seconds from a hundred on.

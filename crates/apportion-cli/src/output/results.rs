@@ -11,7 +11,9 @@ use apportion::output::{OutputFile, try_output};
 use apportion::product::RunReport;
 use apportion::run::World;
 use apportion::units::show_seconds;
-use apportion_report::{Report, Timeline, messages_text, off};
+use apportion_report::{
+    Report, Timeline, adaptation_lines, forecast_text, messages_text, pairs, run_summary,
+};
 use serde_json::Value;
 
 /// The files of the texts about a run.
@@ -52,12 +54,7 @@ pub fn titles(report: &RunReport) -> [String; 2] {
     let seconds = report.seconds();
     [
         format!("{}, {} flow, {processors} processor{plural}", report.plan.method, report.order),
-        format!(
-            "forecast {}, measured {} ({})",
-            show_seconds(report.forecast_seconds),
-            show_seconds(seconds),
-            off(report.forecast_seconds, seconds)
-        ),
+        format!("measured {}, forecast {}", show_seconds(seconds), forecast_text(report)),
     ]
 }
 
@@ -72,14 +69,37 @@ pub fn print_and_commit(
 ) -> Result<()> {
     let (world, files) = (context.world, std::mem::take(&mut outcome.files));
     let print = || {
-        let (value, text) = commit(&outcome, files, texts, running, world)?;
+        let name = files.first().map_or_else(|| "C".into(), |file| file.path().display().to_string());
+        let (value, details) = commit(&outcome, files, texts, running, world)?;
+        let summary = || run_summary(&outcome.report, &name) + &necessary(&outcome);
+        let text = || if console.is_verbose() { format!("{}\n{details}", summary()) } else { summary() };
         console.detail(messages_text(&outcome.report));
-        console.result(|| value, || text);
+        console.result(|| value, text);
         Ok(())
     };
     world.on_root(print)?;
     outcome.check_speeds(context);
     Ok(())
+}
+
+/// The lines that a reader of a summary needs, too: who was left out, how the product was cut, and what was
+/// asked for.
+fn necessary(outcome: &Outcome) -> String {
+    let Outcome { report, decision, panels, .. } = outcome;
+    let mut text = String::new();
+    if let Some(decision) = decision {
+        text += &Ranking::of(decision).exceptions(&outcome.machine.platform);
+    }
+    text += &pairs(&adaptation_lines(report));
+    if let Some(panels) = panels {
+        text += &panels_text(panels);
+    }
+    if let Some(explanation) = &outcome.explanation {
+        let (history, rank, names) = (&explanation.history, explanation.rank, &report.plan.processors);
+        let waits = explain::text(history, rank, names, Some(report.element_bytes));
+        text += &format!("\nThe forecast explained:\n{waits}");
+    }
+    text
 }
 
 /// Writes the run's report and choices to the requested files, which appear together with those of the result,
@@ -103,13 +123,9 @@ pub fn commit(
     }
     if let Some(panels) = panels {
         value["panels"] = panels_value(panels);
-        text += &panels_text(panels);
     }
     if let Some(explanation) = &outcome.explanation {
-        let (history, rank) = (&explanation.history, explanation.rank);
-        value["explain"] = explain::json(history, rank, names);
-        let waits = explain::text(history, rank, names, Some(report.element_bytes));
-        text += &format!("\nThe forecast explained:\n{waits}");
+        value["explain"] = explain::json(&explanation.history, explanation.rank, names);
     }
     let plain = panels.is_none() && running.trace.is_some();
     let forecast = match decision.as_ref().filter(|_| plain) {

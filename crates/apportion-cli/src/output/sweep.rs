@@ -34,7 +34,7 @@ impl Table<'_> {
                 point.forecasts.iter().map(|f| f.map(|f| f.order.to_string())).collect();
             let winner = point.winner.map(|w| &self.candidates[w].name);
             json!({"value": point.value, "seconds": seconds, "flows": flows, "winner": winner,
-                   "gain": point.gain()})
+                   "gain": point.gain(), "baselines": point.baselines})
         });
         let crossovers = self.swept.crossovers.iter().map(|c| {
             json!({"at": c.at, "from": self.candidates[c.from].name, "to": self.candidates[c.to].name,
@@ -79,7 +79,9 @@ impl Table<'_> {
         let parameter = self.wanted.parameter;
         let name = parameter.to_string();
         let (able, unable) = self.able();
+        let compared = self.swept.points.iter().any(|point| point.baselines.is_some());
         let mut header = vec![name.as_str()];
+        header.extend(["fastest alone", "even split"].into_iter().filter(|_| compared));
         header.extend(able.iter().map(|&i| self.candidates[i].name.as_str()));
         header.extend(["winner", "gain"]);
         let rows = self.swept.points.iter().map(|point| {
@@ -87,6 +89,12 @@ impl Table<'_> {
             let shown = |i: &usize| {
                 point.forecasts[*i].map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))
             };
+            if compared {
+                let both = point.baselines.as_ref();
+                let alone = both.and_then(|both| both.fastest_alone.as_ref()).map(|alone| alone.seconds);
+                let even = both.and_then(|both| both.even_split);
+                row.extend([alone, even].map(|time| time.map_or_else(|| "-".into(), units::show_seconds)));
+            }
             row.extend(able.iter().map(shown));
             row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
             row.push(point.gain().map_or_else(|| "-".into(), percent));
@@ -107,6 +115,7 @@ impl Table<'_> {
         if facts.is_empty() {
             facts.push(("crossover", "none".into()));
         }
+        facts.extend(self.paying().map(|text| ("division pays", text)));
         if self.alone {
             facts.push(("times", COMMUNICATION_ALONE.to_owned()));
         }
@@ -117,6 +126,24 @@ impl Table<'_> {
             facts.push(("not applicable", unable.join(", ")));
         }
         out + &pairs(&facts)
+    }
+
+    /// At which of the values the winner is faster than the fastest processor alone and an even split.
+    fn paying(&self) -> Option<String> {
+        let show = |value: f64| self.wanted.parameter.show(value);
+        let pays: Option<Vec<bool>> = self.swept.points.iter().map(|point| point.pays()).collect();
+        let (pays, points) = (pays?, &self.swept.points);
+        let changes: Vec<usize> = (1..pays.len()).filter(|&i| pays[i] != pays[i - 1]).collect();
+        Some(match (pays[0], &changes[..]) {
+            (true, []) => "at every value".into(),
+            (false, []) => "at no value: without a plan it is as fast".into(),
+            (false, [first]) => format!("from {} on, of these values", show(points[*first].value)),
+            (true, [first]) => format!("up to {}, of these values", show(points[first - 1].value)),
+            _ => {
+                let paying = points.iter().zip(&pays).filter(|(_, pays)| **pays);
+                format!("at {}", paying.map(|(point, _)| show(point.value)).collect::<Vec<_>>().join(", "))
+            }
+        })
     }
 
     /// Curves, with a ring where the winner changes.

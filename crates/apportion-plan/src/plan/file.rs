@@ -32,6 +32,8 @@ pub struct Plan {
     /// If only ratios of speeds are known: each processor's computing time relative to the ideal time, by
     /// rank.
     pub relative_times: Option<Vec<f64>>,
+    /// What the problem takes without a plan, if speeds are known.
+    pub baselines: Option<Baselines>,
 }
 
 /// How a problem is divided.
@@ -58,6 +60,35 @@ pub struct Forecast {
     pub compute: Vec<f64>,
     /// Seconds that each processor waits for data in transit, by rank.
     pub communicate: Vec<f64>,
+}
+
+/// Predicted seconds of the same problem without a plan. A plan that takes longer than the better of the two
+/// does not pay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baselines {
+    /// The fastest processor with all of the problem; `None` if none can hold it.
+    pub fastest_alone: Option<FastestAlone>,
+    /// Seconds with an equal part for each processor; `None` if that does not fit into their memory.
+    pub even_split: Option<f64>,
+}
+
+/// The processor that is fastest with all of a problem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FastestAlone {
+    /// Its name.
+    pub processor: String,
+    /// Its seconds.
+    pub seconds: f64,
+}
+
+impl Baselines {
+    /// The shorter of the two times.
+    pub fn best(&self) -> Option<f64> {
+        let alone = self.fastest_alone.as_ref().map(|alone| alone.seconds);
+        alone.into_iter().chain(self.even_split).min_by(f64::total_cmp)
+    }
 }
 
 impl Plan {
@@ -89,6 +120,7 @@ impl Plan {
             division: Division::Matmul(layout),
             forecast: None,
             relative_times: None,
+            baselines: None,
         }
     }
 
@@ -111,6 +143,7 @@ impl Plan {
             division: Division::Grid(layout),
             forecast: None,
             relative_times: None,
+            baselines: None,
         }
     }
 
@@ -130,6 +163,7 @@ impl Plan {
             metrics: Metrics::of_units(imbalance),
             forecast: None,
             relative_times: None,
+            baselines: None,
         }
     }
 
@@ -267,7 +301,8 @@ impl Plan {
                 Self::of_units(raw.method, raw.processors, raw.shares, imbalance)
             }
         };
-        let plan = Self { forecast: raw.forecast, relative_times: raw.relative_times, ..plan };
+        let (forecast, relative_times, baselines) = (raw.forecast, raw.relative_times, raw.baselines);
+        let plan = Self { forecast, relative_times, baselines, ..plan };
         // The bound depends on the platform: it is read, not computed again.
         let bound = raw.metrics.and_then(|m| m.time_bound);
         if bound.is_some_and(|bound| !(bound.is_finite() && bound > 0.0)) {
@@ -289,6 +324,13 @@ impl Plan {
         let known = self.forecast.as_ref().and_then(|f| Some((f.seconds, bound?)));
         self.metrics.time_bound = known.map(|(_, bound)| bound);
         self.metrics.forecast_over_bound = known.map(|(seconds, bound)| seconds / bound);
+    }
+
+    /// How many times as fast the plan is, by forecast, as the better of its baselines: below 1 where a
+    /// division does not pay.
+    pub fn gain(&self) -> Option<f64> {
+        let (forecast, without) = (self.forecast.as_ref()?, self.baselines.as_ref()?.best()?);
+        Some(without / forecast.seconds).filter(|gain| gain.is_finite())
     }
 
     /// Adds what a candidate's metrics are without (`Metrics::without_table`).
@@ -316,6 +358,7 @@ impl Plan {
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
             forecast: self.forecast.clone(),
             relative_times: self.relative_times.clone(),
+            baselines: self.baselines.clone(),
             _choice: None,
         };
         serde_json::to_value(&raw).expect("numbers and strings always serialise")

@@ -26,7 +26,7 @@ pub(crate) use boxes::{Cell, Segment, between, cells, segments};
 pub(crate) use constraints::Member;
 pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeat_block};
 pub use export::{Export, ExportFormat, export, export_plan};
-pub use file::{Division, Forecast, Plan, read_plan};
+pub use file::{Baselines, Division, FastestAlone, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part, inner_cuts_refused};
 pub(crate) use messages::{merged, relayed};
 pub use messages::{message_steps, star_volume};

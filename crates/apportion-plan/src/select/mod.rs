@@ -3,6 +3,7 @@
 
 mod appraisal;
 mod balance;
+mod baselines;
 mod budget;
 mod candidates;
 mod improve;
@@ -19,6 +20,7 @@ pub use balance::{
     areas, check_has_times, forecast_units, ideal_seconds, ideal_seconds_turning, imbalance, imbalance_of,
     relative_times,
 };
+pub use baselines::{BaselinePlans, baseline_plans};
 pub use improve::LeftOut;
 pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 pub use rebalance::{Moves, Observed, Proposal, Rebalance};
@@ -28,7 +30,7 @@ pub use time_bound::time_bound;
 use crate::error::Result;
 use crate::model::Machine;
 use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
-use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape};
+use crate::plan::{Baselines, Forecast, Layout, LayoutConstraints, Plan, Shape};
 use crate::platform::{Network, Topology};
 use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
 use crate::simulate::{self, CostModel, Effort, recurrence};
@@ -219,6 +221,7 @@ pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Re
         choice.plan.set_time_bound(bound);
     }
     choices[0].plan.fill_in();
+    choices[0].plan.baselines = Baselines::of_product(shape, machine, options)?;
     Ok(choices)
 }
 

@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::model::{Machine, Model, only_ratios};
 use crate::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
-use crate::plan::{Hierarchy, Layout, Metrics, Shape};
+use crate::plan::{Baselines, Hierarchy, Layout, Metrics, Shape};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
@@ -70,9 +70,17 @@ pub struct SweepPoint {
     /// Index of the winner: of the candidates within the sweep's margin of the fastest, the first of those
     /// that move the least.
     pub winner: Option<usize>,
+    /// What the product takes without a plan; `None` where speeds are ratios, or links are shared by a rule.
+    pub baselines: Option<Baselines>,
 }
 
 impl SweepPoint {
+    /// Whether the winner is faster than the better of the baselines; `None` if either is unknown.
+    pub fn pays(&self) -> Option<bool> {
+        let (winner, without) = (self.forecasts[self.winner?]?, self.baselines.as_ref()?.best()?);
+        Some(winner.seconds < without)
+    }
+
     /// The fraction by which the fastest candidate other than the winner takes longer than it; negative if
     /// that one is faster within the margin. `None` if there is no other.
     pub fn gain(&self) -> Option<f64> {
@@ -192,6 +200,14 @@ impl Race<'_> {
         let platform = &machine.platform;
         let weights = areas(&machine.models, self.setting.shape)?;
         let mut forecasts = Vec::new();
+        let SweepSetup { shape, element, sharing, .. } = *self.setting;
+        let baselines = match (sharing, self.contenders.iter().flat_map(|one| &one.orders).next()) {
+            (None, Some(order)) => {
+                let options = PlanOptions::open(order.block, element);
+                Baselines::of_product(shape, &machine, &options)?
+            }
+            _ => None,
+        };
         for contender in self.contenders {
             if self.monitor.is_stopped() {
                 return Err(Error::Interrupted);
@@ -213,7 +229,7 @@ impl Race<'_> {
         }
         let cost = |f: &Option<CandidateForecast>| f.as_ref().map(CandidateForecast::cost);
         let winner = preferred(&forecasts.iter().map(cost).collect::<Vec<_>>(), self.margin);
-        Ok(SweepPoint { value, winner, forecasts })
+        Ok(SweepPoint { value, winner, forecasts, baselines })
     }
 
     /// The method's layout, if it supports these processors.

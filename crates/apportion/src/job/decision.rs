@@ -9,7 +9,7 @@ use crate::kernels::Kernel;
 use crate::matrix::Element;
 use crate::model::Machine;
 use crate::plan::shapes::Method;
-use crate::plan::{Plan, Shape, inner_cuts_refused};
+use crate::plan::{Baselines, Plan, Shape, inner_cuts_refused};
 use crate::product::MatmulJob;
 use crate::run::World;
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
@@ -170,10 +170,14 @@ pub(crate) fn decide_here(question: Question<'_>, path: DataPath, context: Conte
         }
     }
     let policy = options.flow.memory_policy(path);
-    let (choices, relative) = match plan {
+    let (mut choices, relative) = match plan {
         Some(plan) => (choose_order(question, plan, policy)?, false),
         None => choose_plan(question, path, context)?,
     };
+    if choices[0].plan.baselines.is_none() {
+        let any = options.flow.plan_options(question.shape.k, question.element, path)?;
+        choices[0].plan.baselines = Baselines::of_product(question.shape, &known.machine, &any)?;
+    }
     Ok(Decision { machine: known.machine.clone(), choices, relative, source: known.source() })
 }
 

@@ -4,7 +4,7 @@ use super::Context;
 use crate::error::{Error, Result};
 use crate::model::{Interpolation, Machine, Model};
 use crate::plan::shares::{Fall, LeftOver, Limits, RobustShares, Tradeoff};
-use crate::plan::{Plan, shares};
+use crate::plan::{Baselines, Plan, shares};
 use crate::select::{forecast_units, imbalance, relative_times};
 use crate::units;
 
@@ -267,7 +267,8 @@ fn plan_of_units(method: &str, shares: Vec<u64>, machine: &Machine) -> Result<Pl
     let imbalance = imbalance(models, &shares)?;
     let bound = shares::ideal_seconds(models, shares.iter().sum())?;
     let plan = Plan::of_units(method, machine.platform.names(), shares, imbalance);
-    let plan = Plan { forecast, relative_times, ..plan };
+    let baselines = Baselines::of_units(models, plan.shares.iter().sum());
+    let plan = Plan { forecast, relative_times, baselines, ..plan };
     Ok(plan.with_time_bound(Some(bound).filter(|bound| *bound > 0.0)))
 }
 

@@ -7,7 +7,7 @@ use crate::measure::processor_threads::{all_values, run_on_processors};
 use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::{Failure, Model, Models, median};
 use crate::plan::shares::{Balancer, Limits};
-use crate::plan::{Forecast, Plan};
+use crate::plan::{Baselines, Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::Monitor;
 use crate::run::mailboxes::StopSignal;
@@ -108,7 +108,8 @@ impl Balance {
         &self.rounds[self.best]
     }
 
-    /// The kept shares as a plan; its forecast is the time of that round.
+    /// The kept shares as a plan; its forecast is the time of that round. That of the even split was measured
+    /// if the first round was one; that of the fastest processor alone follows from the models.
     pub fn plan(&self, platform: &Platform) -> Plan {
         let best = self.best_round();
         let forecast = Forecast {
@@ -117,7 +118,15 @@ impl Balance {
             communicate: vec![0.0; best.seconds.len()],
         };
         let plan = Plan::of_units("dfpa", platform.names(), best.shares.clone(), best.imbalance());
-        Plan { forecast: Some(forecast), ..plan }
+        let units = best.shares.iter().sum();
+        let mut baselines = Baselines::of_units(&self.models.models, units);
+        let first = &self.rounds[0];
+        let is_even =
+            first.shares.iter().max().zip(first.shares.iter().min()).is_some_and(|(a, b)| a - b <= 1);
+        if let Some(baselines) = baselines.as_mut().filter(|_| is_even) {
+            baselines.even_split = Some(first.longest());
+        }
+        Plan { forecast: Some(forecast), baselines, ..plan }
     }
 }
 

@@ -69,7 +69,7 @@ impl Manifest {
                 "overlap": order.overlaps(),
                 "look_ahead": order.look_ahead,
             },
-            "plan": Plan { forecast: None, ..plan.clone() }.to_value(),
+            "plan": Plan { forecast: None, baselines: None, ..plan.clone() }.to_value(),
         })
     }
 

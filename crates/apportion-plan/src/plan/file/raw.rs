@@ -1,6 +1,6 @@
 //! The fields of the plan file and of the entries of its layout, and checks of its times.
 
-use super::{Forecast, Metrics, Problem};
+use super::{Baselines, Forecast, Metrics, Problem};
 use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::input::{object, object_if_any, objects_if_any, show_number};
@@ -28,6 +28,8 @@ pub(super) struct RawPlan {
     pub(crate) forecast: Option<Forecast>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) relative_times: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
+    pub(crate) baselines: Option<Baselines>,
     /// A field that `partition --json` adds for its reader; it is not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     pub(crate) _choice: Option<serde::de::IgnoredAny>,
@@ -49,6 +51,17 @@ impl RawPlan {
         }
         let times =
             self.forecast.iter().flat_map(|f| f.compute.iter().chain(&f.communicate).chain([&f.seconds]));
+        let baselines = self.baselines.as_ref();
+        let baselines = baselines
+            .into_iter()
+            .flat_map(|both| both.fastest_alone.iter().map(|alone| &alone.seconds).chain(&both.even_split));
+        if let Some(time) = baselines.copied().find(|time| !(time.is_finite() && *time >= 0.0)) {
+            return Some((
+                "baselines",
+                format!("{} is no time", show_number(time)),
+                "fix or remove the field",
+            ));
+        }
         let mut times = times.chain(self.relative_times.iter().flatten()).copied();
         if let Some(time) = times.find(|time| !(time.is_finite() && *time >= 0.0)) {
             let field = if self.forecast.is_some() { "forecast" } else { "relative_times" };

@@ -1,0 +1,159 @@
+//! What a problem takes without a plan: the fastest processor alone, and an even split. Whether a plan pays is
+//! its time compared with the better of the two.
+
+use crate::error::Result;
+use crate::model::{Machine, Model, only_ratios};
+use crate::plan::shapes::{Columns, LayoutMethod};
+use crate::plan::{Baselines, FastestAlone, Forecast, Layout, Plan, Shape, shares};
+use crate::select::{FittedOrder, PlanOptions, affordable, fit_order, forecast, imbalance_of};
+use crate::simulate::CostModel;
+
+/// The plans behind [`Baselines`], with their forecasts.
+#[derive(Debug, Clone)]
+pub struct BaselinePlans {
+    /// All of the product on the processor that is fastest alone; `None` if no memory holds it.
+    pub fastest_alone: Option<Plan>,
+    /// Equal parts, in columns; `None` if they do not fit, or if there are too many processors to simulate.
+    pub even_split: Option<Plan>,
+}
+
+/// Plans a product of `shape` without regard to speeds. Each plan has the forecast of its fastest flow among
+/// those that `options` allow.
+///
+/// # Errors
+/// Those of a forecast.
+pub fn baseline_plans(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<BaselinePlans> {
+    let p = machine.processors();
+    let plan = |name: String, weights: Vec<f64>| -> Result<Option<Plan>> {
+        let layout = Columns::default().layout(shape, &weights)?;
+        let Some(forecast) = fastest_forecast(&layout, machine, options)? else { return Ok(None) };
+        let imbalance = imbalance_of(&machine.models, &layout)?;
+        let plan = Plan::of_layout(name, machine.platform.names(), layout, imbalance);
+        Ok(Some(Plan { forecast: Some(forecast), ..plan }))
+    };
+    let fastest_alone = match fastest(&machine.models, shape.elements()) {
+        Some(rank) => {
+            let name = format!("{} alone", machine.platform.processors[rank].name);
+            plan(name, (0..p).map(|i| f64::from(u8::from(i == rank))).collect())?
+        }
+        None => None,
+    };
+    let orders = options.orders().len();
+    let even_split = match affordable(p, shape, options.block, orders) {
+        true => plan("even split".into(), vec![1.0; p])?,
+        false => None,
+    };
+    Ok(BaselinePlans { fastest_alone, even_split })
+}
+
+/// The forecast of the fastest flow that fits into the processors' memory; `None` if none does.
+fn fastest_forecast(layout: &Layout, machine: &Machine, options: &PlanOptions) -> Result<Option<Forecast>> {
+    let rates = machine.rates(&layout.sizes());
+    let costs = CostModel { rates: &rates, network: &machine.platform.network, element: options.element };
+    let mut fastest: Option<Forecast> = None;
+    for order in options.orders() {
+        let fitted = fit_order(layout, order, &machine.platform, options.element, options.memory);
+        let Ok(FittedOrder { order, .. }) = fitted else { continue };
+        let found = forecast(layout, order, costs)?;
+        if fastest.as_ref().is_none_or(|best| found.seconds < best.seconds) {
+            fastest = Some(found);
+        }
+    }
+    Ok(fastest)
+}
+
+/// The processor that takes the least time for all of `size`; `None` if none can hold that much.
+fn fastest(models: &[Model], size: u64) -> Option<usize> {
+    let seconds = |rank: &usize| models[*rank].seconds(size as f64);
+    let able = (0..models.len()).filter(|rank| seconds(rank).is_finite());
+    able.min_by(|i, j| seconds(i).total_cmp(&seconds(j)))
+}
+
+impl Baselines {
+    /// The times of a product of `shape` without a plan; `None` where there is nothing to compare: one
+    /// processor, or speeds without a unit.
+    ///
+    /// # Errors
+    /// Those of a forecast.
+    pub fn of_product(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Option<Self>> {
+        if machine.processors() < 2 || machine.only_ratios() {
+            return Ok(None);
+        }
+        let BaselinePlans { fastest_alone, even_split } = baseline_plans(shape, machine, options)?;
+        let seconds = |plan: &Plan| plan.forecast.as_ref().map(|forecast| forecast.seconds);
+        let alone = fastest_alone.as_ref().and_then(|plan| {
+            let rank = plan.shares.iter().position(|share| *share > 0)?;
+            Some(FastestAlone { processor: plan.processors[rank].clone(), seconds: seconds(plan)? })
+        });
+        Ok(Some(Self { fastest_alone: alone, even_split: even_split.as_ref().and_then(seconds) }))
+    }
+
+    /// The times of `total` independent units without a plan; `None` as for [`of_product`](Self::of_product).
+    pub fn of_units(models: &[Model], total: u64) -> Option<Self> {
+        if models.len() < 2 || only_ratios(models) || total == 0 {
+            return None;
+        }
+        let alone = fastest(models, total).map(|rank| FastestAlone {
+            processor: models[rank].processor().to_owned(),
+            seconds: models[rank].seconds(total as f64),
+        });
+        let even = shares::makespan(models, &shares::even(total, models.len()));
+        Some(Self { fastest_alone: alone, even_split: Some(even).filter(|seconds| seconds.is_finite()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::{Network, Platform};
+
+    fn machine(speeds: &[f64], bandwidth: f64) -> Machine {
+        let mut platform = Platform::from_speeds(speeds).unwrap();
+        platform.network = Network::uniform(0.0, bandwidth);
+        let models = speeds.iter().zip(platform.names()).map(|(s, name)| Model::constant(name, *s).unwrap());
+        Machine::new(platform.clone(), models.collect(), 1)
+    }
+
+    /// 1,000 x 1,000 x 1,000: 1e9 multiply-adds. The fast processor (3e9 a second) takes 1/3 s alone; half of
+    /// them take the slow one (1e9 a second) 1/2 s, after its 500,000 + 500,000 elements of 8 bytes in two
+    /// directions at once: half of B or A, 4 MB at 8 GB/s.
+    #[test]
+    fn both_times_by_hand() {
+        let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
+        let machine = machine(&[3e9, 1e9], 8e9);
+        let options = PlanOptions { overlap: false, ..PlanOptions::open(1000, 8) };
+        let found = Baselines::of_product(shape, &machine, &options).unwrap().unwrap();
+        let alone = found.fastest_alone.clone().unwrap();
+        assert_eq!(alone.processor, machine.platform.names()[0]);
+        assert!((alone.seconds - 1.0 / 3.0).abs() < 1e-12, "{alone:?}");
+        let even = found.even_split.unwrap();
+        assert!((even - 0.5 - 0.0005).abs() < 1e-12, "{even}");
+        assert_eq!(found.best(), Some(alone.seconds));
+    }
+
+    #[test]
+    fn units_by_hand_and_caps() {
+        let models = [Model::constant("a", 4.0).unwrap(), Model::constant("b", 1.0).unwrap()];
+        let found = Baselines::of_units(&models, 10).unwrap();
+        assert_eq!((found.fastest_alone.unwrap().seconds, found.even_split), (2.5, Some(5.0)));
+        let capped = [models[0].clone().with_cap(3.0).unwrap(), models[1].clone()];
+        let found = Baselines::of_units(&capped, 10).unwrap();
+        assert_eq!(found.fastest_alone.map(|alone| alone.processor), Some("b".into()));
+        assert_eq!(found.even_split, None, "five units are more than the first can hold");
+        assert_eq!(Baselines::of_units(&models[..1], 10), None);
+        assert_eq!(Baselines::of_units(&[Model::ratio("a", 2.0).unwrap(), models[1].clone()], 9), None);
+    }
+
+    /// A machine of which one processor has no memory for the whole product.
+    #[test]
+    fn a_processor_without_the_memory_is_not_the_fastest_alone() {
+        let shape = Shape::new(100, 100, 100, "test").unwrap();
+        let mut machine = machine(&[3e9, 1e9], 8e9);
+        machine.platform.processors[0].memory = Some(200_000);
+        let memory = crate::select::MemoryPolicy::SmallerBlocks(crate::schedule::DataPath::Copied);
+        let options = PlanOptions { memory, ..PlanOptions::open(10, 8) };
+        let found = Baselines::of_product(shape, &machine, &options).unwrap().unwrap();
+        assert_eq!(found.fastest_alone, None);
+        assert!(found.even_split.is_some());
+    }
+}

@@ -1,0 +1,65 @@
+//! What a plan gains over no plan, in words.
+
+use apportion::plan::{Baselines, Plan};
+use apportion::units::show_seconds;
+
+/// Below this fraction a difference between two forecasts is none.
+const SAME: f64 = 0.005;
+
+/// `fast alone 343 ms, even split 1.2 s`.
+pub fn baselines_text(baselines: &Baselines) -> String {
+    let alone = baselines.fastest_alone.as_ref();
+    let alone = alone.map(|alone| format!("{} alone {}", alone.processor, show_seconds(alone.seconds)));
+    let even = baselines.even_split.map(|seconds| format!("even split {}", show_seconds(seconds)));
+    alone.into_iter().chain(even).collect::<Vec<_>>().join(", ")
+}
+
+/// The plan's gain over the better of its baselines, by forecast, or the advice to do without a division.
+pub fn gain_text(plan: &Plan) -> Option<String> {
+    let (gain, baselines) = (plan.gain()?, plan.baselines.as_ref()?);
+    let alone = baselines.fastest_alone.as_ref().filter(|alone| Some(alone.seconds) == baselines.best());
+    let better = match alone {
+        Some(alone) => format!("{} alone", alone.processor),
+        None => "the even split".to_owned(),
+    };
+    Some(match gain {
+        gain if gain > 1.0 + SAME => format!("{gain:.2} times as fast as {better}"),
+        gain if gain >= 1.0 - SAME => format!("none: {better} is as fast"),
+        gain => format!("none: {better} is {:.2} times as fast, use that", 1.0 / gain),
+    })
+}
+
+/// The two lines of a plan about its baselines, as names and values.
+pub fn gain_lines(plan: &Plan) -> Vec<(&'static str, String)> {
+    let without = plan.baselines.as_ref().filter(|both| both.best().is_some()).map(baselines_text);
+    let without = without.map(|text| ("without a plan", text));
+    without.into_iter().chain(gain_text(plan).map(|text| ("gain", text))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apportion::plan::{FastestAlone, Forecast};
+
+    fn plan(seconds: f64, alone: f64, even: f64) -> Plan {
+        let plan = Plan::of_units("fpm", vec!["a".into(), "b".into()], vec![3, 1], 1.0);
+        let fastest_alone = Some(FastestAlone { processor: "a".into(), seconds: alone });
+        Plan {
+            forecast: Some(Forecast { seconds, compute: vec![seconds; 2], communicate: vec![0.0; 2] }),
+            baselines: Some(Baselines { fastest_alone, even_split: Some(even) }),
+            ..plan
+        }
+    }
+
+    #[test]
+    fn a_plan_that_loses_to_doing_nothing_is_not_praised() {
+        let gain = |seconds, alone, even| gain_text(&plan(seconds, alone, even)).unwrap();
+        assert_eq!(gain(1.0, 1.5, 2.0), "1.50 times as fast as a alone");
+        assert_eq!(gain(1.0, 1.5, 1.25), "1.25 times as fast as the even split");
+        assert_eq!(gain(1.0, 1.001, 2.0), "none: a alone is as fast");
+        assert_eq!(gain(2.0, 1.0, 4.0), "none: a alone is 2.00 times as fast, use that");
+        let lines = gain_lines(&plan(1.0, 1.5, 2.0));
+        assert_eq!(lines[0], ("without a plan", "a alone 1.50 s, even split 2.00 s".into()));
+        assert_eq!(gain_lines(&Plan::of_units("fpm", vec!["a".into()], vec![4], 1.0)), []);
+    }
+}

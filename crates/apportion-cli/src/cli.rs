@@ -33,39 +33,39 @@ pub struct Arguments {
 pub enum Command {
     /// Describe this machine's processors.
     Detect(DetectArgs),
-    /// Measure speed functions (speed by problem size) of processors, or the network between them.
+    /// Measure processors' speeds by problem size, or the network between them.
     Measure(Box<MeasureArgs>),
     /// Merge the speed functions of several hosts into one file.
     Merge(MergeArgs),
-    /// Divide units of work by running your program; needs no models.
+    /// Find the shares of your program by running it; needs no models.
     Balance(Box<BalanceArgs>),
-    /// Run your program on the shares of a plan, and compare forecast and measured time.
+    /// Run your program on the shares of a plan.
     Run(RunArgs),
     /// Divide units of work or a matrix product among processors.
     Partition(Box<PartitionArgs>),
     /// Draw speed functions, and the line on which shares finish together.
     Plot(PlotArgs),
-    /// Remap a plan's parts to processors to reduce the cost of communication.
+    /// Place a plan's parts on a network to reduce communication.
     Arrange(ArrangeArgs),
-    /// Multiply two matrices on unequal processors and verify the product.
+    /// Multiply two matrices on unequal processors, verified.
     ///
     /// Compares forecast and measured time.
     Matmul(Box<MatmulArgs>),
-    /// Raise a matrix to a power over a semiring by repeated squaring on unequal processors.
+    /// Raise a matrix to a power over a semiring.
     Power(Box<PowerArgs>),
-    /// Compute all-pairs paths of a graph: shortest, longest, or reachability.
+    /// Find all-pairs paths of a graph: shortest, longest, or reachability.
     Closure(Box<ClosureArgs>),
     /// Advect a field with MPDATA on unequal processors.
     Advect(Box<AdvectArgs>),
-    /// Simulate a workcell of rules (Matrix Discrete Event Model): events, Gantt chart, deadlock, cycle time.
+    /// Simulate a production cell or a timetable from rules (MDEM).
     Mdem(Box<MdemArgs>),
-    /// Forecast a plan's run by simulating its schedule, without running it.
+    /// Forecast a plan's run without running it, or along a parameter.
     Simulate(Box<SimulateArgs>),
-    /// Compare layouts for random speeds with the lower bound (Monte Carlo study).
+    /// Compare layouts with their lower bound for random speeds.
     Study(StudyArgs),
     /// Write a matrix of random numbers.
     Random(RandomArgs),
-    /// Show unequal processors finish together: three plans compared on an emulated 9:1 machine.
+    /// Divide a product and a program among one new and two old machines, emulated.
     Demo(DemoArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),

@@ -222,7 +222,9 @@ fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
 /// set (<https://no-color.org>).
 pub fn fit_text() {
     let plain = ["NO_COLOR", "TERM"].map(|name| std::env::var(name).unwrap_or_default());
-    let colour = std::io::stdout().is_terminal() && plain[0].is_empty() && plain[1] != "dumb";
+    // A launcher gives each rank a terminal of its own, and reads it.
+    let terminal = std::io::stdout().is_terminal() && MpiLaunch::detect().is_none();
+    let colour = terminal && plain[0].is_empty() && plain[1] != "dumb";
     apportion_report::set_text_look(colour, !is_utf8(|name| std::env::var(name).ok()));
     let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());

@@ -1,4 +1,4 @@
-//! Pictures made of several: forecast beside measured bars, and pictures side by side.
+//! Forecast beside measured times, as bars. The text can be read where the picture is 300 pixels wide.
 
 use super::markup::{INK, escape};
 use super::text::wrapped;
@@ -10,7 +10,7 @@ const BAR: f64 = 20.0;
 const GROUP: f64 = 60.0;
 /// Left end, and length of the longest bar.
 const LEFT: f64 = 150.0;
-const LENGTH: f64 = 400.0;
+const LENGTH: f64 = 200.0;
 /// The colours of forecast and measurement.
 const COLOURS: [&str; 2] = ["#8fc1dd", "#0072b2"];
 
@@ -19,13 +19,13 @@ const COLOURS: [&str; 2] = ["#8fc1dd", "#0072b2"];
 pub fn bars(title: &str, times: &[(String, [f64; 2])]) -> String {
     let longest = times.iter().flat_map(|t| t.1).filter(|s| s.is_finite()).fold(0.0, f64::max);
     let height = 84.0 + GROUP * times.len() as f64 + 16.0;
-    let mut svg = head([LEFT + LENGTH + 110.0, height], title);
+    let mut svg = head([LEFT + LENGTH + 80.0, height], title);
     for (i, (word, colour)) in ["forecast", "measured"].into_iter().zip(COLOURS).enumerate() {
         let x = 24.0 + 110.0 * i as f64;
         let _ = writeln!(
             svg,
             "<rect x=\"{x}\" y=\"48\" width=\"14\" height=\"14\" fill=\"{colour}\"/>\
-             <text x=\"{}\" y=\"60\" font-size=\"13\">{word}</text>",
+             <text x=\"{}\" y=\"60\" font-size=\"15\">{word}</text>",
             x + 20.0
         );
     }
@@ -33,7 +33,7 @@ pub fn bars(title: &str, times: &[(String, [f64; 2])]) -> String {
         let top = 84.0 + GROUP * i as f64;
         let _ = writeln!(
             svg,
-            "<text x=\"{}\" y=\"{}\" font-size=\"14\" text-anchor=\"end\">{}</text>",
+            "<text x=\"{}\" y=\"{}\" font-size=\"15\" text-anchor=\"end\">{}</text>",
             LEFT - 10.0,
             top + BAR + 5.0,
             escape(name)
@@ -46,7 +46,7 @@ pub fn bars(title: &str, times: &[(String, [f64; 2])]) -> String {
             let _ = writeln!(
                 svg,
                 "<rect class=\"bar\" x=\"{LEFT}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"{colour}\"/>\
-                 <text x=\"{:.2}\" y=\"{}\" font-size=\"12\">{}</text>",
+                 <text x=\"{:.2}\" y=\"{}\" font-size=\"15\">{}</text>",
                 BAR - 2.0,
                 LEFT + width + 6.0,
                 y + BAR - 6.0,
@@ -55,21 +55,6 @@ pub fn bars(title: &str, times: &[(String, [f64; 2])]) -> String {
         }
     }
     let _ = writeln!(svg, "<path d=\"M{LEFT} 78V{}\" stroke=\"{INK}\"/>\n</svg>", height - 16.0);
-    svg
-}
-
-/// Pictures of this crate side by side under a title, in one SVG 1.1 document.
-pub fn beside(title: &str, pictures: &[String]) -> String {
-    let sizes: Vec<[f64; 2]> = pictures.iter().map(|p| [side(p, "width"), side(p, "height")]).collect();
-    let width = sizes.iter().map(|s| s[0]).sum::<f64>().max(200.0);
-    let height = 44.0 + sizes.iter().map(|s| s[1]).fold(0.0, f64::max);
-    let mut svg = head([width, height], title);
-    let mut x = 0.0;
-    for (picture, [width, _]) in pictures.iter().zip(&sizes) {
-        let _ = write!(svg, "{}", picture.replacen("<svg ", &format!("<svg x=\"{x}\" y=\"44\" "), 1));
-        x += width;
-    }
-    svg.push_str("</svg>\n");
     svg
 }
 
@@ -85,12 +70,6 @@ fn head([width, height]: [f64; 2], title: &str) -> String {
     )
 }
 
-/// The width or height that a picture states.
-fn side(picture: &str, name: &str) -> f64 {
-    let value = picture.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split('"').next());
-    value.and_then(|value| value.parse().ok()).unwrap_or(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,16 +80,7 @@ mod tests {
         let widths: Vec<&str> =
             svg.split("class=\"bar\"").skip(1).map(|r| r.split("width=\"").nth(1).unwrap()).collect();
         let widths: Vec<f64> = widths.iter().map(|w| w.split('"').next().unwrap().parse().unwrap()).collect();
-        assert_eq!(widths, [400.0, 200.0, 100.0]);
+        assert_eq!(widths, [200.0, 100.0, 50.0]);
         assert!(svg.contains("a &amp; b") && svg.contains("4.00 s") && !svg.contains("NaN"));
-    }
-
-    #[test]
-    fn pictures_stand_side_by_side() {
-        let one = bars("one", &[("x".into(), [1.0, 1.0])]);
-        let both = beside("two", &[one.clone(), one.clone()]);
-        assert_eq!(side(&both, "width"), 2.0 * side(&one, "width"));
-        assert!(both.contains(&format!("x=\"{}\" y=\"44\"", side(&one, "width"))));
-        assert_eq!(both.matches("</svg>").count(), 3);
     }
 }

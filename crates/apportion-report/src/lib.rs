@@ -24,7 +24,7 @@ mod sheet;
 mod svg;
 mod text;
 
-pub use bars::{bars, beside};
+pub use bars::bars;
 pub use baselines::{baselines_text, gain_lines, gain_text};
 pub use chrome::chrome_timeline;
 pub use events::events_svg;

@@ -241,6 +241,7 @@ pub fn forecast_text(run: &RunReport) -> String {
             };
             format!("{} to {}{outside}", show_seconds(low), show_seconds(high))
         }
+        None if run.forecast_seconds < COMPARABLE => show_seconds(run.forecast_seconds),
         None => format!("{}, {}", show_seconds(run.forecast_seconds), off(run.forecast_seconds, seconds)),
     }
 }

@@ -235,9 +235,36 @@ const UNLISTED: [(&str, &[&str]); 1] = [(
 /// The heading of flags of all commands.
 const GLOBAL: &str = "Global options";
 
-/// The grammar with every flag under a heading.
+/// The commands, by what a person wants to do.
+const COMMANDS: [(&str, &[&str]); 6] = [
+    ("Try it", &["demo"]),
+    ("Divide work", &["balance", "run", "partition", "arrange", "plot"]),
+    ("Multiply matrices, find paths", &["matmul", "power", "closure", "random"]),
+    ("Ask what if", &["simulate", "study"]),
+    ("Applications", &["advect", "mdem"]),
+    ("The machine and its files", &["detect", "measure", "merge", "completions"]),
+];
+
+/// The same command, whose help lists the other commands in groups.
+fn with_command_groups(whole: Command) -> Command {
+    let about = |name: &str| {
+        let command = whole.find_subcommand(name).and_then(|command| command.get_about());
+        command.map(ToString::to_string).unwrap_or_default()
+    };
+    let group = |(heading, names): &(&str, &[&str])| {
+        let lines = names.iter().map(|name| format!("  {name:11}  {}\n", about(name)));
+        format!("{heading}:\n{}", lines.collect::<String>())
+    };
+    let groups: Vec<String> = COMMANDS.iter().map(group).collect();
+    let template = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned()
+        + &groups.join("\n")
+        + "\nOptions:\n{options}{after-help}";
+    whole.help_template(template)
+}
+
+/// The grammar with every flag under a heading, and every command in a group.
 pub fn command() -> Command {
-    let whole = Arguments::command();
+    let whole = with_command_groups(Arguments::command());
     let names: Vec<String> = whole.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     names.into_iter().fold(with_help(whole), |whole, name| {
         whole.mut_subcommand(name, |command| {
@@ -380,6 +407,17 @@ mod tests {
                 assert!(named, "{} --{}: add it to HEADINGS", sub.get_name(), arg.get_long().unwrap_or("?"));
             }
         }
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut listed: Vec<&str> = COMMANDS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let all = Arguments::command();
+        let mut shown: Vec<&str> =
+            all.get_subcommands().filter(|c| !c.is_hide_set()).map(Command::get_name).collect();
+        listed.sort_unstable();
+        shown.sort_unstable();
+        assert_eq!(listed, shown);
     }
 
     /// The heading of a group of flags goes on to flags that follow the group in the same command.

@@ -24,7 +24,8 @@ use apportion::schedule::{MatmulSchedule, ScheduleOptions};
 use apportion::select::{BaselinePlans, PlanOptions, areas, baseline_plans, imbalance_of, plan_matmul};
 use apportion::simulate::{CostModel, forecast, simulate};
 use apportion::trace::Trace;
-use apportion_report::{Report, Timeline, bars, beside, chrome_timeline, timeline_svg};
+use apportion::units::{show_count, show_seconds};
+use apportion_report::{Candidate, Report, Timeline, bars, chrome_timeline, sheet_svg, timeline_svg};
 use serde_json::json;
 use std::path::Path;
 
@@ -54,7 +55,7 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let monitor = monitor();
     let world = World::solo(monitor);
     let context = Context { world: &world, monitor, observer: console };
-    let work = (SIZE as f64).powi(3) / BLOCK as f64;
+    let work = (args.size.unwrap_or(SIZE) as f64).powi(3) / BLOCK as f64;
     let file =
         measure_or_recall(Kernel::<f64>::plus_times(), &platform, BLOCK, work, true, context)?.models()?;
     let machine = Machine::new(platform.clone(), file.in_order(&platform.names())?.to_vec(), BLOCK);
@@ -151,7 +152,13 @@ fn file_name(plan: &Plan) -> String {
 
 fn write_pictures(folder: &Folder, reports: &[RunReport], machine: &Machine) -> Result<()> {
     let platform = &machine.platform;
-    let pictures: Vec<String> = reports[1..].iter().map(|r| picture(&r.plan, platform)).collect();
+    let costs: Vec<Vec<String>> = reports.iter().map(costs).collect();
+    let candidates: Vec<Candidate<'_>> = reports[1..]
+        .iter()
+        .zip(&costs[1..])
+        .map(|(report, costs)| Candidate { plan: &report.plan, costs, chosen: false })
+        .collect();
+    let clusters: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
     let best = reports.last().expect("five reports");
     let predicted = forecast_lanes(best, machine)?;
     let [title, beneath] = titles(best);
@@ -160,8 +167,9 @@ fn write_pictures(folder: &Folder, reports: &[RunReport], machine: &Machine) -> 
         forecast: Some(&predicted),
         ..Timeline::new(&best.trace, &best.plan.processors)
     };
-    folder.write("plan.svg", pictures.last().expect("four pictures"))?;
-    folder.write("layouts.svg", &beside("The same product, laid out four ways", &pictures))?;
+    folder.write("plan.svg", &picture(&best.plan, platform))?;
+    folder
+        .write("layouts.svg", &sheet_svg("The same product, laid out four ways", &candidates, &clusters))?;
     folder.write("times.svg", &bars("Forecast and measured time of the five plans", &times(reports)))?;
     folder.write("trace.svg", &timeline_svg(&timeline))?;
     folder.write("trace.json", &chrome_timeline(&timeline).to_string())
@@ -197,6 +205,14 @@ fn forecast_lanes(report: &RunReport, machine: &Machine) -> Result<Trace> {
     let rates = machine.rates(&report.plan.sizes());
     let network = &machine.platform.network;
     simulate(&schedule, CostModel { rates: &rates, network, element: report.element_bytes })
+}
+
+/// What a picture of the layout says of a run.
+fn costs(report: &RunReport) -> Vec<String> {
+    vec![
+        format!("{} elements moved", show_count(u128::from(report.volume()))),
+        format!("measured {}", show_seconds(report.seconds())),
+    ]
 }
 
 /// Forecast and measured seconds of each run.

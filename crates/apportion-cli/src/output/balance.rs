@@ -26,9 +26,10 @@ pub fn headline(number: usize, round: &Round) -> String {
 
 /// The shares and times of a round.
 fn round_table(round: &Round, platform: &Platform) -> String {
-    let rows = platform.processors.iter().zip(&round.shares).zip(&round.seconds).map(|((p, &share), &t)| {
-        vec![p.name.clone(), units::show_count(u128::from(share)), show_seconds(t)]
-    });
+    let rows =
+        platform.processors.iter().zip(&round.shares).zip(&round.seconds).map(|((p, &share), &t)| {
+            vec![p.name.clone(), units::show_count(u128::from(share)), show_seconds(t)]
+        });
     table(&["processor", "share", "time"], rows)
 }
 

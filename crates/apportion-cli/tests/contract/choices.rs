@@ -40,7 +40,7 @@ fn a_product_says_what_it_chose() {
     bench.write("two.toml", PLATFORM);
     bench.matrix("a.npy", &Matrix::<f64>::zeros(60, 60));
     let call = "matmul a.npy a.npy -o c.npy --platform two.toml --method auto --flow auto";
-    let text = bench.done(&format!("{call} --report run.json"));
+    let text = bench.done(&format!("{call} --report run.json -v"));
     assert!(text.lines().any(|l| l.starts_with("chosen") && l.contains("by forecast")), "{text}");
     let run: serde_json::Value = serde_json::from_slice(&bench.bytes("run.json")).unwrap();
     assert_eq!(run["choice"]["chosen"]["flow"], run["flow"]);

@@ -217,7 +217,7 @@ fn balance_finds_the_shares_that_the_functions_say() {
     let uneven = place.json(&balance("--processors 2 --units 900"));
     assert_eq!(shares(&uneven["plan"]), [600, 300]);
     let text = String::from_utf8(place.run(&call).stdout).unwrap();
-    holds(&text, &["round 1: ", "imbalance", "p1", "700", "balanced   yes"]);
+    holds(&text, &["round 1: ", "p1", "700", "yes, times differ by", "without a plan", "even split"]);
 }
 
 #[test]

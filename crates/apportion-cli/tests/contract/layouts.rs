@@ -190,7 +190,7 @@ fn sweeps_have_a_margin_and_a_gain() {
             if a["gain"].as_f64().unwrap() < 0.01 { "square-corner" } else { a["winner"].as_str().unwrap() };
         assert_eq!(b["winner"], expected);
     }
-    assert!(bench.done(&call).lines().next().unwrap().contains("gain"));
+    assert!(bench.done(&call).contains("gain"));
     assert!(bench.fails(2, &format!("{call} --margin 200%")).contains("percentage"));
 }
 

@@ -12,7 +12,7 @@ fn ran() -> (Bench, Value, String) {
     bench.matrix("b.npy", &whole::<f64>(80, 100, 2));
     let run = "matmul a.npy b.npy --platform two.toml --method square-corner --flow bulk -o c.npy \
                --report run.json --trace trace.json --svg plan.svg";
-    let (text, printed) = (bench.done(run), bench.json(run));
+    let (text, printed) = (bench.done(&format!("{run} -v")), bench.json(run));
     (bench, printed, text)
 }
 
@@ -136,6 +136,26 @@ fn without_json_a_table_is_printed() {
     assert!(serde_json::from_str::<Value>(&text).is_err());
 }
 
+/// Below a millisecond only what came out; above, the time, a bar for each processor, and the gain.
+#[test]
+fn a_run_is_told_in_a_few_lines() {
+    let bench = Bench::new();
+    let two = format!("{TWO}[network]\nlatency = \"2 ms\"\nbandwidth = \"1 Gbit/s\"\nemulate = true\n");
+    bench.write("two.toml", two);
+    bench.matrix("a.npy", &whole::<f64>(120, 120, 1));
+    let call = "matmul a.npy a.npy -o c.npy --platform two.toml --method rows";
+    let text = bench.done(call);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 6, "{text}");
+    holds(lines[0], &["c.npy", "120 x 120 f64, verified"]);
+    holds(lines[1], &["time", "forecast"]);
+    holds(lines[2], &["fast", "%", "compute", "wait"]);
+    holds(lines[4], &["gain", "fast alone", "even split"]);
+    let plan = bench.json(call)["plan"].clone();
+    let [even, forecast] = [&plan["baselines"]["even_split"], &plan["forecast"]["seconds"]];
+    assert!(even.as_f64().unwrap() > 0.0 && forecast.as_f64().unwrap() > 0.0);
+}
+
 #[test]
 fn every_command_prints_one_object_with_json() {
     let bench = Bench::new();
@@ -151,9 +171,6 @@ fn every_command_prints_one_object_with_json() {
     assert!((25e-6 * 0.999..25e-6 * 1.2).contains(&seconds), "{seconds}");
     let models = bench.json("measure --platform two.toml --sizes 100 --max-seconds 0.05");
     assert_eq!(models["format"], "apportion-models");
-    let demo = bench.json("demo --size 64");
-    assert_eq!(demo["runs"].as_array().map(Vec::len), Some(3));
-    assert!(bench.has("apportion-demo/plan.svg") && bench.has("apportion-demo/trace.json"));
 }
 
 /// The demo leaves what its last lines refer to: the command runs as printed, also where the directory's name
@@ -169,7 +186,7 @@ fn the_demos_explanation_runs_when_pasted() {
     {
         assert!(bench.has(&format!("my demo/{name}")), "{name}");
     }
-    for name in ["even-split", "straight-line", "square-corner"] {
+    for name in ["new-alone", "even-split", "straight-line", "square-corner", "chosen"] {
         assert_eq!(bench.value(&format!("my demo/{name}.json"))["format"], "apportion-plan");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -185,12 +202,13 @@ fn the_demos_explanation_runs_when_pasted() {
         .unwrap();
     let explained = String::from_utf8_lossy(&shell.stdout);
     assert!(shell.status.success(), "{command}: {}", String::from_utf8_lossy(&shell.stderr));
-    holds(&explained, &["slow finishes at", "Critical path", "by hand", "elements x 8 B"]);
-    let forecast = bench.value("my demo/demo.json")["runs"][2]["forecast_seconds"].as_f64().unwrap();
+    holds(&explained, &["old2 finishes at", "Critical path", "by hand", "elements x 8 B"]);
+    let forecast = bench.value("my demo/demo.json")["runs"][4]["forecast_seconds"].as_f64().unwrap();
     let shown = apportion::units::show_seconds(forecast);
     assert!(explained.contains(&format!("forecast  {shown}")), "{shown} in {explained}");
     // Its own directory may be written again.
-    bench.done("demo --size 64 --dir 'my demo'");
+    let demo = bench.json("demo --size 64 --dir 'my demo'");
+    assert_eq!(demo["runs"].as_array().map(Vec::len), Some(5));
 }
 
 /// What the run did and what was forecast stand together, and messages under way are shown.
@@ -205,7 +223,7 @@ fn a_trace_has_the_forecast_beside_the_run() {
     let picture = bench.text("t.svg");
     holds(
         &picture,
-        &["straight-line, bulk flow, 2 processors", ">forecast<", "class=\"incoming\"", ", measured "],
+        &["straight-line, bulk flow, 2 processors", ">forecast<", "class=\"incoming\"", ", forecast "],
     );
     bench.done(&format!("{run} --trace t.json"));
     let events = bench.value("t.json");

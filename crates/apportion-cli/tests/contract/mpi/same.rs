@@ -194,7 +194,7 @@ fn the_choice_is_told() {
     assert!(mpi["choice"]["against"].as_array().unwrap().len() > 5);
     assert_eq!(mpi["choice"], threads["choice"]);
     let text = Mpi::Open
-        .command(&bench, 2, &format!("{arguments} --engine mpi --trace trace.svg"))
+        .command(&bench, 2, &format!("{arguments} --engine mpi --trace trace.svg -v"))
         .unwrap()
         .output()
         .unwrap();

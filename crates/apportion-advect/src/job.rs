@@ -4,16 +4,12 @@ use super::application::{Advection, Courant};
 use crate::Moments;
 use crate::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use apportion::error::{Error, Result};
-use apportion::files::open_regular;
 use apportion::geometry::{Rank, Rect};
 use apportion::kernels::mpdata::{Advectable, Place, Subdomain, sources};
 use apportion::matrix::LocalBlocks;
 use apportion::plan::Plan;
 use apportion::run::{Session, World, run, trace_of_all};
 use apportion::trace::Trace;
-use std::hash::Hasher;
-use std::io::Read;
-use std::path::Path;
 
 /// What to advect, how, and by which plan.
 #[derive(Debug, Clone)]
@@ -71,24 +67,6 @@ impl AdvectReport {
     /// Number of elements that changed their processor, counted during the run.
     pub fn volume(&self) -> u64 {
         self.trace.lanes.iter().flat_map(|lane| &lane.received).sum()
-    }
-}
-
-/// A hash of a file, for the identity of a run.
-///
-/// # Errors
-/// The file cannot be read: exit code 2.
-pub fn file_hash(path: &Path) -> Result<u64> {
-    let failed = |e| Error::file(path, "read", e);
-    let mut file = open_regular(path)?;
-    let mut hasher = twox_hash::XxHash64::with_seed(0);
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let read = file.read(&mut buffer).map_err(failed)?;
-        if read == 0 {
-            return Ok(hasher.finish());
-        }
-        hasher.write(&buffer[..read]);
     }
 }
 

@@ -33,7 +33,7 @@ mod slabs;
 pub use application::Courant;
 pub use check::{FlowCheck, check_flow};
 pub use choose::{AdvectChoice, AdvectOptions, advection_rates, plan_advection};
-pub use job::{AdvectJob, AdvectReport, advect, file_hash, needed_faces, own_cells};
+pub use job::{AdvectJob, AdvectReport, advect, needed_faces, own_cells};
 pub use moments::{Moments, MomentsSoFar, moments};
 pub(crate) use schedule::Region;
 pub use schedule::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane};

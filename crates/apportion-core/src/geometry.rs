@@ -113,6 +113,11 @@ impl Rect {
         Self::new(self.rows.intersect(other.rows), self.cols.intersect(other.cols))
     }
 
+    /// True if the other rectangle is within this one.
+    pub fn contains(self, other: Self) -> bool {
+        self.intersect(other) == other
+    }
+
     /// The same rectangle, counted from the upper left corner of another one that it is in.
     pub fn relative_to(self, outer: Self) -> Self {
         let rows = Span::new(self.rows.start - outer.rows.start, self.rows.end - outer.rows.start);

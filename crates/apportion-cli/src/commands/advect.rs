@@ -4,7 +4,7 @@ use super::slabs;
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
 use crate::output::advect::{
-    SavedState, is_free, keep, read_saved_state, snapshot, write_field, write_frame,
+    SavedState, file_hash, is_free, keep, read_saved_state, snapshot, write_field, write_frame,
 };
 use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
@@ -22,7 +22,7 @@ use apportion::run::{Session, World};
 use apportion::schedule::Application;
 use apportion::trace::Trace;
 use apportion_advect::AdvectSchedule;
-use apportion_advect::{AdvectJob, AdvectReport, FlowCheck, Moments, advect, check_flow, file_hash, moments};
+use apportion_advect::{AdvectJob, AdvectReport, FlowCheck, Moments, advect, check_flow, moments};
 use apportion_report::Report;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -140,7 +140,7 @@ fn identity(inputs: &Inputs) -> Result<Value> {
         .iter()
         .map(|input| match input {
             CourantInput::Constant(value) => Ok(json!(value)),
-            CourantInput::File(file) => Ok(json!(format!("{:016x}", file_hash(&file.path)?))),
+            CourantInput::File(file) => Ok(json!(file_hash(&file.path)?)),
         })
         .collect::<Result<_>>()?;
     Ok(json!({
@@ -148,7 +148,7 @@ fn identity(inputs: &Inputs) -> Result<Value> {
         "boundary": inputs.problem.boundary,
         "scheme": inputs.problem.scheme,
         "element": inputs.field.header.dtype,
-        "field": format!("{:016x}", file_hash(&inputs.field.path)?),
+        "field": file_hash(&inputs.field.path)?,
         "courant": courant,
     }))
 }

@@ -4,14 +4,14 @@ use crate::console::monitor;
 use crate::output::open;
 use crate::prepare::advect::ArrayFile;
 use apportion::error::{Error, Result};
-use apportion::files::{FileState, read_own_text};
+use apportion::files::{FileState, hash_file, open_regular, read_own_text};
 use apportion::geometry::{Rect, Span};
 use apportion::job::write_blocks;
 use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{LocalBlocks, npy_header, read_npy_array};
 use apportion::output::{OutputFile, write_whole};
 use apportion::run::{World, redistribute};
-use apportion_advect::{AdvectProblem, Moments, Plane, file_hash};
+use apportion_advect::{AdvectProblem, Moments, Plane};
 use apportion_report::field_png;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -86,6 +86,11 @@ pub struct SavedState {
     pub field: ArrayFile,
 }
 
+/// A hash of a file, for the identity of a run.
+pub fn file_hash(path: &Path) -> Result<String> {
+    Ok(format!("{:016x}", hash_file(path, &mut open_regular(path)?)?))
+}
+
 fn name(step: u64) -> String {
     format!("field-{step:012}.npy")
 }
@@ -124,7 +129,7 @@ pub fn note_kept(
         "identity": identity,
         "step": step,
         "signed": signed,
-        "hash": format!("{:016x}", file_hash(&path)?),
+        "hash": file_hash(&path)?,
         "before": [before.mass, before.least, before.most],
     });
     let mut file = OutputFile::create_own(directory.join(MANIFEST), ".apportion-")?;
@@ -184,7 +189,7 @@ pub fn read_saved_state(directory: &Path, identity: &Value) -> Result<Option<Sav
         return Err(refuse("lacks the step, the sign or the content of the field"));
     };
     let field = directory.join(name(step));
-    if value["hash"] != json!(format!("{:016x}", file_hash(&field)?)) {
+    if value["hash"] != json!(file_hash(&field)?) {
         return Err(refuse("names a field that was changed later"));
     }
     let state = FileState::of(&field)?;

@@ -153,6 +153,7 @@ fn what_cannot_serve_boxes_refuses_them() {
         (format!("matmul a.npy a.npy {given} --flow ring"), "the ring flow"),
         (format!("matmul a.npy a.npy {given} --flow broadcast"), "the broadcast flow"),
         (format!("matmul a.npy a.npy {given} --adaptive"), "--adaptive"),
+        (format!("matmul a.npy a.npy {given} --tail 10%"), "--tail"),
         ("matmul a.npy a.npy --platform p.toml --method boxes --panels 2".into(), "a product in panels"),
         (format!("power a.npy -k 3 {given}"), "power"),
         ("closure a.npy --semiring min-plus --platform p.toml --method inner".into(), "closure"),

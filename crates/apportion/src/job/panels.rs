@@ -152,9 +152,9 @@ pub(super) fn run_in_panels<T: Element>(
         world.all_ok(file.as_mut().map_or(Ok(()), OutputFile::complete))
     });
     outcome.map_err(|error| with_finished_panels(error, task, checkpoint.as_ref(), panels.len()))?;
-    let report = run.report()?;
-    let io_seconds = report.io_seconds;
-    let report = report.with_io(io_seconds, if bool { "bool" } else { T::NAME });
+    let mut report = run.report()?;
+    report.partial = resumed > 0;
+    report.element = if bool { "bool" } else { T::NAME };
     let order = manifest.order;
     let panels = PanelOutcome {
         count: panels.len(),

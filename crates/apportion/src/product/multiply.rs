@@ -177,10 +177,7 @@ pub fn multiply<'a, T: Element>(
         world.all_ok(layout.refuse_boxes("`adaptive`"))?;
     }
     world.all_ok(check_memory::<T>(layout, job.order, platform, path))?;
-    world.all_ok(check_tail(job, path))?;
-    if job.tail > 0.0 {
-        world.all_ok(layout.refuse_boxes("`tail`"))?;
-    }
+    world.all_ok(check_tail(job, layout, path))?;
     let schedule = MatmulSchedule::new(layout, job.order);
     let digests = || Digests::of(&operands.a, &operands.b, world);
     let before = job.kernel.by_library().then(digests);
@@ -235,22 +232,25 @@ pub(crate) fn empty_blocks<T: Element>(rects: &[crate::geometry::Rect]) -> Local
 }
 
 /// Refuses a tail that is no fraction, or that these processors cannot share.
-fn check_tail<T>(job: &MatmulJob<'_, T>, path: DataPath) -> Result<()> {
+fn check_tail<T>(job: &MatmulJob<'_, T>, layout: &Layout, path: DataPath) -> Result<()> {
     let refuse = |what: String, remedy: &str| Err(Error::input("`tail`", what, remedy));
     if !(0.0..=0.5).contains(&job.tail) {
         return refuse(format!("{} is no fraction of at most 1/2", job.tail), "0.1 is usual");
     }
-    if job.tail > 0.0 && path != DataPath::InPlace {
+    if job.tail == 0.0 {
+        return Ok(());
+    }
+    if path != DataPath::InPlace {
         return refuse(
             "the processors have memories of their own, and only threads that share theirs can share tiles"
                 .into(),
             "leave it out, or use the threads engine without network emulation, memory caps and copies",
         );
     }
-    if job.tail > 0.0 && job.adaptive.is_some() {
+    if job.adaptive.is_some() {
         return refuse("an adaptive run repartitions instead".into(), "leave one of the two out");
     }
-    Ok(())
+    layout.refuse_boxes("`tail`")
 }
 
 /// Runs the plan without repartitioning.

@@ -172,8 +172,6 @@ pub(crate) struct PanelRun<'a, T> {
     /// Plans of panels and segments of other sizes, with their forecasts: each is made once.
     plans: BTreeMap<[u64; 2], (Plan, Option<Forecast>)>,
     report: Option<RunReport>,
-    /// Rows of C that this run has computed.
-    computed: u64,
     /// Seconds spent reading.
     pub(crate) io_seconds: f64,
 }
@@ -188,7 +186,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
         (shape, panels): (Shape, Panels),
     ) -> Self {
         let (whole_b, plans, report) = (None, BTreeMap::new(), None);
-        Self { files, job, session, shape, panels, whole_b, plans, report, computed: 0, io_seconds: 0.0 }
+        Self { files, job, session, shape, panels, whole_b, plans, report, io_seconds: 0.0 }
     }
 
     /// Computes and verifies one panel of C. Rank 0 gets the whole panel, the others nothing. All ranks must
@@ -292,7 +290,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
     /// # Errors
     /// The job's plan has no layout.
     pub(crate) fn report(self) -> Result<RunReport> {
-        let Self { job, session, shape, report, computed, io_seconds, .. } = self;
+        let Self { job, session, shape, report, io_seconds, .. } = self;
         let mut report = match report {
             Some(report) => report,
             None => RunReport::nothing(&job, session)?,
@@ -301,7 +299,6 @@ impl<'a, T: Element> PanelRun<'a, T> {
             report.plan = job.plan.laid_out(layout);
         }
         report.io_seconds = io_seconds;
-        report.partial = computed < shape.m;
         Ok(report)
     }
 }

@@ -1,15 +1,13 @@
 //! Rectangles of an `.npy` file, read and written separately; the whole matrix is one of them.
 
 use crate::error::{Error, Result};
-use crate::files::FileState;
+use crate::files::{FileState, hash_file};
 use crate::geometry::{Rect, Span};
 use crate::matrix::io::npy::{NpyArray, NpyHeader, open_npy, open_npy_array};
 use crate::matrix::{Element, Matrix, allocate};
 use std::fs::{File, OpenOptions};
-use std::hash::Hasher;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use twox_hash::XxHash64;
 
 /// Rectangles of one matrix, each with its elements row by row.
 pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
@@ -323,21 +321,12 @@ impl NpyFile {
         read_rectangle_into(&self.path, &mut self.file, &self.header, rect, memory).map(Matrix::into_elements)
     }
 
-    /// A hash of the file's bytes (XXH64): it distinguishes files, but does not protect from forgery.
+    /// A hash of the file, by [`hash_file`].
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn fingerprint(&mut self) -> Result<u64> {
-        let unreadable = |e| Error::file(&self.path, "read", e);
-        self.file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
-        let mut hash = XxHash64::with_seed(0);
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            match self.file.read(&mut buffer).map_err(unreadable)? {
-                0 => return Ok(hash.finish()),
-                read => hash.write(&buffer[..read]),
-            }
-        }
+        hash_file(&self.path, &mut self.file)
     }
 }
 

@@ -173,7 +173,7 @@ impl Boxes {
         mut update: impl FnMut(Update),
     ) {
         for (segment, inner) in self.turn(rank, turn) {
-            let within = |tile: &&Rect| segment.faces.iter().any(|face| face.intersect(**tile) == **tile);
+            let within = |tile: &&Rect| segment.faces.iter().any(|face| face.contains(**tile));
             for &rect in self.tiles(rank).iter().filter(within) {
                 inner.blocks(schedule.order.block).for_each(|inner| update(Update { rect, inner }));
             }
@@ -245,16 +245,12 @@ impl Boxes {
             for part in a {
                 let cols = part.cols.intersect(inner);
                 let rows = segment.rows.intersect(part.rows).filter(|_| !cols.is_empty());
-                pieces.extend(
-                    rows.map(|rows| OperandPiece { operand: Operand::A, rect: Rect::new(rows, cols) }),
-                );
+                pieces.extend(rows.map(|rows| OperandPiece::new(Operand::A, rows, cols)));
             }
             for part in b {
                 let rows = part.rows.intersect(inner);
                 let cols = segment.cols.intersect(part.cols).filter(|_| !rows.is_empty());
-                pieces.extend(
-                    cols.map(|cols| OperandPiece { operand: Operand::B, rect: Rect::new(rows, cols) }),
-                );
+                pieces.extend(cols.map(|cols| OperandPiece::new(Operand::B, cols, rows)));
             }
         }
         MatmulMessage { from, to, tag: turn, pieces }

@@ -153,6 +153,11 @@ impl MatmulSchedule {
         self.boxes.as_ref().map_or(self.rects(rank), |boxes| boxes.tiles(rank))
     }
 
+    /// True if a processor owns one of its [tiles](Self::tiles) of C; of the others it computes partial sums.
+    pub fn owns(&self, rank: Rank, tile: Rect) -> bool {
+        self.boxes.is_none() || self.rects(rank).iter().any(|own| own.contains(tile))
+    }
+
     /// The rows of A and columns of B that a processor needs for an inner index; `None` without work there.
     pub fn lines_at(&self, rank: Rank, inner: u64) -> Option<(&SpanSet, &SpanSet)> {
         let Some(boxes) = &self.boxes else { return Some((self.rows(rank), self.cols(rank))) };
@@ -161,9 +166,14 @@ impl MatmulSchedule {
         Some((&found.rows, &found.cols))
     }
 
-    /// The inner indices of the turn in which a processor with boxes uses an inner index.
-    pub fn turn_of(&self, rank: Rank, inner: u64) -> Option<Span> {
-        self.boxes.as_ref()?.turn_of(rank, inner)
+    /// The inner indices whose operands a processor holds together with those of this one: its pivot block,
+    /// or with boxes those of the same turn in the same box. `None` without work there.
+    pub fn pivot_of(&self, rank: Rank, inner: u64) -> Option<Span> {
+        if let Some(boxes) = &self.boxes {
+            return boxes.turn_of(rank, inner);
+        }
+        let start = inner - inner % self.order.block;
+        Some(Span::new(start, start.saturating_add(self.order.block).min(self.inner.end)))
     }
 
     /// The owners that take turns in the broadcast flow, in their order.
@@ -253,7 +263,7 @@ impl MatmulSchedule {
                 pieces.extend(
                     self.rows[to.0]
                         .intersect(part.rows)
-                        .map(|rows| OperandPiece { operand: Operand::A, rect: Rect::new(rows, cols) }),
+                        .map(|rows| OperandPiece::new(Operand::A, rows, cols)),
                 );
             }
         }
@@ -263,7 +273,7 @@ impl MatmulSchedule {
                 pieces.extend(
                     self.cols[to.0]
                         .intersect(part.cols)
-                        .map(|cols| OperandPiece { operand: Operand::B, rect: Rect::new(rows, cols) }),
+                        .map(|cols| OperandPiece::new(Operand::B, cols, rows)),
                 );
             }
         }

@@ -27,6 +27,12 @@ pub struct OperandPiece {
 }
 
 impl OperandPiece {
+    /// The piece of A with these rows, or of B with these columns, and these inner indices.
+    pub fn new(operand: Operand, lines: Span, inner: Span) -> Self {
+        let rect = if operand == Operand::B { Rect::new(inner, lines) } else { Rect::new(lines, inner) };
+        Self { operand, rect }
+    }
+
     /// Its inner indices; none for partial sums.
     pub fn inner(&self) -> Span {
         match self.operand {
@@ -90,11 +96,8 @@ pub(super) fn separated(message: MatmulMessage) -> Vec<MatmulMessage> {
         for rect in merged(&upright) {
             let within = |piece: &&OperandPiece| {
                 let (lines, inner) = (piece.lines().intersect(rect.rows), piece.inner().intersect(rect.cols));
-                let rect = match operand {
-                    Operand::B => Rect::new(inner, lines),
-                    _ => Rect::new(lines, inner),
-                };
-                (!rect.is_empty()).then_some(OperandPiece { operand, rect })
+                let piece = OperandPiece::new(operand, lines, inner);
+                (!piece.rect.is_empty()).then_some(piece)
             };
             let pieces = own.iter().filter_map(within).collect();
             all.push(MatmulMessage { from, to, tag: tag + all.len() as u64, pieces });

@@ -1,28 +1,30 @@
-//! The matrix product as an [`Executable`]: the data of its processors, and how pieces of A and B are packed,
+//! The matrix product as an [`Executable`]: the data of its processors, and how pieces of A, B and C are packed,
 //! unpacked and computed with.
+//!
+//! Every processor updates its tiles of C. On a layout that cuts the inner dimension, it does not own some of
+//! them: they have memory of their own, and their partial sums travel to the owner, who adds them to its own.
 
-mod boxes;
 mod panels;
 mod tail;
 
+use super::multiply::empty_blocks;
 use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{Kernel, View, ViewMut};
-use crate::matrix::{BlockViews, Element, LocalBlocks};
+use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
 use crate::run::{Session, parallel, run};
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Update,
     Work,
 };
 use crate::trace::Lane;
-use boxes::BoxProduct;
 use panels::Panels;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use tail::Tail;
 pub use tail::TailOutcome;
 
-/// The rectangles of C that one processor writes, each a view into a block of this process.
+/// The tiles of C that one processor updates, each a view into a block of this process.
 type Tiles<'a, T> = Vec<(Rect, ViewMut<'a, T>)>;
 
 /// C = A B over a semiring, by a schedule: this process's blocks of the operands and of C.
@@ -30,8 +32,7 @@ type Tiles<'a, T> = Vec<(Rect, ViewMut<'a, T>)>;
 pub(crate) struct Product<'a, T> {
     kernel: Kernel<T>,
     schedule: &'a MatmulSchedule,
-    a: BlockViews<'a, T>,
-    b: BlockViews<'a, T>,
+    sides: [BlockViews<'a, T>; 2],
     path: DataPath,
     /// True to start from the semiring's zero; false to add to the content of C.
     fresh: bool,
@@ -41,22 +42,36 @@ pub(crate) struct Product<'a, T> {
 }
 
 impl<'a, T: Element> Product<'a, T> {
-    /// Creates a product whose blocks of C are `c`. Every rectangle of every processor in `here` must be
-    /// within one of them. A single process has A, B and C complete, in one block each; a rank has its own
-    /// parts.
+    /// Creates a product whose blocks of C are `c`. Every tile that a processor in `here` owns must be within
+    /// one of them. A single process has A, B and C complete, in one block each; a rank has its own parts.
     ///
     /// # Panics
-    /// If a rectangle is in no block.
+    /// If a tile is in no block.
     pub(crate) fn new(
         kernel: Kernel<T>,
         schedule: &'a MatmulSchedule,
-        [a, b]: [BlockViews<'a, T>; 2],
+        sides: [BlockViews<'a, T>; 2],
         c: &'a mut LocalBlocks<T>,
         (here, path): (Range<usize>, DataPath),
     ) -> Self {
-        let owned = here.flat_map(|rank| schedule.rects(Rank(rank)).iter().map(move |rect| (*rect, rank)));
+        let owned = here.flat_map(|rank| {
+            let tiles = schedule.tiles(Rank(rank)).iter();
+            tiles.filter(move |tile| schedule.owns(Rank(rank), **tile)).map(move |tile| (*tile, rank))
+        });
         let tiles = tiles_by_rank(schedule.processors(), owned.collect(), c);
-        Self { kernel, schedule, a, b, path, fresh: true, tiles, tail: None }
+        Self { kernel, schedule, sides, path, fresh: true, tiles, tail: None }
+    }
+
+    /// The same product, with the [memory](partial_sums) of the tiles that processors do not own.
+    fn with_partial_sums(mut self, partial: &'a mut [LocalBlocks<T>]) -> Self {
+        for (tiles, blocks) in self.tiles.iter_mut().zip(partial) {
+            let tiles = tiles.get_mut().unwrap_or_else(PoisonError::into_inner);
+            for (tile, elements) in blocks {
+                let [.., rows, cols] = place(*tile);
+                tiles.push((*tile, ViewMut::dense(elements, rows, cols)));
+            }
+        }
+        self
     }
 
     /// The same product, added to the content of C.
@@ -64,13 +79,18 @@ impl<'a, T: Element> Product<'a, T> {
         Self { fresh: false, ..self }
     }
 
-    /// The same product, whose processors leave the last `fraction` of their rectangles to a queue. An update
-    /// takes up to `threads` threads.
+    /// The same product, whose processors leave the last `fraction` of their tiles to a queue. An update takes
+    /// up to `threads` threads. The queue is emptied after all steps, so it cannot hold partial sums, which are
+    /// sent in a step: layouts that cut the inner dimension have no tail.
     ///
     /// # Panics
-    /// If operands are not read in place.
-    pub(crate) fn with_tail(mut self, fraction: f64, threads: usize) -> Self {
+    /// If operands are not read in place, or the layout cuts the inner dimension.
+    fn with_tail(mut self, fraction: f64, threads: usize) -> Self {
         assert!(self.path == DataPath::InPlace, "only processors that share memory can share tiles");
+        assert!(
+            self.schedule.layout().boxes().is_none(),
+            "partial sums are sent before the tail is computed"
+        );
         self.tail = Some(Tail::of(self.schedule, &mut self.tiles, fraction, threads));
         self
     }
@@ -80,25 +100,11 @@ impl<'a, T: Element> Product<'a, T> {
         self.tail.as_ref().map(|tail| tail.outcome(self.schedule.processors()))
     }
 
-    /// Carries out an update in place by the kernel of a processor, within a tile of C.
-    fn update(
-        &self,
-        kernel: Kernel<T>,
-        update: &Update,
-        (whole, tile): (Rect, &mut ViewMut<'_, T>),
-        threads: usize,
-    ) -> f64 {
+    /// The operands of an update in place.
+    fn operands(&self, update: &Update) -> [View<'a, T>; 2] {
         let Update { rect, inner } = *update;
-        let a = self.view(&OperandPiece { operand: Operand::A, rect: Rect::new(rect.rows, inner) });
-        let b = self.view(&OperandPiece { operand: Operand::B, rect: Rect::new(inner, rect.cols) });
-        let [i, j] = [rect.rows.start - whole.rows.start, rect.cols.start - whole.cols.start];
-        let c = tile.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize);
-        parallel::update(kernel, threads, a, b, c)
-    }
-
-    /// The blocks of an operand.
-    fn blocks(&self, operand: Operand) -> &BlockViews<'a, T> {
-        if operand == Operand::B { &self.b } else { &self.a }
+        [(Operand::A, rect.rows), (Operand::B, rect.cols)]
+            .map(|(operand, lines)| self.view(&OperandPiece::new(operand, lines, inner)))
     }
 
     /// A view of a piece in place.
@@ -111,8 +117,8 @@ impl<'a, T: Element> Product<'a, T> {
 
     /// A view of a piece in place, if this process holds it in one block.
     fn view_if_held(&self, piece: &OperandPiece) -> Option<View<'a, T>> {
-        let blocks = self.blocks(piece.operand);
-        let (held, elements) = blocks.iter().find(|(held, _)| held.intersect(piece.rect) == piece.rect)?;
+        let blocks = &self.sides[usize::from(piece.operand == Operand::B)];
+        let (held, elements) = blocks.iter().find(|(held, _)| held.contains(piece.rect))?;
         Some(tile_of(*held, elements, piece.rect))
     }
 
@@ -122,9 +128,9 @@ impl<'a, T: Element> Product<'a, T> {
     }
 }
 
-/// Runs a schedule's product on this process's blocks of A and B. The blocks of C are overwritten. Every
-/// rectangle of C that a processor in `here` owns must be within one of them. Processors leave the fraction
-/// `tail` of their rectangles to a queue; boxes have none.
+/// Runs a schedule's product on this process's blocks of A and B. The blocks of C are overwritten. Every tile
+/// that a processor of this process owns must be within one of them. Processors leave the fraction `tail` of
+/// their tiles to a [queue](Product::with_tail).
 ///
 /// # Errors
 /// Those of [`run`].
@@ -136,11 +142,8 @@ pub(crate) fn computed<T: Element>(
     (session, path, tail): (&Session<'_>, DataPath, f64),
 ) -> Result<(Vec<Lane>, Option<TailOutcome>)> {
     let here = session.world().processors_here(session.platform().len());
-    if schedule.layout().boxes().is_some() {
-        let product = BoxProduct::new(kernel, schedule, sides, c, (here, path));
-        return Ok((run(&product, session)?.lanes, None));
-    }
-    let mut product = Product::new(kernel, schedule, sides, c, (here, path));
+    let mut partial = partial_sums(schedule, &here);
+    let mut product = Product::new(kernel, schedule, sides, c, (here, path)).with_partial_sums(&mut partial);
     if tail > 0.0 {
         let threads = session.platform().processors.iter().map(|p| p.cores.len()).max();
         product = product.with_tail(tail, threads.unwrap_or(1).max(1));
@@ -149,16 +152,25 @@ pub(crate) fn computed<T: Element>(
     Ok((lanes, product.tail_outcome()))
 }
 
-/// The rectangles of each processor, by rank, as views into the blocks of C.
+/// Memory for the tiles that the processors of this process do not own, by rank.
+fn partial_sums<T: Element>(schedule: &MatmulSchedule, here: &Range<usize>) -> Vec<LocalBlocks<T>> {
+    let of = |rank: usize| {
+        let tiles = schedule.tiles(Rank(rank)).iter().copied().filter(|_| here.contains(&rank));
+        empty_blocks(&tiles.filter(|tile| !schedule.owns(Rank(rank), *tile)).collect::<Vec<_>>())
+    };
+    (0..schedule.processors()).map(of).collect()
+}
+
+/// The tiles of each processor, by rank, as views into the blocks of C.
 ///
 /// # Panics
-/// If a rectangle is in no block.
+/// If a tile is in no block.
 fn tiles_by_rank<T>(
     processors: usize,
     owned: Vec<(Rect, usize)>,
     c: &mut LocalBlocks<T>,
 ) -> Vec<Mutex<Tiles<'_, T>>> {
-    let block = |rect: &Rect| c.iter().position(|(held, _)| held.intersect(*rect) == *rect);
+    let block = |rect: &Rect| c.iter().position(|(held, _)| held.contains(*rect));
     let block = |rect: &Rect| block(rect).expect("a processor's part of C is here");
     let owned: Vec<(Rect, usize, usize)> =
         owned.into_iter().map(|(rect, rank)| (rect, rank, block(&rect))).collect();
@@ -181,6 +193,25 @@ fn tile_of<T>(held: Rect, elements: &[T], rect: Rect) -> View<'_, T> {
     whole.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize)
 }
 
+/// A rectangle as the corner, rows and columns of a tile.
+fn place(rect: Rect) -> [usize; 4] {
+    [rect.rows.start, rect.cols.start, rect.rows.len(), rect.cols.len()].map(|at| at as usize)
+}
+
+/// A part of a tile.
+fn part_of<'t, T>((whole, tile): &'t mut (Rect, ViewMut<'_, T>), part: Rect) -> ViewMut<'t, T> {
+    let [i, j, rows, cols] = place(part.relative_to(*whole));
+    tile.tile(i, j, rows, cols)
+}
+
+/// The parts of a rectangle of C that are in the tiles of a processor.
+fn parts_of<'t, T>(tiles: &'t mut Tiles<'_, T>, rect: Rect) -> impl Iterator<Item = (Rect, ViewMut<'t, T>)> {
+    tiles.iter_mut().filter_map(move |tile| {
+        let part = tile.0.intersect(rect);
+        (!part.is_empty()).then(|| (part, part_of(tile, part)))
+    })
+}
+
 /// Data of one processor: its tiles of C, and copies of operands unless it reads them in place.
 #[derive(Debug)]
 pub(crate) struct ProcessorData<'a, T> {
@@ -188,6 +219,19 @@ pub(crate) struct ProcessorData<'a, T> {
     c: Tiles<'a, T>,
     panels: Panels<'a, T>,
     own_bytes: u64,
+}
+
+impl<T: Element> ProcessorData<'_, T> {
+    /// Adds partial sums to the processor's own, which come first: its inner indices are lower.
+    fn add(&mut self, rect: Rect, sums: &[T]) {
+        let one = self.kernel.one();
+        for (part, mut tile) in parts_of(&mut self.c, rect) {
+            let sums = tile_of(rect, sums, part);
+            for i in 0..tile.rows() {
+                self.kernel.finish(Scaling::none(one), tile.row(i), Some(sums.row(i)));
+            }
+        }
+    }
 }
 
 impl<T: Element> Application for Product<'_, T> {
@@ -237,7 +281,7 @@ impl<T: Element> Executable for Product<'_, T> {
         }
         let (own_a, own_b) = self.schedule.own(rank);
         let elements = own_a.iter().chain(own_b).map(|part| part.rect().area()).sum::<u64>()
-            + self.schedule.rects(rank).iter().map(|rect| rect.area()).sum::<u64>();
+            + self.schedule.tiles(rank).iter().map(|tile| tile.area()).sum::<u64>();
         let own_bytes = elements * size_of::<T>() as u64;
         ProcessorData {
             kernel: self.kernel.on(rank),
@@ -248,35 +292,46 @@ impl<T: Element> Executable for Product<'_, T> {
     }
 
     fn pack(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, out: &mut [T]) {
-        held.panels.give(self, piece, out);
+        if piece.operand != Operand::C {
+            return held.panels.give(self, piece, out);
+        }
+        let [.., rows, cols] = place(piece.rect);
+        let mut out = ViewMut::dense(out, rows, cols);
+        for (part, mut tile) in parts_of(&mut held.c, piece.rect) {
+            let [i, j, rows, cols] = place(part.relative_to(piece.rect));
+            let mut out = out.tile(i, j, rows, cols);
+            (0..rows).for_each(|row| out.row(row).copy_from_slice(tile.row(row)));
+        }
     }
 
     fn unpack(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, elements: &[T]) {
-        held.panels.take(self, piece, |part| tile_of(piece.rect, elements, part.rect));
+        match piece.operand {
+            Operand::C => held.add(piece.rect, elements),
+            _ => held.panels.take(self, piece, |part| tile_of(piece.rect, elements, part.rect)),
+        }
     }
 
     fn accept(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
-        held.panels.keep(self, piece, parcel);
+        match piece.operand {
+            Operand::C => held.add(piece.rect, parcel.elements()),
+            _ => held.panels.keep(self, piece, parcel),
+        }
     }
 
     fn compute(&self, held: &mut ProcessorData<'_, T>, update: &Update, threads: usize) -> f64 {
-        let Update { rect, .. } = *update;
-        if self.path == DataPath::InPlace {
-            // What is not in the processor's own tiles is in the tail.
-            let mine = |(tile, _): &&mut (Rect, ViewMut<'_, T>)| !tile.intersect(rect).is_empty();
-            let Some((whole, tile)) = held.c.iter_mut().find(mine) else { return 0.0 };
-            let own = Update { rect: rect.intersect(*whole), ..*update };
-            debug_assert!(own.rect == rect || self.tail.is_some(), "an update is in one rectangle");
-            return self.update(held.kernel, &own, (*whole, tile), threads);
-        }
-        held.panels.gather(self, update);
-        let (a, b) = held.panels.operands(self, update);
-        let tile = held.c.iter_mut().find(|(held, _)| held.intersect(rect) == rect);
-        let (whole, tile) = tile.expect("an update is in one of the processor's rectangles");
-        let [i, j] = [rect.rows.start - whole.rows.start, rect.cols.start - whole.cols.start];
-        let c = tile.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize);
+        let ProcessorData { kernel, c, panels, .. } = held;
+        let Some((rect, tile)) = parts_of(c, update.rect).next() else {
+            assert!(self.tail.is_some(), "an update is in the processor's tiles, or in the tail");
+            return 0.0;
+        };
+        assert!(rect == update.rect || self.tail.is_some(), "an update is in one tile");
+        let update = Update { rect, ..*update };
+        let [a, b] = match self.path {
+            DataPath::InPlace => self.operands(&update),
+            _ => panels.operands(self, &update),
+        };
         debug_assert_eq!(update.amount(), a.rows() as f64 * a.cols() as f64 * b.cols() as f64);
-        parallel::update(held.kernel, threads, a, b, c)
+        parallel::update(*kernel, threads, a, b, tile)
     }
 
     fn amount(&self, held: &ProcessorData<'_, T>, update: &Update) -> f64 {
@@ -306,6 +361,11 @@ impl<T: Element> Executable for Product<'_, T> {
 
     fn shares_memory(&self) -> bool {
         self.path != DataPath::Packed
+    }
+
+    /// Partial sums are in the memory of one processor only.
+    fn is_shared(&self, piece: &OperandPiece) -> bool {
+        self.shares_memory() && piece.operand != Operand::C
     }
 
     fn take_shared(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece) {

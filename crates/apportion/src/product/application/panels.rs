@@ -2,7 +2,7 @@
 
 mod panel;
 
-use super::Product;
+use super::{Product, place};
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{View, ViewMut, prefetch};
 use crate::matrix::Element;
@@ -47,41 +47,35 @@ impl<'a, T: Element> Panels<'a, T> {
     ) where
         T: 'v,
     {
-        for (start, part) in self.by_panel(piece) {
-            let key = self.panel(start, column_of(piece));
-            let panel = self.panels.get_mut(&key).expect("the panel was made before");
-            panel.fill(product, (&part, view(&part)), &mut self.spare);
+        for part in self.by_panel(piece) {
+            let (panel, spare) = self.panel(&part);
+            panel.fill(product, (&part, view(&part)), spare);
         }
     }
 
-    /// The same for a piece in memory that may be kept: what is all of an operand of a pivot block stays
-    /// there.
+    /// The same for a piece in memory that may be kept: what is all of an operand of a panel stays there.
     pub(crate) fn keep(&mut self, product: &Product<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
-        for (start, part) in self.by_panel(piece) {
-            let key = self.panel(start, column_of(piece));
-            let panel = self.panels.get_mut(&key).expect("the panel was made before");
+        for part in self.by_panel(piece) {
+            let (panel, spare) = self.panel(&part);
             if !panel.keep(&part, piece.rect, parcel) {
                 let view = super::tile_of(piece.rect, parcel.elements(), part.rect);
-                panel.fill(product, (&part, view), &mut self.spare);
+                panel.fill(product, (&part, view), spare);
             }
         }
     }
 
     /// Copies a piece, the processor's own or a received one, row by row to `out`.
     pub(crate) fn give(&mut self, product: &Product<'_, T>, piece: &OperandPiece, out: &mut [T]) {
-        let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
+        let [.., rows, cols] = place(piece.rect);
         let mut out = ViewMut::dense(out, rows, cols);
         if let Some(own) = product.own_view(piece) {
             return copy(own, out);
         }
-        for (start, part) in self.by_panel(piece) {
-            let key = self.panel(start, column_of(piece));
-            let panel = self.panels.get_mut(&key).expect("the panel was made before");
-            panel.complete(product, part.operand, &mut self.spare);
-            let place = part.rect.relative_to(piece.rect);
-            let [i, j] = [place.rows.start as usize, place.cols.start as usize];
-            let source = panel.view(product, &part);
-            copy(source, out.tile(i, j, source.rows(), source.cols()));
+        for part in self.by_panel(piece) {
+            let (panel, spare) = self.panel(&part);
+            panel.complete(product, part.operand, spare);
+            let [i, j, rows, cols] = place(part.rect.relative_to(piece.rect));
+            copy(panel.view(product, &part), out.tile(i, j, rows, cols));
         }
     }
 
@@ -97,91 +91,76 @@ impl<'a, T: Element> Panels<'a, T> {
         }
     }
 
-    /// Prepares the operands of an update: copies own parts in at first use.
-    pub(crate) fn gather(&mut self, product: &Product<'_, T>, update: &Update) {
-        let key = self.panel(update.inner.start, update.rect.cols.start);
-        let panel = self.panels.get_mut(&key).expect("the panel was made before");
-        for operand in [Operand::A, Operand::B] {
-            panel.complete(product, operand, &mut self.spare);
-        }
-    }
-
-    /// The operands of an update; [`Panels::gather`] must have been called for it.
+    /// The operands of an update. Own parts are copied in at first use.
     pub(crate) fn operands<'s>(
-        &'s self,
+        &'s mut self,
         product: &'s Product<'_, T>,
         update: &Update,
-    ) -> (View<'s, T>, View<'s, T>) {
-        let panel = &self.panels[&self.key(update.inner.start, update.rect.cols.start)];
+    ) -> [View<'s, T>; 2] {
+        let a = OperandPiece::new(Operand::A, update.rect.rows, update.inner);
+        let b = OperandPiece::new(Operand::B, update.rect.cols, update.inner);
+        let a_stays = self.schedule.a_stays();
+        let (panel, spare) = self.panel(&b);
         assert!(panel.inner().contains(update.inner), "an update is within a pivot block");
-        let a = OperandPiece { operand: Operand::A, rect: Rect::new(update.rect.rows, update.inner) };
-        let b = OperandPiece { operand: Operand::B, rect: Rect::new(update.inner, update.rect.cols) };
-        let a = if self.schedule.a_stays() { product.view(&a) } else { panel.view(product, &a) };
-        (a, panel.view(product, &b))
+        for operand in [Operand::A, Operand::B] {
+            panel.complete(product, operand, spare);
+        }
+        [if a_stays { product.view(&a) } else { panel.view(product, &a) }, panel.view(product, &b)]
     }
 
-    /// The key of a panel.
-    fn key(&self, inner: u64, column: u64) -> (u64, u64) {
-        (inner - inner % self.schedule.order().block, self.schedule.group(column).start)
+    /// The inner indices of the panel that holds this one.
+    fn pivot(&self, inner: u64) -> Span {
+        self.schedule.pivot_of(self.rank, inner).expect("a processor gets what it needs")
     }
 
-    /// Cuts a piece at the borders of pivot blocks (in the bulk flow it spans all of them). Each part comes
-    /// with the start of its block.
-    fn by_panel(&self, piece: &OperandPiece) -> Vec<(u64, OperandPiece)> {
-        let OperandPiece { operand, rect } = *piece;
-        let (inner, block) = (piece.inner(), self.schedule.order().block);
-        let first = inner.start - inner.start % block;
-        let cut = |start: u64| {
-            let part = Span::new(start, start.saturating_add(block)).intersect(inner);
-            let rect = match operand {
-                Operand::B => Rect::new(part, rect.cols),
-                _ => Rect::new(rect.rows, part),
-            };
-            (start, OperandPiece { operand, rect })
-        };
-        (first..inner.end).step_by(usize::try_from(block).unwrap_or(usize::MAX)).map(cut).collect()
+    /// Cuts a piece at the borders of panels: in the bulk flow it spans all pivot blocks.
+    fn by_panel(&self, piece: &OperandPiece) -> Vec<OperandPiece> {
+        let (mut parts, mut rest) = (Vec::new(), piece.inner());
+        while !rest.is_empty() {
+            let part = self.pivot(rest.start).intersect(rest);
+            parts.push(OperandPiece::new(piece.operand, piece.lines(), part));
+            rest.start = part.end;
+        }
+        parts
     }
 
-    /// The key of the panel of an inner index and a column, which is made if there is none.
-    fn panel(&mut self, inner: u64, column: u64) -> (u64, u64) {
-        let key = self.key(inner, column);
-        let (schedule, rank) = (self.schedule, self.rank);
-        self.panels.entry(key).or_insert_with(|| {
-            let end = key.0.saturating_add(schedule.order().block).min(schedule.inner().end);
-            let panel = Panel::new(schedule, rank, Span::new(key.0, end), schedule.group(column));
-            self.bytes += panel.bytes();
-            self.peak = self.peak.max(self.bytes);
+    /// The panel of a piece, which is made if there is none, and the memory for its copies. All of A is in one
+    /// group of columns: its pieces travel only then.
+    fn panel(&mut self, piece: &OperandPiece) -> (&mut Panel<T>, &mut BufferPool<T>) {
+        let (schedule, rank, inner) = (self.schedule, self.rank, self.pivot(piece.inner().start));
+        let group = schedule.group(if piece.operand == Operand::B { piece.rect.cols.start } else { 0 });
+        let Self { panels, spare, bytes, peak, .. } = self;
+        let panel = panels.entry((inner.start, group.start)).or_insert_with(|| {
+            let panel = Panel::new(schedule, rank, inner, group);
+            *bytes += panel.bytes();
+            *peak = (*bytes).max(*peak);
             panel
         });
-        key
+        (panel, spare)
     }
 }
 
 /// Pivot blocks among which the first that is copied is looked for.
 const FIRST_BLOCKS: usize = 64;
 
-/// Memory for the operands of the first pivot block of which a rank has a part and receives another: those
-/// must be copied together. Its pages are touched here, before the clock starts.
+/// Memory for the operands of the first panel of which a rank has a part and receives another: those must be
+/// copied together. Its pages are touched here, before the clock starts.
 fn first_copies<T: Element>(schedule: &MatmulSchedule, rank: Rank) -> Vec<Vec<T>> {
     let mut copies = Vec::new();
     for operand in [Operand::A, Operand::B] {
-        let lengths = schedule.pivots().take(FIRST_BLOCKS).filter_map(|inner| {
+        let pivots = schedule.pivots().take(FIRST_BLOCKS);
+        let lengths = pivots.filter_map(|pivot| schedule.pivot_of(rank, pivot.start)).filter_map(|inner| {
             let panel: Panel<T> = Panel::new(schedule, rank, inner, schedule.group(0));
-            panel.is_mixed(schedule, operand).then(|| panel.elements(operand) as usize)
+            panel.is_mixed(schedule, operand).then(|| panel.elements(operand))
         });
         if let Some(length) = lengths.max() {
-            let mut copy = vec![T::ZERO; length];
+            let mut copy = vec![T::ZERO; length as usize];
             // Zeros that were never read may still be without memory.
             std::hint::black_box(&mut copy).fill(T::ZERO);
             copies.push(copy);
         }
     }
     copies
-}
-
-/// A column of the group that a piece belongs to: pieces of A travel only if all columns are one group.
-fn column_of(piece: &OperandPiece) -> u64 {
-    if piece.operand == Operand::B { piece.rect.cols.start } else { 0 }
 }
 
 /// Rows that are fetched ahead of the copy, with both of their ends.

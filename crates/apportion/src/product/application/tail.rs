@@ -1,9 +1,10 @@
 //! The dynamic tail of a product in shared memory: tiles of C that any processor of the process may compute.
 
-use super::{Product, Tiles};
+use super::{Product, Tiles, part_of};
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::ViewMut;
 use crate::matrix::Element;
+use crate::run::parallel;
 use crate::schedule::{Application, MatmulSchedule, Step, TailCut, TailQueue, Update};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -130,13 +131,13 @@ impl<'a, T: Element> Tail<'a, T> {
     pub(crate) fn compute(&self, product: &Product<'a, T>, whole: &Update, threads: usize) -> f64 {
         let tile = self.tiles.iter().find(|tile| tile.rect == whole.rect).expect("a taken tile is a tile");
         let view = tile.view.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut view = view.expect("a tile is taken once");
+        let mut view = (tile.rect, view.expect("a tile is taken once"));
         let (mut seconds, kernel) = (0.0, product.kernel.on(tile.owner));
         for update in &self.updates[tile.owner.0] {
-            let rect = update.rect.intersect(tile.rect);
-            if !rect.is_empty() {
-                let part = Update { rect, inner: update.inner };
-                seconds += product.update(kernel, &part, (tile.rect, &mut view), threads);
+            let part = Update { rect: update.rect.intersect(tile.rect), ..*update };
+            if !part.rect.is_empty() {
+                let [a, b] = product.operands(&part);
+                seconds += parallel::update(kernel, threads, a, b, part_of(&mut view, part.rect));
             }
         }
         seconds

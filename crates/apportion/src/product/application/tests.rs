@@ -1,6 +1,8 @@
 //! The product on every engine against three loops, and the equality of the three counts of elements at run
 //! time.
 
+mod boxes;
+
 use super::*;
 use crate::error::Error;
 use crate::geometry::Span;
@@ -10,7 +12,7 @@ use crate::plan::shapes::LayoutMethod;
 use crate::plan::{Layout, Metrics, Shape, repeat_block, shapes};
 use crate::platform::{Network, Platform};
 use crate::product::OwnRects;
-use crate::product::multiply::{data_path, empty_blocks};
+use crate::product::multiply::data_path;
 use crate::product::tests::{PATHS, on, parts, whole};
 use crate::run::trace_of_all;
 use crate::run::{Monitor, World};
@@ -20,7 +22,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 /// C and the traces of all processors.
-pub(super) fn product<T: Element>(
+fn product<T: Element>(
     path: DataPath,
     kernel: Kernel<T>,
     [a, b]: [&Matrix<T>; 2],

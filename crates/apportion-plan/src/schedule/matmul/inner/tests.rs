@@ -112,7 +112,7 @@ fn check(schedule: &MatmulSchedule) -> (Vec<Vec<u64>>, Vec<u64>) {
                             }
                         }
                         // A panel of the turn is made with its first update.
-                        let turn = schedule.turn_of(Rank(rank), inner.start).unwrap();
+                        let turn = schedule.pivot_of(Rank(rank), inner.start).unwrap();
                         let (rows, cols) = schedule.lines_at(Rank(rank), inner.start).unwrap();
                         assert!(turn.contains(inner));
                         state.held = state.held.max(turn.len() * (rows.len() + cols.len()));

@@ -1,21 +1,19 @@
-//! The operands of one pivot block on one processor.
+//! The operands of one pivot block on one processor; with boxes, those of one turn.
 
 use super::copy;
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::kernels::{View, ViewMut};
 use crate::matrix::Element;
-use crate::plan::Part;
 use crate::product::application::Product;
 use crate::run::BufferPool;
 use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Parcel};
 
-/// One pivot block's operands for one group of columns: A's needed rows x inner (none if A is read in place),
-/// and inner x B's needed columns of the group.
+/// The operands of adjacent inner indices for one group of columns: A's needed rows x inner (none if A is read
+/// in place), and inner x B's needed columns of the group.
 #[derive(Debug)]
 pub(super) struct Panel<T> {
     rank: Rank,
     inner: Span,
-    group: Span,
     rows: SpanSet,
     cols: SpanSet,
     a: Side<T>,
@@ -38,9 +36,10 @@ enum Side<T> {
 impl<T: Element> Panel<T> {
     /// A panel without elements.
     pub(crate) fn new(schedule: &MatmulSchedule, rank: Rank, inner: Span, group: Span) -> Self {
-        let cols = SpanSet::union(schedule.cols(rank).intersect(group));
-        let rows = if schedule.a_stays() { SpanSet::default() } else { schedule.rows(rank).clone() };
-        Self { rank, inner, group, rows, cols, a: Side::Empty, b: Side::Empty }
+        let (rows, cols) = schedule.lines_at(rank, inner.start).expect("a panel has inner indices with work");
+        let rows = if schedule.a_stays() { SpanSet::default() } else { rows.clone() };
+        let cols = SpanSet::union(cols.intersect(group));
+        Self { rank, inner, rows, cols, a: Side::Empty, b: Side::Empty }
     }
 
     pub(crate) fn inner(&self) -> Span {
@@ -100,15 +99,11 @@ impl<T: Element> Panel<T> {
         if !matches!(self.side(operand), Side::Empty) {
             return;
         }
-        let all = match (operand, self.lines(operand).spans()) {
-            (Operand::B, [cols]) => Some(Rect::new(self.inner, *cols)),
-            (_, [rows]) => Some(Rect::new(*rows, self.inner)),
-            _ => None,
-        };
-        if all.is_some_and(|rect| product.own_view(&OperandPiece { operand, rect }).is_some()) {
-            *self.side_mut(operand) = Side::Own;
-        } else {
-            self.copy_own(product, operand, spare);
+        match self.lines(operand).spans() {
+            [all] if product.own_view(&OperandPiece::new(operand, *all, self.inner)).is_some() => {
+                *self.side_mut(operand) = Side::Own;
+            }
+            _ => self.copy_own(product, operand, spare),
         }
     }
 
@@ -127,17 +122,15 @@ impl<T: Element> Panel<T> {
 
     /// The parts of an operand that the processor owns.
     fn own_parts(&self, schedule: &MatmulSchedule, operand: Operand) -> Vec<OperandPiece> {
-        if self.elements(operand) == 0 {
-            return Vec::new();
-        }
         let (own_a, own_b) = schedule.own(self.rank);
-        // Of A, all rows that a processor owns are needed.
-        let rect = |part: &Part| match operand {
-            Operand::B => Rect::new(part.rows.intersect(self.inner), part.cols.intersect(self.group)),
-            _ => Rect::new(part.rows, part.cols.intersect(self.inner)),
-        };
-        let rects = if operand == Operand::B { own_b } else { own_a }.iter().map(rect);
-        rects.filter(|rect| !rect.is_empty()).map(|rect| OperandPiece { operand, rect }).collect()
+        let mut pieces = Vec::new();
+        for part in if operand == Operand::B { own_b } else { own_a } {
+            let own = OperandPiece { operand, rect: part.rect() };
+            let inner = own.inner().intersect(self.inner);
+            let lines = self.lines(operand).intersect(own.lines()).filter(|_| !inner.is_empty());
+            pieces.extend(lines.map(|lines| OperandPiece::new(operand, lines, inner)));
+        }
+        pieces
     }
 
     /// True if the processor owns a part of an operand and receives the rest.

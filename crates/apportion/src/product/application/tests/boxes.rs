@@ -1,12 +1,12 @@
 //! Products on boxes on every engine, over every semiring: the same bytes, the predicted elements, and the
 //! predicted bytes of memory.
 
+use super::product;
 use crate::geometry::{Rank, Span};
 use crate::kernels::{Kernel, PathElement, Semiring};
 use crate::matrix::{Element, Matrix};
 use crate::plan::{Cuboid, Layout, Metrics, Shape, shapes};
 use crate::platform::{Network, Platform};
-use crate::product::application::tests::product;
 use crate::product::tests::PATHS;
 use crate::random::Random;
 use crate::run::Monitor;

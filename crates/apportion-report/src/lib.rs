@@ -10,11 +10,15 @@
 
 mod advection;
 mod bars;
+mod canvas;
 mod chrome;
+mod curves;
 mod events;
 mod gantt;
+mod lanes;
 mod legend;
 mod markup;
+mod page;
 mod palette;
 mod plot;
 mod png;
@@ -25,8 +29,11 @@ mod text;
 
 pub use bars::{bars, beside};
 pub use chrome::chrome_timeline;
-pub use events::events_svg;
+pub use curves::SpeedPlot;
+pub use events::{EventBar, EventChart, EventLane, events_svg};
 pub use gantt::{Timeline, timeline_svg};
+pub use lanes::lanes_value;
+pub use page::{Document, report_page};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
 pub use png::{field_png, field_png_spacing};

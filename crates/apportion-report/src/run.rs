@@ -1,6 +1,6 @@
 //! The report of a run: `run.json` and the table, with measured and predicted values.
 
-use super::{Report, table};
+use super::{Report, lanes_value, table};
 use apportion::plan::Plan;
 use apportion::product::{ClosureMethod, RunReport};
 use apportion::trace::Trace;
@@ -47,6 +47,7 @@ impl Report for RunReport {
                 json!({"from": from, "to": to, "messages": messages, "elements": elements, "bytes": bytes})
             }).collect::<Vec<_>>(),
             "plan": self.plan.to_value(),
+            "timeline": {"measured": lanes_value(&self.trace)},
         });
         if !self.notes.is_empty() {
             value["notes"] = json!(self.notes);

@@ -52,9 +52,11 @@ pub fn value(found: &Balance, plan: Value, platform: &Platform, even: bool) -> V
     let (first, kept) = (found.rounds[0].longest(), found.best_round().longest());
     let against = if even { "even split" } else { "first round" };
     json!({
+        "format": "apportion-balance", "version": 1,
+        "processors": platform.names(),
         "balanced": found.balanced, "best": found.best, "rounds": rounds,
         "gain": {"against": against, "seconds": first, "kept_seconds": kept, "times": first / kept},
-        "caps": caps.collect::<Vec<_>>(), "plan": plan,
+        "caps": caps.collect::<Vec<_>>(), "plan": plan, "models": found.models.to_value(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The demo's runs side by side.
 
+use super::provenance::quoted;
 use apportion::error::{Error, Result};
 use apportion::output::write_whole;
 use apportion::product::RunReport;
@@ -62,16 +63,6 @@ pub fn explaining(directory: &Path, best: &RunReport) -> String {
         best.order.flow,
         best.order.block,
     )
-}
-
-/// A path as one word of a shell.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
 }
 
 /// One row per run.

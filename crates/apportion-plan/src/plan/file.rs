@@ -317,6 +317,7 @@ impl Plan {
             forecast: self.forecast.clone(),
             relative_times: self.relative_times.clone(),
             _choice: None,
+            _models: None,
         };
         serde_json::to_value(&raw).expect("numbers and strings always serialise")
     }

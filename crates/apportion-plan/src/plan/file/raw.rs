@@ -28,9 +28,11 @@ pub(super) struct RawPlan {
     pub(crate) forecast: Option<Forecast>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) relative_times: Option<Vec<f64>>,
-    /// A field that `partition --json` adds for its reader; it is not part of the plan.
+    /// Fields that `partition` adds for its reader; they are not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     pub(crate) _choice: Option<serde::de::IgnoredAny>,
+    #[serde(default, rename = "models", skip_serializing)]
+    pub(crate) _models: Option<serde::de::IgnoredAny>,
 }
 
 impl RawPlan {

@@ -1,9 +1,9 @@
 //! The command line: global flags and the commands.
 
 use crate::args::{
-    AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs,
-    MatmulArgs, MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs,
-    SimulateArgs, StudyArgs,
+    AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, DoctorArgs,
+    ManArgs, MatmulArgs, MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs,
+    ReportArgs, RunArgs, SimulateArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -33,6 +33,8 @@ pub struct Arguments {
 pub enum Command {
     /// Describe this machine's processors.
     Detect(DetectArgs),
+    /// Say what this machine has and lacks for apportion, and what installs it.
+    Doctor(DoctorArgs),
     /// Measure processors' speeds by problem size, or the network between them.
     Measure(Box<MeasureArgs>),
     /// Merge the speed functions of several hosts into one file.
@@ -63,6 +65,8 @@ pub enum Command {
     Simulate(Box<SimulateArgs>),
     /// Compare layouts with their lower bound for random speeds.
     Study(StudyArgs),
+    /// Make a page about results: plan, timeline, where the time went.
+    Report(ReportArgs),
     /// Write a matrix of random numbers.
     Random(RandomArgs),
     /// Divide a product and a program among one new and two old machines, emulated.

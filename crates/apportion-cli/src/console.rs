@@ -41,6 +41,11 @@ impl Console {
         Self { json, quiet, verbose, stdout_taken: false }
     }
 
+    /// Whether the result is one JSON object.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// The same where an output goes to stdout, or does not.
     pub fn with_stdout_taken(self, stdout_taken: bool) -> Self {
         Self { stdout_taken, ..self }

@@ -61,6 +61,7 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
     | Command::Plot(_)
     | Command::Arrange(_)
     | Command::Simulate(_)
+    | Command::Report(_)
     | Command::Study(_) = &arguments.command
         && files.is_ok()
     {
@@ -68,6 +69,7 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
     }
     let outcome = files.and_then(|_| Instructions::limit()).and_then(|_| match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
+        Command::Doctor(a) => commands::doctor::run(a, &console),
         Command::Measure(a) => commands::measure::run(a, &console),
         Command::Merge(a) => commands::merge::run(a, &console),
         Command::Balance(a) => commands::balance::run(a, &console),
@@ -82,6 +84,7 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
         Command::Mdem(a) => commands::mdem::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),
         Command::Study(a) => commands::study::run(a, &console),
+        Command::Report(a) => commands::report::run(a, &console),
         Command::Random(a) => commands::random::run(a, &console),
         Command::Demo(a) => commands::demo::run(a, &console),
         Command::Completions(a) => commands::completions::run(a, &console),

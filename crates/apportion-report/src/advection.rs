@@ -1,7 +1,7 @@
 //! The report of an advection: `run.json` and the table.
 
 use super::run::processor_values;
-use super::{Report, table};
+use super::{Report, lanes_value, table};
 use apportion::units::{show_count, show_seconds};
 use apportion_advect::AdvectReport;
 use serde_json::{Value, json};
@@ -36,6 +36,7 @@ impl Report for AdvectReport {
             "peak_memory_bytes": self.trace.lanes.iter().map(|l| l.peak_bytes).collect::<Vec<_>>(),
             "processors": processors,
             "plan": self.plan.to_value(),
+            "timeline": {"measured": lanes_value(&self.trace)},
         })
     }
 

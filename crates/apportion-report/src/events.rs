@@ -1,10 +1,12 @@
 //! The Gantt chart of a simulated workcell: one lane per unit of a resource.
 
+use super::canvas::{Canvas, LEAST_TYPE};
 use super::gantt::{MARGIN, WIDTH, draw_axis};
 use super::markup::{INK, escape};
 use super::palette::colours;
 use super::text;
 use apportion_events::{EventRun, Nanos, Segment, Workcell, seconds};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -23,47 +25,121 @@ const LONGEST_NAME: usize = 24;
 /// A bar: from and to, the job, and whether it waits.
 type Bar = ([Nanos; 2], usize, bool);
 
-/// Draws a simulation as a self-contained SVG 1.1 document. Each unit of a resource has a lane, coloured by
-/// the jobs that hold it: full while the job runs, pale while it is done and waits for the rule that follows.
-/// Jobs that hold no resource have lanes of their own. Shows at most 200 lanes. The same run gives the same
-/// bytes. O(segments log segments).
+/// What the chart of a simulated workcell shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventChart {
+    /// The workcell, its makespan, products and end.
+    pub title: String,
+    /// The end of the time axis, in seconds.
+    pub seconds: f64,
+    /// The names of the jobs.
+    pub jobs: Vec<String>,
+    /// One lane for each unit of a resource, and those of jobs that hold none.
+    pub lanes: Vec<EventLane>,
+    /// The number of lanes that are left out.
+    pub left_out: usize,
+}
+
+/// A lane of an [`EventChart`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventLane {
+    /// The resource, or the job that holds none.
+    pub name: String,
+    /// The jobs, ordered by time.
+    pub bars: Vec<EventBar>,
+}
+
+/// A job in a lane of an [`EventChart`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EventBar {
+    /// Its start, in seconds.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+    /// Its index in [`EventChart::jobs`].
+    pub job: usize,
+    /// It is done, and waits for the rule that follows.
+    pub waits: bool,
+}
+
+/// Draws a simulation as a self-contained SVG 1.1 document: its [`EventChart`]. Each unit of a resource has a
+/// lane, coloured by the jobs that hold it: full while the job runs, pale while it is done and waits for the rule
+/// that follows. Jobs that hold no resource have lanes of their own. Shows at most 200 lanes. The same run gives
+/// the same bytes. O(segments log segments).
 pub fn events_svg(workcell: &Workcell, run: &EventRun) -> String {
-    let lanes = lanes(workcell, run);
-    let names: Vec<&str> = workcell.jobs.iter().map(|job| job.name.as_str()).collect();
-    let colours = colours(&names, &[]);
-    let shown = &lanes[..lanes.len().min(MOST_LANES)];
-    let mut used: Vec<usize> = shown.iter().flat_map(|(_, bars)| bars.iter().map(|bar| bar.1)).collect();
-    used.sort_unstable();
-    used.dedup();
-    let longest = shown.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let left = MARGIN + longest as f64 * 13.0 * CHARACTER + 10.0;
-    let legend = Legend::new(&names, &used, left + WIDTH - MARGIN);
-    let top = 52.0 + 22.0 * legend.rows as f64;
-    let bottom = top + PITCH * shown.len() as f64;
-    let (width, height) = (left + WIDTH + 2.0 * MARGIN, bottom + 56.0);
-    let title = titled(workcell, run, lanes.len() - shown.len());
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} \
-         {height:.0}\" font-family=\"Helvetica, Arial, sans-serif\" fill=\"{INK}\" role=\"img\">\n<title>{0}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"{MARGIN}\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{0}</text>\n",
-        escape(&title)
-    );
-    legend.draw(&mut svg, &colours);
-    let total = seconds(run.ended);
-    let scale = if total > 0.0 { WIDTH / total } else { 0.0 };
-    draw_axis(&mut svg, [left, top, bottom], total, scale);
-    for (i, (name, bars)) in shown.iter().enumerate() {
+    chart_on(&EventChart::new(workcell, run), Canvas::File)
+}
+
+impl EventChart {
+    /// The chart of a run.
+    pub fn new(workcell: &Workcell, run: &EventRun) -> Self {
+        let mut lanes = lanes(workcell, run);
+        let left_out = lanes.len().saturating_sub(MOST_LANES);
+        lanes.truncate(MOST_LANES);
+        Self {
+            title: titled(workcell, run, left_out),
+            seconds: seconds(run.ended),
+            jobs: workcell.jobs.iter().map(|job| job.name.clone()).collect(),
+            lanes,
+            left_out,
+        }
+    }
+
+    /// The colour of each job.
+    pub(super) fn colours(&self) -> Vec<String> {
+        colours(&self.jobs.iter().map(String::as_str).collect::<Vec<_>>(), &[])
+    }
+
+    /// The jobs that are drawn.
+    pub(super) fn used(&self) -> Vec<usize> {
+        let mut used: Vec<usize> =
+            self.lanes.iter().flat_map(|lane| lane.bars.iter().map(|b| b.job)).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+}
+
+/// Draws a chart on a canvas.
+pub(super) fn chart_on(chart: &EventChart, canvas: Canvas) -> String {
+    let names: Vec<&str> = chart.jobs.iter().map(String::as_str).collect();
+    let colours = chart.colours();
+    let shorten = |name: &str| text::shortened(name, canvas.longest_name());
+    let longest = chart.lanes.iter().map(|lane| shorten(&lane.name).chars().count()).max().unwrap_or(0);
+    let text = longest as f64 * 13.0 * CHARACTER + 10.0;
+    let (left, length, width) = match canvas {
+        Canvas::File => (MARGIN + text, WIDTH, MARGIN + text + WIDTH + 2.0 * MARGIN),
+        Canvas::Page(width) => (text, width - text - 14.0, width),
+    };
+    let legend =
+        (canvas == Canvas::File).then(|| Legend::new(&names, &chart.used(), MARGIN + text + WIDTH - MARGIN));
+    let top = legend.as_ref().map_or(10.0, |legend| 52.0 + 22.0 * legend.rows as f64);
+    let bottom = top + PITCH * chart.lanes.len() as f64;
+    let title = escape(&chart.title);
+    let height = bottom + if canvas == Canvas::File { 56.0 } else { 48.0 };
+    let mut svg = canvas.head([width, height], &format!(" fill=\"{INK}\""), &title);
+    if let Some(legend) = legend {
+        let _ = writeln!(
+            svg,
+            "<text x=\"{MARGIN}\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{title}</text>"
+        );
+        legend.draw(&mut svg, &colours);
+    }
+    let scale = if chart.seconds > 0.0 { length / chart.seconds } else { 0.0 };
+    draw_axis(&mut svg, [left, top, bottom], chart.seconds, [scale, length]);
+    for (i, EventLane { name, bars }) in chart.lanes.iter().enumerate() {
         let y = top + PITCH * i as f64 + (PITCH - BAR) / 2.0;
         let _ = writeln!(
             svg,
             "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"13\" text-anchor=\"end\">{}</text>",
             left - 6.0,
             y + BAR / 2.0 + 4.5,
-            escape(name)
+            escape(&shorten(name))
         );
-        for (bar, colour) in merge_bars(bars, scale).iter().map(|bar| (bar, &colours[bar.1])) {
-            draw_bar(&mut svg, bar, [left, y, scale], colour, names[bar.1]);
+        let inside = if canvas == Canvas::File { (11.0, "") } else { (LEAST_TYPE, " class=\"inside\"") };
+        for bar in &merge_bars(bars, scale) {
+            let (Some(name), Some(colour)) = (names.get(bar.job), colours.get(bar.job)) else { continue };
+            draw_bar(&mut svg, bar, [left, y, scale], (name, colour), inside);
         }
     }
     svg.push_str("</svg>\n");
@@ -86,7 +162,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// The lanes with their names, in the order of the file; units that nothing held have none.
-fn lanes(workcell: &Workcell, run: &EventRun) -> Vec<(String, Vec<Bar>)> {
+fn lanes(workcell: &Workcell, run: &EventRun) -> Vec<EventLane> {
     let mut held: BTreeMap<(usize, usize), Vec<&Segment>> = BTreeMap::new();
     let mut free: BTreeMap<usize, Vec<&Segment>> = BTreeMap::new();
     for segment in run.segments.iter().filter(|segment| segment.left > segment.start) {
@@ -95,21 +171,23 @@ fn lanes(workcell: &Workcell, run: &EventRun) -> Vec<(String, Vec<Bar>)> {
             None => free.entry(segment.job).or_default().push(segment),
         }
     }
-    let bars = |segments: &[&Segment]| -> Vec<Bar> {
+    let bars = |segments: &[&Segment]| -> Vec<EventBar> {
         let mut bars: Vec<Bar> = segments
             .iter()
             .flat_map(|s| [([s.start, s.done], s.job, false), ([s.done, s.left], s.job, true)])
             .filter(|([from, to], ..)| to > from)
             .collect();
         bars.sort_unstable();
-        bars
+        let bar =
+            |([from, to], job, waits): Bar| EventBar { from: seconds(from), to: seconds(to), job, waits };
+        bars.into_iter().map(bar).collect()
     };
     let mut lanes = Vec::new();
     for ((resource, unit), segments) in held {
         let resource = &workcell.resources[resource];
         let name = shortened(&resource.name);
         let name = if resource.capacity > 1 { format!("{name} #{}", unit + 1) } else { name };
-        lanes.push((name, bars(&segments)));
+        lanes.push(EventLane { name, bars: bars(&segments) });
     }
     for (job, mut segments) in free {
         segments.sort_by_key(|segment| segment.start);
@@ -123,20 +201,22 @@ fn lanes(workcell: &Workcell, run: &EventRun) -> Vec<(String, Vec<Bar>)> {
         }
         for (i, row) in rows.iter().enumerate() {
             let name = if i == 0 { shortened(&workcell.jobs[job].name) } else { String::new() };
-            lanes.push((name, bars(row)));
+            lanes.push(EventLane { name, bars: bars(row) });
         }
     }
     lanes
 }
 
 /// Bars narrower than half a pixel are joined with their neighbours, so that the picture stays small.
-fn merge_bars(bars: &[Bar], scale: f64) -> Vec<Bar> {
-    let half = |from: Nanos, to: Nanos| seconds(to.saturating_sub(from)) * scale < 0.5;
-    let mut joined: Vec<Bar> = Vec::new();
-    for &([from, to], job, waits) in bars {
+fn merge_bars(bars: &[EventBar], scale: f64) -> Vec<EventBar> {
+    let half = |from: f64, to: f64| (to - from) * scale < 0.5;
+    let mut joined: Vec<EventBar> = Vec::new();
+    for bar in bars {
         match joined.last_mut() {
-            Some(([start, end], ..)) if half(from, to) && half(*end, from) && half(*start, to) => *end = to,
-            _ => joined.push(([from, to], job, waits)),
+            Some(last) if half(bar.from, bar.to) && half(last.to, bar.from) && half(last.from, bar.to) => {
+                last.to = bar.to;
+            }
+            _ => joined.push(*bar),
         }
     }
     joined
@@ -144,26 +224,25 @@ fn merge_bars(bars: &[Bar], scale: f64) -> Vec<Bar> {
 
 fn draw_bar(
     svg: &mut String,
-    &([from, to], _, waits): &Bar,
+    bar: &EventBar,
     [left, y, scale]: [f64; 3],
-    colour: &str,
-    name: &str,
+    (name, colour): (&str, &str),
+    (font, class): (f64, &str),
 ) {
-    let (x, width) = (left + seconds(from) * scale, seconds(to - from) * scale);
+    let EventBar { from, to, waits, .. } = *bar;
+    let (x, width) = (left + from * scale, (to - from) * scale);
     let pale = if waits { " fill-opacity=\"0.3\"" } else { "" };
     let words = if waits { " (waits)" } else { "" };
     let _ = writeln!(
         svg,
         "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{BAR}\" fill=\"{colour}\"{pale} \
-         stroke=\"#ffffff\" stroke-width=\"0.5\"><title>{}{words}, {} s to {} s</title></rect>",
+         stroke=\"#ffffff\" stroke-width=\"0.5\"><title>{}{words}, {from} s to {to} s</title></rect>",
         escape(name),
-        seconds(from),
-        seconds(to)
     );
-    if !waits && name.chars().count() as f64 * 11.0 * CHARACTER + 4.0 < width {
+    if !waits && name.chars().count() as f64 * font * CHARACTER + 4.0 < width {
         let _ = writeln!(
             svg,
-            "<text x=\"{:.2}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"middle\">{}</text>",
+            "<text{class} x=\"{:.2}\" y=\"{:.1}\" font-size=\"{font}\" text-anchor=\"middle\">{}</text>",
             x + width / 2.0,
             y + BAR / 2.0 + 4.0,
             escape(name)

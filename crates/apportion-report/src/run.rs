@@ -1,7 +1,7 @@
 //! The report of a run: `run.json` and the table, with measured and predicted values.
 
 use super::text::{Meaning, paint, text_bar};
-use super::{Report, baselines_text, gain_text, table};
+use super::{Report, baselines_text, gain_text, lanes_value, table};
 use apportion::plan::Plan;
 use apportion::product::{ClosureMethod, RunReport};
 use apportion::trace::Trace;
@@ -48,6 +48,7 @@ impl Report for RunReport {
                 json!({"from": from, "to": to, "messages": messages, "elements": elements, "bytes": bytes})
             }).collect::<Vec<_>>(),
             "plan": self.plan.to_value(),
+            "timeline": {"measured": lanes_value(&self.trace)},
         });
         if !self.notes.is_empty() {
             value["notes"] = json!(self.notes);

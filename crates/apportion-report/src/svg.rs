@@ -5,6 +5,7 @@ mod labels;
 mod picture;
 mod slices;
 
+use super::canvas::{Canvas, LEAST_TYPE};
 use super::legend::Legend;
 use super::markup::{INK, escape};
 use super::palette::colours;
@@ -41,62 +42,103 @@ const CHARACTER: f64 = 0.58;
 /// matrix's proportions, up to 10:1. The same plan gives the same bytes. O(R log R) for R rectangles, O(R^2)
 /// up to 700.
 pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
-    let names = plan.processors.iter().enumerate();
-    let clusters: Vec<&str> = names.map(|(i, name)| clusters.get(i).unwrap_or(name).as_str()).collect();
-    let sites = sites(&clusters);
-    let picture = Picture::of(plan);
-    let colours = colours(&sites, &picture.neighbours());
-    let legend = Legend::new(plan, &clusters, &colours);
-    let [width, height] = picture.size;
-    let beneath = width > 1.5 * height;
-    let labels = labels::Labels::new(&picture, plan, beneath);
-    let [left, top] = CORNER;
-    let (lines, mut place) = if beneath {
-        let columns = (width / legend.column()) as usize;
-        (legend.lines_for(columns), [left, top + height + FOOT + labels.depth() + 8.0])
-    } else {
-        (legend.lines_in(height.max(0.75 * SIDE)), [left + width + labels.depth() + 24.0, top])
-    };
-    let table = legend.size(lines);
-    let mut page = [
-        (place[0] + table[0]).max(left + width) + MARGIN,
-        (place[1] + table[1]).max(top + height + FOOT) + MARGIN,
-    ];
-    let [title, costs] = titles(plan);
-    let title = wrapped(&title, ((page[0] - 2.0 * MARGIN) / (18.0 * CHARACTER)) as usize);
-    let costs = wrapped(&costs, ((page[0] - 2.0 * MARGIN) / (13.0 * CHARACTER)) as usize);
-    let shift = 22.0 * (title.len() - 1) as f64 + 17.0 * costs.len().saturating_sub(1) as f64;
-    page[1] += shift;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0}\" height=\"{1:.0}\" viewBox=\"0 0 {0:.0} {1:.0}\" \
-         font-family=\"Helvetica, Arial, sans-serif\" role=\"img\">\n<title>{2}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-        page[0].ceil(),
-        page[1].ceil(),
-        escape(&title.join(" ")),
-    );
-    let mut y = 38.0;
-    for (line, size) in title.iter().map(|l| (l, 18)).chain(costs.iter().map(|l| (l, 13))) {
-        let weight = if size == 18 { " font-weight=\"bold\"" } else { "" };
-        let _ = writeln!(
-            svg,
-            "<text x=\"{MARGIN}\" y=\"{y}\" font-size=\"{size}\"{weight} fill=\"{INK}\">{}</text>",
-            escape(line)
-        );
-        y += if size == 18 { 22.0 } else { 17.0 };
+    Drawing::new(plan, clusters, Canvas::File).file(plan)
+}
+
+/// The picture of a plan in a page so many pixels wide: the regions, without legend and title. Names that do not
+/// fit their regions are left out.
+pub(super) fn plan_on(plan: &Plan, clusters: &[String], width: f64) -> String {
+    Drawing::new(plan, clusters, Canvas::Page(width)).page(plan)
+}
+
+/// The colour of each processor in the picture of a plan.
+pub(super) fn plan_colours(plan: &Plan, clusters: &[String]) -> Vec<String> {
+    Drawing::new(plan, clusters, Canvas::File).colours
+}
+
+/// A picture of a plan and its colours.
+struct Drawing<'a> {
+    /// The cluster of each processor, and its site.
+    clusters: Vec<&'a str>,
+    sites: Vec<&'a str>,
+    picture: Picture,
+    colours: Vec<String>,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(plan: &'a Plan, clusters: &'a [String], canvas: Canvas) -> Self {
+        let names = plan.processors.iter().enumerate();
+        let clusters: Vec<&str> = names.map(|(i, name)| clusters.get(i).unwrap_or(name).as_str()).collect();
+        let sites = sites(&clusters);
+        let picture = Picture::of(plan, canvas);
+        let colours = colours(&sites, &picture.neighbours());
+        Self { clusters, sites, picture, colours }
     }
-    let _ = writeln!(svg, "<g transform=\"translate(0 {shift})\">");
-    picture.draw(&mut svg, plan, &colours, [&sites, &clusters]);
-    labels.draw(&mut svg);
-    clusters::draw_names(&mut svg, &picture, &sites, false);
-    if !alike(&sites, &clusters) {
-        clusters::draw_names(&mut svg, &picture, &clusters, true);
+
+    /// The regions with their names, and those of clusters.
+    fn draw(&self, svg: &mut String, plan: &Plan, labels: &labels::Labels) {
+        let Self { clusters, sites, picture, colours } = self;
+        picture.draw(svg, plan, colours, [sites, clusters]);
+        labels.draw(svg, picture.corner);
+        clusters::draw_names(svg, picture, sites, false);
+        if !alike(sites, clusters) {
+            clusters::draw_names(svg, picture, clusters, true);
+        }
+        picture.draw_sides(svg, plan);
     }
-    picture.draw_sides(&mut svg, plan);
-    place[1] -= if beneath { 0.0 } else { 4.0 };
-    legend.draw(&mut svg, place, lines);
-    svg.push_str("</g>\n</svg>\n");
-    svg
+
+    fn page(&self, plan: &Plan) -> String {
+        let picture = &self.picture;
+        let labels = labels::Labels::within(picture, plan, LEAST_TYPE);
+        let [left, top] = picture.corner;
+        let size = [left + picture.size[0] + 2.0, top + picture.size[1] + FOOT];
+        let mut svg = Canvas::Page(size[0]).head(size, "", &escape(&titles(plan)[0]));
+        self.draw(&mut svg, plan, &labels);
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn file(&self, plan: &Plan) -> String {
+        let picture = &self.picture;
+        let legend = Legend::new(plan, &self.clusters, &self.colours);
+        let [width, height] = picture.size;
+        let beneath = width > 1.5 * height;
+        let labels = labels::Labels::new(picture, plan, beneath);
+        let [left, top] = picture.corner;
+        let (lines, mut place) = if beneath {
+            let columns = (width / legend.column()) as usize;
+            (legend.lines_for(columns), [left, top + height + FOOT + labels.depth() + 8.0])
+        } else {
+            (legend.lines_in(height.max(0.75 * SIDE)), [left + width + labels.depth() + 24.0, top])
+        };
+        let table = legend.size(lines);
+        let mut page = [
+            (place[0] + table[0]).max(left + width) + MARGIN,
+            (place[1] + table[1]).max(top + height + FOOT) + MARGIN,
+        ];
+        let [title, costs] = titles(plan);
+        let title = wrapped(&title, ((page[0] - 2.0 * MARGIN) / (18.0 * CHARACTER)) as usize);
+        let costs = wrapped(&costs, ((page[0] - 2.0 * MARGIN) / (13.0 * CHARACTER)) as usize);
+        let shift = 22.0 * (title.len() - 1) as f64 + 17.0 * costs.len().saturating_sub(1) as f64;
+        page[1] += shift;
+        let mut svg = Canvas::File.head(page.map(f64::ceil), "", &escape(&title.join(" ")));
+        let mut y = 38.0;
+        for (line, size) in title.iter().map(|l| (l, 18)).chain(costs.iter().map(|l| (l, 13))) {
+            let weight = if size == 18 { " font-weight=\"bold\"" } else { "" };
+            let _ = writeln!(
+                svg,
+                "<text x=\"{MARGIN}\" y=\"{y}\" font-size=\"{size}\"{weight} fill=\"{INK}\">{}</text>",
+                escape(line)
+            );
+            y += if size == 18 { 22.0 } else { 17.0 };
+        }
+        let _ = writeln!(svg, "<g transform=\"translate(0 {shift})\">");
+        self.draw(&mut svg, plan, &labels);
+        place[1] -= if beneath { 0.0 } else { 4.0 };
+        legend.draw(&mut svg, place, lines);
+        svg.push_str("</g>\n</svg>\n");
+        svg
+    }
 }
 
 /// The part of each cluster's name that decides its colour: the site of `site/node` if there are several

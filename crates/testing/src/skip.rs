@@ -37,10 +37,12 @@ pub enum Need {
     Compiler,
     /// Valgrind.
     Valgrind,
+    /// Chromium.
+    Browser,
 }
 
 impl Need {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -56,6 +58,7 @@ impl Need {
         Self::Gromacs,
         Self::Compiler,
         Self::Valgrind,
+        Self::Browser,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -76,6 +79,7 @@ impl Need {
             Self::Gromacs => "gromacs",
             Self::Compiler => "compiler",
             Self::Valgrind => "valgrind",
+            Self::Browser => "browser",
         }
     }
 }

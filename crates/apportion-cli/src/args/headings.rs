@@ -237,10 +237,10 @@ const GLOBAL: &str = "Global options";
 
 /// The commands, by what a person wants to do.
 const COMMANDS: [(&str, &[&str]); 6] = [
-    ("Try it", &["demo"]),
+    ("Try it", &["demo", "doctor"]),
     ("Divide work", &["balance", "run", "partition", "arrange", "plot"]),
     ("Multiply matrices, find paths", &["matmul", "power", "closure", "random"]),
-    ("Ask what if", &["simulate", "study"]),
+    ("Ask what if, and explain", &["simulate", "report", "study"]),
     ("Applications", &["advect", "mdem"]),
     ("The machine and its files", &["detect", "measure", "merge", "completions"]),
 ];

@@ -6,6 +6,7 @@ use crate::console::{Console, monitor};
 use crate::output::advect::{
     SavedState, file_hash, is_free, keep, read_saved_state, snapshot, write_field, write_frame,
 };
+use crate::output::provenance::add_machine;
 use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
@@ -281,6 +282,7 @@ pub fn tell(
         if let Some(slabs) = slabs {
             value["slabs"] = slabs.value();
         }
+        add_machine(&mut value);
         appear([
             (open(args.report.as_ref())?, &|| format!("{value:#}\n")),
             (open(args.trace.as_ref())?, &|| {

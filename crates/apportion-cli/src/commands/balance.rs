@@ -5,6 +5,7 @@ use crate::console::{Console, monitor};
 use crate::output::appear;
 use crate::output::balance::{cap_text, headline, text, value};
 use crate::output::open;
+use crate::output::provenance::add_machine;
 use crate::prepare::measure::processors;
 use crate::prepare::units::limits_of;
 use apportion::error::{Error, Result};
@@ -87,6 +88,7 @@ fn finish(
     console.result(
         || {
             let mut value = value(found, &plan, platform, even);
+            add_machine(&mut value);
             if let Some(export) = &export {
                 value["export"] = export.value.clone();
             }

@@ -16,7 +16,7 @@ use apportion_advect::{AdvectOptions, AdvectProblem, AdvectSchedule, advection_r
 ///
 /// # Errors
 /// A plan of another grid, no layout for these processors, too many messages.
-pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<Forecast> {
+pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, (rule, json): (&Rule, bool)) -> Result<Forecast> {
     let given = |plan: &Plan| {
         let shape = plan.rectangles().expect("a plan of a grid has rectangles").shape();
         vec![shape.m as usize, shape.n as usize]
@@ -34,13 +34,14 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
     let choices = plan_advection(&problem, machine, &options)?;
     let best = &choices[0].plan;
     let layout = best.rectangles().expect("an advection's plan is of a grid");
+    let keep = Keep::of(args, json, best.processors.len());
     let mut fastest: Option<(_, Simulation)> = None;
     for choice in choices.iter().filter(|choice| choice.plan.method == best.method) {
         let schedule = AdvectSchedule::new(&problem, layout, choice.order, steps)?;
         schedule.check_size()?;
         let rates = advection_rates(&machine.models, &schedule);
         let costs = CostModel { rates: &rates, network: &machine.platform.network, element: args.element() };
-        let simulated = Simulation::new(&schedule, costs, &best.processors, rule, Keep::of(args))?;
+        let simulated = Simulation::new(&schedule, costs, &best.processors, rule, keep)?;
         let cost = |simulated: &Simulation| Some(Cost { value: simulated.times.seconds, volume: 0 });
         let better = |(_, best): &(_, Simulation)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
@@ -56,6 +57,7 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
         command: None,
         taken_apart: false,
         alone: processors.only_ratios(),
+        plan: Some(best.clone()),
         fitted: None,
     })
 }

@@ -3,6 +3,7 @@
 use crate::args::MdemArgs;
 use crate::console::{Console, monitor};
 use crate::output::mdem::{EventFiles, Selection};
+use crate::output::provenance::add_command;
 use crate::output::results::{Texts, commit};
 use crate::prepare::mdem::Simulation;
 use crate::prepare::world::on_engine;
@@ -63,7 +64,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let finish = || {
         let files = files.map_or_else(|| EventFiles::open(args), Ok)?;
         tell(args, (&simulation, &matrices, &runs), files, console, || {
-            commit(&outcome, Vec::new(), texts, running, world).map(Some)
+            commit(&outcome, Vec::new(), texts, running, (world, console)).map(Some)
         })
     };
     world.on_root(finish).map(drop)
@@ -126,6 +127,7 @@ fn tell(
     console.result(
         || {
             let mut value = shown.to_value();
+            add_command(&mut value);
             if let Some((run, _)) = &product {
                 value["run"] = run.clone();
             }

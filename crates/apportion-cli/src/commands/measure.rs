@@ -119,10 +119,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     }
     let notes = [caps(&models), imprecise(&models, args.tolerance), disturbed(&models, &discover())];
     notes.iter().flatten().for_each(|note| console.note(note));
-    console.result(
-        || serde_json::from_str(&models.to_json()).expect("our own JSON"),
-        || text(&models, models.block()),
-    );
+    console.result(|| models.to_value(), || text(&models, models.block()));
     Ok(())
 }
 

@@ -24,9 +24,6 @@ pub fn run(args: &MergeArgs, console: &Console) -> Result<()> {
     if let Some(path) = &args.output {
         write_whole(path, format!("{}\n", models.to_json()).as_bytes())?;
     }
-    console.result(
-        || serde_json::from_str(&models.to_json()).expect("our own JSON"),
-        || text(&models, models.block()),
-    );
+    console.result(|| models.to_value(), || text(&models, models.block()));
     Ok(())
 }

@@ -5,6 +5,7 @@ use crate::args::PartitionArgs;
 use crate::console::{Console, monitor};
 use crate::output::plan::text;
 use crate::output::ranking::Ranking;
+use crate::output::results::add_models;
 use crate::output::units::ShowDivision;
 use crate::output::{appear, open, picture};
 use crate::prepare::partition::{check, minimise, plan_options};
@@ -71,6 +72,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         if let Some(choice) = &choice {
             value["choice"] = choice.clone();
         }
+        add_models(&mut value, &processors, plan.layout().is_ok().then_some("multiply-adds"));
         value
     };
     let line = || candidates.as_ref().and_then(Ranking::line);

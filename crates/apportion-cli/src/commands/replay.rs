@@ -49,6 +49,7 @@ pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) ->
         command: None,
         taken_apart: false,
         alone: false,
+        plan: None,
         fitted: None,
     })
 }

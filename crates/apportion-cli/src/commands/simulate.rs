@@ -34,7 +34,7 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let referee = args.export_simgrid.is_some() || args.traces.is_some();
     let rule = args.network.rule(referee)?;
     monitor().begin(0);
-    let forecast = console.watch("simulating", monitor(), || forecast(args, &rule))?;
+    let forecast = console.watch("simulating", monitor(), || forecast(args, &rule, console.is_json()))?;
     if !forecast.simulated.times.seconds.is_finite() {
         let what = "the simulated time exceeds the range of numbers";
         return Err(Error::input("--platform", what, "raise the smallest speed or bandwidth"));
@@ -72,7 +72,7 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
 }
 
 /// The forecast of a plan, of an advection, or of traces.
-fn forecast(args: &SimulateArgs, rule: &Rule) -> Result<Forecast> {
+fn forecast(args: &SimulateArgs, rule: &Rule, json: bool) -> Result<Forecast> {
     if let Some(list) = &args.traces {
         return of_traces(list, read_platform(&args.platform)?, rule, args.explain.is_some());
     }
@@ -80,8 +80,8 @@ fn forecast(args: &SimulateArgs, rule: &Rule) -> Result<Forecast> {
     let advects = advects(args, plan.as_ref());
     refuse_of_others(args, advects)?;
     match plan {
-        Some(plan) if !advects => of_plan(args, plan, rule),
-        plan => of_grid(args, plan.as_ref(), rule),
+        Some(plan) if !advects => of_plan(args, plan, (rule, json)),
+        plan => of_grid(args, plan.as_ref(), (rule, json)),
     }
 }
 
@@ -95,7 +95,7 @@ fn swept_plan(path: &Path) -> Result<Plan> {
     Ok(plan)
 }
 
-fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
+fn of_plan(args: &SimulateArgs, plan: Plan, (rule, json): (&Rule, bool)) -> Result<Forecast> {
     if plan.layout().is_err() {
         refuse_for_units(args)?;
     }
@@ -104,19 +104,21 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
         let outcome = Outcome { trace: of_units(&plan, &processors), history: None };
         return Ok(Forecast {
             simulated: outcome.into(),
-            names: plan.processors,
+            names: plan.processors.clone(),
             order: None,
             command: None,
             taken_apart: false,
             alone: false,
+            plan: Some(plan),
             fitted: None,
         });
     };
     let alone = processors.only_ratios();
     let task =
         ForecastTask { layout, machine: &processors, flow: &args.flow.options(), element: args.element() };
+    let keep = Keep::of(args, json, plan.processors.len());
     let simulate = |schedule: &MatmulSchedule, costs: CostModel<'_>| {
-        Simulation::new(schedule, costs, &plan.processors, rule, Keep::of(args))
+        Simulation::new(schedule, costs, &plan.processors, rule, keep)
     };
     let OrderForecast { order, forecast: simulated, overrun } =
         find_fastest_order(task, monitor(), simulate, |found| found.times.seconds)?;
@@ -135,7 +137,8 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let fitted =
         overrun.map(|excess| memory_fit(excess, order.block, layout.shape().k, &processors.platform));
     let order = Some(Order::Product(order));
-    Ok(Forecast { simulated, order, command, taken_apart, alone, fitted, names: plan.processors })
+    let (names, plan) = (plan.processors.clone(), Some(plan));
+    Ok(Forecast { simulated, order, command, taken_apart, alone, plan, fitted, names })
 }
 
 /// Independent units: all processors compute, none communicates.

@@ -61,10 +61,12 @@ pub fn value(found: &Balance, plan: &Plan, platform: &Platform, even: bool) -> V
     let (first, kept) = (found.rounds[0].longest(), found.best_round().longest());
     let against = if even { "even split" } else { "first round" };
     json!({
+        "format": "apportion-balance", "version": 1,
+        "processors": platform.names(),
         "balanced": found.balanced, "best": found.best, "rounds": rounds,
         "gain": {"against": against, "seconds": first, "kept_seconds": kept, "times": first / kept},
         "gain_over_baselines": plan.gain(),
-        "caps": caps.collect::<Vec<_>>(), "plan": plan.to_value(),
+        "caps": caps.collect::<Vec<_>>(), "plan": plan.to_value(), "models": found.models.to_value(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The demo's runs side by side.
 
+use super::provenance::quoted;
 use apportion::error::{Error, Result};
 use apportion::measure::Balance;
 use apportion::output::write_whole;
@@ -89,16 +90,6 @@ pub fn explaining(directory: &Path, best: &RunReport, chosen: &str) -> String {
         best.order.flow,
         best.order.block,
     )
-}
-
-/// A path as one word of a shell.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
 }
 
 /// One row per run; the first two are those without a plan, whose better one the others are compared with.

@@ -276,13 +276,14 @@ fn check_streams(inputs: &[Named]) -> Result<()> {
 }
 
 /// Outputs of one format each: the command (`""` for any), the flag, and the format.
-const FORMATS: [(&str, &str, &str); 8] = [
+const FORMATS: [(&str, &str, &str); 9] = [
     ("partition", "output", "json"),
     ("arrange", "output", "json"),
     ("balance", "output", "json"),
     ("measure", "output", "json"),
     ("merge", "output", "json"),
     ("detect", "output", "toml"),
+    ("report", "output", "html"),
     ("", "models_out", "json"),
     ("", "report", "json"),
 ];

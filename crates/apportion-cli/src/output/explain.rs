@@ -32,6 +32,40 @@ pub fn json(history: &History, rank: Rank, names: &[String]) -> Value {
            "last": names[last.0], "chain": history.chain(last).iter().map(cause).collect::<Vec<_>>()})
 }
 
+/// What the chain that ends the run consists of, in seconds, and its bytes.
+pub fn critical_path(history: &History, names: &[String]) -> Value {
+    let last = history.last();
+    let Sums { work, queue, transfer, bytes } = Sums::of(&history.chain(last));
+    json!({"ends": names[last.0], "work": work, "queue": queue, "transfer": transfer, "bytes": bytes})
+}
+
+/// The seconds of the links of a chain by what they are, and the bytes of its messages.
+#[derive(Default)]
+struct Sums {
+    work: f64,
+    queue: f64,
+    transfer: f64,
+    bytes: f64,
+}
+
+impl Sums {
+    fn of(chain: &[Cause]) -> Self {
+        let mut sums = Self::default();
+        for cause in chain {
+            let seconds = cause.end - cause.start;
+            match &cause.what {
+                Doing::Work(_) => sums.work += seconds,
+                Doing::Queue(_) => sums.queue += seconds,
+                Doing::Transfer(w) => {
+                    sums.transfer += seconds;
+                    sums.bytes += w.bytes;
+                }
+            }
+        }
+        sums
+    }
+}
+
 /// The same as tables: the longest of many waits, the two ends of a long chain, and the sum by hand. An
 /// element has `element` bytes, if messages hold elements.
 pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64>) -> String {
@@ -62,9 +96,7 @@ pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64
     }
     let last = history.last();
     let chain = history.chain(last);
-    let total = |doing: fn(&Doing) -> bool| {
-        show_seconds(chain.iter().filter(|c| doing(&c.what)).map(|c| c.end - c.start).fold(0.0, |a, b| a + b))
-    };
+    let Sums { work, queue, transfer, .. } = Sums::of(&chain);
     let plural = if chain.len() == 1 { "interval leads" } else { "intervals lead" };
     out += &format!(
         "\nCritical path: {} {plural} to the end of {}; a delay of any of them delays the end\n",
@@ -72,9 +104,9 @@ pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64
         names[last.0]
     );
     out += &pairs(&[
-        ("work", total(|d| matches!(d, Doing::Work(_)))),
-        ("transfer", total(|d| matches!(d, Doing::Transfer(_)))),
-        ("queue", total(|d| matches!(d, Doing::Queue(_)))),
+        ("work", show_seconds(work)),
+        ("transfer", show_seconds(transfer)),
+        ("queue", show_seconds(queue)),
     ]);
     out += &by_hand(&chain, history.ends[last.0], element);
     let half = if chain.len() > SHOWN { SHOWN / 2 } else { chain.len() };
@@ -96,18 +128,7 @@ pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64
 
 /// The sum of the chain, from sizes and times: what a reader can check with the platform file.
 fn by_hand(chain: &[Cause], end: f64, element: Option<u64>) -> String {
-    let [mut work, mut queue, mut transfer, mut bytes] = [0.0; 4];
-    for cause in chain {
-        let seconds = cause.end - cause.start;
-        match &cause.what {
-            Doing::Work(_) => work += seconds,
-            Doing::Queue(_) => queue += seconds,
-            Doing::Transfer(w) => {
-                transfer += seconds;
-                bytes += w.bytes;
-            }
-        }
-    }
+    let Sums { work, queue, transfer, bytes } = Sums::of(chain);
     if transfer <= 0.0 {
         return String::new();
     }

@@ -1,5 +1,7 @@
 //! A simulated run.
 
+use super::explain::critical_path;
+use super::provenance::add_command;
 use crate::args::SimulateArgs;
 use crate::prepare::sharing::Rule;
 use apportion::error::Result;
@@ -11,11 +13,14 @@ use apportion::simulate::{
 };
 use apportion::units;
 use apportion_advect::AdvectOrder;
-use apportion_report::{pairs, table};
+use apportion_report::{lanes_value, pairs, table};
 use serde_json::{Value, json};
 
 /// Said of times where speeds are ratios.
 pub const COMMUNICATION_ALONE: &str = "communication alone: speeds without a unit are ratios";
+
+/// The largest number of processors whose lanes are part of the JSON.
+const MOST_IN_JSON: usize = 32;
 
 /// What was simulated.
 #[derive(Debug, Clone)]
@@ -75,10 +80,11 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// What the flags show of a simulation besides its times.
-    pub fn of(args: &SimulateArgs) -> Self {
+    /// What the flags show of a simulation of so many processors besides its times.
+    pub fn of(args: &SimulateArgs, json: bool, processors: usize) -> Self {
         match (&args.explain, &args.trace) {
             (Some(_), _) => Self::Waits,
+            _ if json && processors <= MOST_IN_JSON => Self::Waits,
             (None, Some(_)) => Self::Events,
             (None, None) => Self::Times,
         }
@@ -136,6 +142,8 @@ pub struct Forecast {
     pub taken_apart: bool,
     /// True if speeds are ratios: the times are of communication alone.
     pub alone: bool,
+    /// What was simulated, if it is a plan.
+    pub plan: Option<plan::Plan>,
     /// The blocks that memory requires, from [`memory_fit`](super::ranking::memory_fit).
     pub fitted: Option<(String, Value)>,
 }
@@ -148,7 +156,8 @@ impl Forecast {
             let compute = (!self.alone).then_some(compute[i]);
             json!({"name": name, "compute": compute, "communicate": communicate[i], "idle": self.idle(i)})
         });
-        let mut object = json!({"seconds": seconds, "flow": null, "overlap": null,
+        let mut object = json!({"format": "apportion-simulation", "version": 1,
+            "seconds": seconds, "flow": null, "overlap": null,
             "processors": each.collect::<Vec<_>>(), "communication_only": self.alone});
         if let Some(order) = &self.order {
             order.note(&mut object);
@@ -159,6 +168,16 @@ impl Forecast {
         if let Some(command) = &self.command {
             object["command"] = command.as_str().into();
         }
+        if let Some(Outcome { trace, history }) = &self.simulated.outcome {
+            object["timeline"] = json!({"forecast": lanes_value(trace)});
+            if let Some(history) = history {
+                object["critical_path"] = critical_path(history, &self.names);
+            }
+        }
+        if let Some(plan) = &self.plan {
+            object["plan"] = plan.to_value();
+        }
+        add_command(&mut object);
         object
     }
 

@@ -7,7 +7,7 @@ use apportion::error::{Error, Result};
 use apportion::matrix::{Matrix, write_npy, write_npy_bool};
 use apportion::output::OutputFile;
 use apportion_events::{End, EventMatrices, EventRun, SharedPlace, Usage, Workcell, seconds, shared_places};
-use apportion_report::{events_svg, pairs, table};
+use apportion_report::{EventChart, events_svg, pairs, table};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -172,6 +172,7 @@ impl<'a> Selection<'a> {
             _ => Value::Null,
         };
         json!({
+            "format": "apportion-events", "version": 1,
             "workcell": workcell.name, "end": run.end.word(), "seconds": seconds(run.makespan),
             "simulated_seconds": seconds(run.ended), "products": products, "firings": firings,
             "resources": resources.collect::<Vec<_>>(), "shared": shared.collect::<Vec<_>>(),
@@ -180,6 +181,7 @@ impl<'a> Selection<'a> {
             "max_plus": self.linear.to_value(workcell),
             "scenarios": self.lines.iter().map(Line::to_value).collect::<Vec<_>>(),
             "events": self.events(),
+            "chart": EventChart::new(workcell, run),
         })
     }
 

@@ -3,16 +3,19 @@
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
 use crate::output::panels::{panels_text, panels_value};
+use crate::output::provenance::add_machine;
 use crate::output::ranking::Ranking;
 use crate::output::{appear_with, explain, open, picture, timeline_of};
 use apportion::error::{Error, Result};
-use apportion::job::{Context, Outcome, forecast_trace};
+use apportion::job::{Context, Outcome, forecast_run};
+use apportion::model::{Machine, Models};
 use apportion::output::{OutputFile, try_output};
 use apportion::product::RunReport;
 use apportion::run::World;
+use apportion::simulate::Outcome as Simulated;
 use apportion::units::show_seconds;
 use apportion_report::{
-    Report, Timeline, adaptation_lines, forecast_text, messages_text, pairs, run_summary,
+    Report, Timeline, adaptation_lines, forecast_text, lanes_value, messages_text, pairs, run_summary,
 };
 use serde_json::Value;
 
@@ -70,7 +73,7 @@ pub fn print_and_commit(
     let (world, files) = (context.world, std::mem::take(&mut outcome.files));
     let print = || {
         let name = files.first().map_or_else(|| "C".into(), |file| file.path().display().to_string());
-        let (value, details) = commit(&outcome, files, texts, running, world)?;
+        let (value, details) = commit(&outcome, files, texts, running, (world, console))?;
         let summary = || run_summary(&outcome.report, &name) + &necessary(&outcome);
         let text = || if console.is_verbose() { format!("{}\n{details}", summary()) } else { summary() };
         console.detail(messages_text(&outcome.report));
@@ -109,7 +112,7 @@ pub fn commit(
     files: Vec<OutputFile>,
     texts: Texts,
     running: &RunningArgs,
-    world: &World,
+    (world, console): (&World, &Console),
 ) -> Result<(Value, String)> {
     let texts = if world.is_solo() { texts } else { Texts::create(running)? };
     let Outcome { report, decision, panels, .. } = outcome;
@@ -127,18 +130,26 @@ pub fn commit(
     if let Some(explanation) = &outcome.explanation {
         value["explain"] = explain::json(&explanation.history, explanation.rank, names);
     }
-    let plain = panels.is_none() && running.trace.is_some();
-    let forecast = match decision.as_ref().filter(|_| plain) {
-        Some(decision) => forecast_trace(report, decision)?,
+    let plain = panels.is_none();
+    let read = running.trace.is_some() || running.report.is_some() || console.is_json();
+    let forecast = match decision.as_ref().filter(|_| plain && read) {
+        Some(decision) => forecast_run(report, decision)?,
         None => None,
     };
+    if let Some(Simulated { trace, history }) = &forecast {
+        value["timeline"]["forecast"] = lanes_value(trace);
+        value["critical_path"] = history.as_ref().map_or(Value::Null, |h| explain::critical_path(h, names));
+    }
+    add_models(&mut value, &outcome.machine, report.kernel["name"].as_str());
+    add_machine(&mut value);
     if monitor().is_stopped() {
         return Err(Error::Interrupted);
     }
     let trace = || {
         let title = titles(report);
         let title = if plain { [title[0].as_str(), title[1].as_str()] } else { [""; 2] };
-        let timeline = Timeline { title, forecast: forecast.as_ref(), ..Timeline::new(&report.trace, names) };
+        let forecast = forecast.as_ref().map(|forecast| &forecast.trace);
+        let timeline = Timeline { title, forecast, ..Timeline::new(&report.trace, names) };
         timeline_of(running.trace.as_ref(), &timeline)
     };
     let appeared = appear_with(
@@ -151,4 +162,20 @@ pub fn commit(
     );
     appeared.map_err(|error| outcome.with_finished_panels(error))?;
     Ok((value, text))
+}
+
+/// Adds the speed functions that a plan was made for, as a models file, unless they are constants or ratios.
+pub fn add_models(value: &mut Value, machine: &Machine, kernel: Option<&str>) {
+    let constant = machine.models.iter().all(|model| model.points().len() < 2);
+    if constant || machine.only_ratios() {
+        return;
+    }
+    let of_c = "C elements updated by one pivot block";
+    let models = Models {
+        kernel: kernel.unwrap_or("units").to_owned(),
+        unit: if kernel.is_some() { of_c } else { "units" }.to_owned(),
+        parameters: kernel.map(|_| ("block".to_owned(), machine.block as f64)).into_iter().collect(),
+        models: machine.models.clone(),
+    };
+    value["models"] = models.to_value();
 }

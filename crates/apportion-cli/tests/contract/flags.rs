@@ -13,8 +13,13 @@ fn renamed_flags_keep_their_old_names() {
     here.done("partition --shape 64x64 --speeds 9,1 -o plan.json");
     here.write("two.toml", TWO);
     let line = "simulate --plan plan.json --platform two.toml --sharing fair";
-    let old = here.json(&format!("{line} --coarse 0.1"));
-    assert_eq!(old, here.json(&format!("{line} --rate-tolerance 0.1")));
+    let simulated = |flag: &str| {
+        let mut value = here.json(&format!("{line} {flag} 0.1"));
+        let provenance = value.as_object_mut().unwrap().remove("provenance").unwrap();
+        assert!(provenance["command"].as_str().unwrap().ends_with(&format!("{flag} 0.1 --json")));
+        value
+    };
+    assert_eq!(simulated("--coarse"), simulated("--rate-tolerance"));
     let help = |command: &str| here.done(&format!("{command} --help"));
     for (command, new, old) in [
         ("partition", "--min ", "--least"),

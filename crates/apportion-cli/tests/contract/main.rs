@@ -16,6 +16,7 @@ mod crossovers;
 mod distributed;
 mod divided;
 mod docs;
+mod doctor;
 mod emulated;
 mod exports;
 mod files;
@@ -43,6 +44,8 @@ mod models;
 mod mpi;
 mod outputs;
 mod owners;
+#[cfg(unix)]
+mod pages;
 mod panels;
 mod plans;
 #[cfg(unix)]

@@ -138,17 +138,17 @@ impl Blas {
     }
 
     /// The library's name, or its file's without `lib` and endings: `openblas`, `blis`, `mkl_rt`, …
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.name
     }
 
     /// The library's file, as it was passed to the loader.
-    pub(crate) fn file(&self) -> &'static str {
+    pub fn file(&self) -> &'static str {
         self.file
     }
 
     /// The library's own description, if it has one: OpenBLAS returns its build, BLIS its version.
-    pub(crate) fn version(&self) -> Option<&'static str> {
+    pub fn version(&self) -> Option<&'static str> {
         self.version
     }
 

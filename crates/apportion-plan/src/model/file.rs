@@ -101,6 +101,11 @@ impl Models {
 
     /// The text of the models file. Equal models give equal bytes.
     pub fn to_json(&self) -> String {
+        format!("{:#}", self.to_value())
+    }
+
+    /// The models file as a JSON value.
+    pub fn to_value(&self) -> serde_json::Value {
         let raw = RawModels {
             format: "apportion-models".into(),
             version: 1,
@@ -119,7 +124,7 @@ impl Models {
                 })
                 .collect(),
         };
-        serde_json::to_string_pretty(&raw).expect("numbers and strings always serialise")
+        serde_json::to_value(&raw).expect("numbers and strings always serialise")
     }
 
     /// The processors' names, by rank.

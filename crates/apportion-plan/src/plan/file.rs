@@ -360,6 +360,7 @@ impl Plan {
             relative_times: self.relative_times.clone(),
             baselines: self.baselines.clone(),
             _choice: None,
+            _models: None,
         };
         serde_json::to_value(&raw).expect("numbers and strings always serialise")
     }

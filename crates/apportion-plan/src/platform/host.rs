@@ -32,6 +32,8 @@ pub struct Core {
     pub max_khz: Option<u64>,
     /// NUMA node, if known.
     pub node: Option<usize>,
+    /// Its hardware threads, those that this process may not use included.
+    pub threads: usize,
 }
 
 /// Describes this machine. It never fails: unknown values stay empty.
@@ -40,11 +42,13 @@ pub fn discover() -> Host {
     let mut seen = BTreeSet::new();
     for cpu in usable_cpus() {
         let siblings = read(cpu, "topology/thread_siblings_list").unwrap_or_else(|| cpu.to_string());
+        let threads = parse_list(&siblings).map_or(1, |threads| threads.len().max(1));
         if seen.insert(siblings) {
             cores.push(Core {
                 cpu,
                 max_khz: read(cpu, "cpufreq/cpuinfo_max_freq").and_then(|s| s.parse().ok()),
                 node: numa_node(cpu),
+                threads,
             });
         }
     }

@@ -1,15 +1,21 @@
 //! Events and messages as paths of rectangles and lines.
 
-use super::WIDTH;
 use apportion::trace::{Event, Flight, Lane, Trace};
 use std::fmt::Write;
 
 /// Above this number of events a lane is drawn by pixel columns, so that the picture stays small.
 const MOST_EVENTS: usize = 1500;
 
-/// A lane's events: a path for each kind.
-pub(super) fn activities(all: &[Event], scale: f64, place: [f64; 2]) -> [String; 4] {
-    if all.len() > MOST_EVENTS { columns(all, scale, place) } else { events(all, scale, place) }
+/// A lane's events: a path for each kind; the time axis is `width` pixels long.
+pub(super) fn activities(all: &[Event], scale: f64, place: [f64; 2], width: f64) -> [String; 4] {
+    if all.len() > MOST_EVENTS { columns(all, scale, place, width) } else { events(all, scale, place) }
+}
+
+/// One event.
+pub(super) fn event(event: &Event, scale: f64, [top, bar]: [f64; 2]) -> String {
+    let mut shape = String::new();
+    rectangle(&mut shape, [event.start * scale, top, (event.end - event.start) * scale, bar]);
+    shape
 }
 
 /// A rectangle of a path, by left edge, top, width and height.
@@ -29,10 +35,10 @@ pub(super) fn events(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [Str
 
 /// Columns of one pixel, divided from bottom to top in the proportions of their time; equal neighbours are
 /// joined.
-pub(super) fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
-    let mut times = vec![[0.0; 4]; WIDTH as usize];
+pub(super) fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2], width: f64) -> [String; 4] {
+    let mut times = vec![[0.0; 4]; width as usize];
     for event in events {
-        let (from, to) = (event.start * scale, (event.end * scale).min(WIDTH));
+        let (from, to) = (event.start * scale, (event.end * scale).min(width));
         for (pixel, time) in times.iter_mut().enumerate().skip(from as usize) {
             let (start, end) = (from.max(pixel as f64), to.min(pixel as f64 + 1.0));
             if end <= start {

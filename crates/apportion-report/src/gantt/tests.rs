@@ -87,13 +87,36 @@ fn many_events_take_the_same_area() {
         sides.sum()
     };
     let (exact, coarse) =
-        (events(&many.events, scale, [0.0, 20.0]), columns(&many.events, scale, [0.0, 20.0]));
+        (events(&many.events, scale, [0.0, 20.0]), columns(&many.events, scale, [0.0, 20.0], WIDTH));
     for (kind, share) in [(0, 0.75), (3, 0.25)] {
         for path in [&exact[kind], &coarse[kind]] {
             assert!((area(path) / (WIDTH * 20.0) - share).abs() < 0.02, "{kind}: {}", area(path));
         }
     }
     assert!(coarse.iter().map(String::len).sum::<usize>() < 120_000);
+}
+
+/// Every event says what it is, up to a number; a page is as wide as asked, and its type is not too small.
+#[test]
+fn events_have_titles_and_pages_have_their_width() {
+    let names = ["fast".to_owned(), "slow".to_owned()];
+    let waits = lane(&[(Activity::Compute, 0.0, 2.0, None), (Activity::Idle, 2.0, 3.0, Some(1))]);
+    let trace = Trace { lanes: vec![waits, Lane::default()] };
+    let svg = trace_svg(&trace, &names);
+    assert!(svg.contains("<title>fast computes: 2.00 s, from 0 s to 2.00 s</title>"), "{svg}");
+    assert!(svg.contains("<title>fast waits for slow: 1.00 s, from 2.00 s to 3.00 s</title>"), "{svg}");
+    let mut many = Lane::default();
+    for i in 0..=MOST_TITLES {
+        many.push(Activity::Compute, i as f64, i as f64 + 0.5, None);
+    }
+    assert!(!trace_svg(&Trace { lanes: vec![many] }, &names).contains(" computes: "));
+    for width in [330.0, 900.0] {
+        let svg = timeline_on(&Timeline::new(&trace, &names), Canvas::Page(width));
+        assert!(svg.contains(&format!("width=\"{width}\"")) && !svg.contains("#ffffff"), "{svg}");
+        let sizes = svg.split("font-size=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let sizes: Vec<f64> = sizes.map(|size| size.parse().unwrap()).collect();
+        assert!(sizes.iter().all(|size| *size >= LEAST_TYPE), "{sizes:?}");
+    }
 }
 
 #[test]

@@ -36,11 +36,13 @@ pub(super) fn draw(svg: &mut String, plot: &Plot, xs: &Scale, ys: &Scale) {
     let name = |axis: usize, scale: &Scale| {
         format!("{}{}", escape(&plot.axes[axis]), if scale.logarithmic { " (log scale)" } else { "" })
     };
+    let aside = (left - 68.0).max(14.0);
     let _ = writeln!(
         svg,
         "<path d=\"M{left} {top}V{bottom}H{right}\" fill=\"none\" stroke=\"{INK}\"/>\n\
          <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" font-size=\"13\">{}</text>\n\
-         <text x=\"24\" y=\"{y}\" text-anchor=\"middle\" font-size=\"13\" transform=\"rotate(-90 24 {y})\">{}</text>",
+         <text x=\"{aside}\" y=\"{y}\" text-anchor=\"middle\" font-size=\"13\" \
+         transform=\"rotate(-90 {aside} {y})\">{}</text>",
         bottom + 42.0,
         name(0, xs),
         name(1, ys),
@@ -69,15 +71,19 @@ fn draw_break(svg: &mut String, [x, y]: [f64; 2], turn: i32) {
     );
 }
 
-/// Rings on the curves, with a dotted line down to the axis and a text along it where there is room.
-pub(super) fn draw_marks(svg: &mut String, plot: &Plot, xs: &Scale, ys: &Scale) {
+/// Rings on the curves, each with its text as a title if `titled`, with a dotted line down to the axis and a text along it where there is room.
+pub(super) fn draw_marks(svg: &mut String, plot: &Plot, [xs, ys]: [&Scale; 2], titled: bool) {
     let mut last = f64::NEG_INFINITY;
     for (point, text) in &plot.marks {
         let (x, y) = (xs.place(point[0]), ys.place(point[1]));
+        let title = match titled {
+            true => format!(" pointer-events=\"all\"><title>{}</title></circle>", escape(text)),
+            false => "/>".to_owned(),
+        };
         let _ = writeln!(
             svg,
             "<path d=\"M{x:.2} {:.2}V{:.2}\" stroke=\"{INK}\" stroke-width=\"0.8\" stroke-dasharray=\"1 3\"/>\
-             <circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"5\" fill=\"none\" stroke=\"{INK}\" stroke-width=\"1.3\"/>",
+             <circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"5\" fill=\"none\" stroke=\"{INK}\" stroke-width=\"1.3\"{title}",
             ys.to, ys.from
         );
         if x - last < APART {

@@ -2,7 +2,7 @@
 
 use super::scale::Scale;
 use super::style::Style;
-use super::{MOST_CURVES, MOST_POINTS, Series, finite};
+use super::{MOST_POINTS, Series, finite};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -17,15 +17,15 @@ const DASH: f64 = 7.0;
 /// Maximum number of curves that alternate; more share the first ones' places.
 const MOST_SHARED: usize = 4;
 
-/// Series that are drawn, with a bounded number of points, and the number of those that are not.
-pub(super) fn limit_points(all: &[Series]) -> (Vec<Cow<'_, Series>>, usize) {
+/// At most so many series, which are drawn, with a bounded number of points, and the number of those that are not.
+pub(super) fn limit_points(all: &[Series], most: usize) -> (Vec<Cow<'_, Series>>, usize) {
     let drawn = |s: &&Series| s.points.iter().any(finite);
     let mut series: Vec<&Series> = all.iter().filter(drawn).collect();
-    let unseen = series.len().saturating_sub(MOST_CURVES);
+    let unseen = series.len().saturating_sub(most);
     if unseen > 0 {
         series.sort_by(|a, b| last_of(a)[1].total_cmp(&last_of(b)[1]));
         let last = series.len() - 1;
-        series = (0..MOST_CURVES).map(|i| series[i * last / (MOST_CURVES - 1)]).collect();
+        series = (0..most).map(|i| series[i * last / (most - 1)]).collect();
     }
     (series.into_iter().map(thinned).collect(), unseen)
 }

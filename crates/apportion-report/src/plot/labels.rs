@@ -4,6 +4,7 @@ use super::curves::{alternating, last_of};
 use super::scale::Scale;
 use super::style::Style;
 use super::{CHARACTER, Plot, Series, TYPE};
+use crate::canvas::Canvas;
 use crate::markup::escape;
 use crate::text::shortened;
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ const LINES: [f64; 2] = [16.0, 11.5];
 const CROWDED: usize = 22;
 /// Width of the space between the area and the names, with a sample of the line in it.
 const SAMPLE: f64 = 58.0;
-/// Maximum number of characters of a name.
+/// Maximum number of characters of a name, where there is room.
 const LONGEST_NAME: usize = 34;
 /// Maximum number of names of one label.
 const MOST_NAMES: usize = 4;
@@ -35,11 +36,17 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    pub(crate) fn new(plot: &Plot, series: &[Cow<'_, Series>], groups: &[Vec<usize>]) -> Self {
+    pub(crate) fn new(
+        plot: &Plot,
+        series: &[Cow<'_, Series>],
+        groups: &[Vec<usize>],
+        canvas: Canvas,
+    ) -> Self {
+        let longest = if canvas == Canvas::File { LONGEST_NAME } else { canvas.longest_name() };
         let mut labels: Vec<Label> = groups
             .iter()
             .map(|group| Label {
-                words: names(group.iter().map(|&i| series[i].name.as_str()).collect()),
+                words: names(group.iter().map(|&i| series[i].name.as_str()).collect(), longest),
                 styles: group
                     .iter()
                     .take(4)
@@ -51,13 +58,13 @@ impl Labels {
             .collect();
         let right = plot.values(0).fold(f64::NEG_INFINITY, f64::max);
         labels.extend(plot.references.iter().map(|(height, name)| Label {
-            words: names(vec![name]),
+            words: names(vec![name], longest),
             styles: Vec::new(),
             at: [right, *height],
             marked: false,
         }));
         let lines: usize = labels.iter().map(|l| l.words.len()).sum();
-        let crowded = lines > CROWDED;
+        let crowded = lines > CROWDED && canvas == Canvas::File;
         let (line, font) = if crowded { (LINES[1], 9.0) } else { (LINES[0], TYPE) };
         Self { labels, line, font }
     }
@@ -128,8 +135,8 @@ impl Labels {
 }
 
 /// The names of coinciding curves, one a line.
-fn names(all: Vec<&str>) -> Vec<String> {
-    let shown = all.iter().take(MOST_NAMES).map(|name| shortened(name, LONGEST_NAME));
+fn names(all: Vec<&str>, longest: usize) -> Vec<String> {
+    let shown = all.iter().take(MOST_NAMES).map(|name| shortened(name, longest));
     let mut lines: Vec<String> = shown.collect();
     if all.len() > MOST_NAMES {
         lines.push(format!("{} others", all.len() - MOST_NAMES));
@@ -186,8 +193,8 @@ mod tests {
         assert_eq!(spread(&[[20.0, 10.0], [50.0, 10.0]], [0.0, 100.0]), [20.0, 50.0]);
         assert_eq!(spread(&[[50.0, 10.0], [50.0, 10.0]], [0.0, 100.0]), [45.0, 55.0]);
         assert_eq!(spread(&[[0.0, 10.0], [99.0, 10.0]], [0.0, 100.0]), [5.0, 95.0]);
-        assert_eq!(names(vec!["a", "b"]), ["a =", "b"]);
-        assert_eq!(names(vec!["a", "b", "c", "d", "e", "f"]).last().unwrap(), "2 others");
+        assert_eq!(names(vec!["a", "b"], LONGEST_NAME), ["a =", "b"]);
+        assert_eq!(names(vec!["a", "b", "c", "d", "e", "f"], LONGEST_NAME).last().unwrap(), "2 others");
     }
 
     proptest! {

@@ -8,18 +8,24 @@ mod style;
 
 pub(super) use labels::spread;
 
+use super::canvas::Canvas;
 use super::markup::{INK, escape};
 use apportion::units::show_count;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Left, top, right and bottom of the plotting area, before room is made for labels.
 const AREA: [f64; 4] = [92.0, 74.0, 640.0, 414.0];
+/// Left, top and bottom in a page; the right end leaves room for the labels.
+const PAGE_AREA: [f64; 3] = [72.0, 12.0, 292.0];
 /// Size of ordinary type.
 const TYPE: f64 = 12.0;
 /// Width of an average character, as a fraction of the font size.
 const CHARACTER: f64 = 0.58;
 /// Maximum number of different curves drawn: more cannot be distinguished, and the picture stays small.
 const MOST_CURVES: usize = 100;
+/// The same in a page, whose labels are never small.
+const MOST_IN_PAGE: usize = 12;
 /// Maximum number of points of a curve that are drawn.
 const MOST_POINTS: usize = 2000;
 /// Ratio of the largest to the smallest value from which an axis is logarithmic by default.
@@ -83,12 +89,25 @@ pub fn wide_axes(plot: &Plot) -> [bool; 2] {
 /// alternate. An axis that does not start at zero has a break and a remark. Of more than 100 curves, 100
 /// spread over the range are drawn, which a remark says.
 pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
-    let (series, unseen) = curves::limit_points(&plot.series);
-    let xs = scale::Scale::horizontal(plot.values(0), logarithmic[0]);
-    let mut ys = scale::Scale::vertical(plot.values(1), logarithmic[1]);
+    draw(plot, logarithmic, Canvas::File)
+}
+
+/// As [`plot_svg_on`], on a canvas. In a page, title, subtitle and notes are the page's.
+pub(super) fn draw(plot: &Plot, logarithmic: [bool; 2], canvas: Canvas) -> String {
+    let most = if canvas == Canvas::File { MOST_CURVES } else { MOST_IN_PAGE };
+    let (series, unseen) = curves::limit_points(&plot.series, most);
+    let mut area = AREA;
+    let horizontal = |area| scale::Scale::horizontal(plot.values(0), logarithmic[0], area);
+    let (mut xs, mut ys) = (horizontal(area), scale::Scale::vertical(plot.values(1), logarithmic[1], area));
     let groups = curves::merged(&series, [&xs, &ys]);
-    let labels = labels::Labels::new(plot, &series, &groups);
-    let bottom = AREA[3].max(AREA[1] + labels.height());
+    let labels = labels::Labels::new(plot, &series, &groups, canvas);
+    if let Canvas::Page(width) = canvas {
+        let [left, top, bottom] = PAGE_AREA;
+        area = [left, top, (width - labels.width()).max(left + 100.0), bottom];
+        xs = horizontal(area);
+        ys = scale::Scale::vertical(plot.values(1), logarithmic[1], area);
+    }
+    let bottom = area[3].max(area[1] + labels.height());
     ys.from = bottom;
     let mut notes = plot.notes.clone();
     if unseen > 0 {
@@ -98,6 +117,12 @@ pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
     for (scale, name) in [(&xs, "horizontal"), (&ys, "vertical")] {
         notes.extend(scale.broken().map(|from| format!("the {name} axis starts at {from}, not at 0")));
     }
+    if let Canvas::Page(width) = canvas {
+        let mut svg = canvas.head([width, bottom + 50.0], &svg_type(), &escape(&plot.title[0]));
+        draw_inside(&mut svg, plot, (&series, &groups, &labels), [&xs, &ys], true);
+        svg.push_str("</svg>\n");
+        return svg;
+    }
     let mut page = [AREA[2] + labels.width() + 24.0, bottom + 62.0];
     let fit =
         |text: &str, size: f64| super::text::wrapped(text, ((page[0] - 48.0) / (size * CHARACTER)) as usize);
@@ -106,30 +131,43 @@ pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
     // A long subtitle moves everything down.
     let shift = 16.0 * subtitle.len().saturating_sub(1) as f64;
     page[1] += shift + 16.0 * notes.len() as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0}\" height=\"{1:.0}\" viewBox=\"0 0 {0:.0} {1:.0}\" \
-         font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{TYPE}\" fill=\"{INK}\" role=\"img\">\n\
-         <title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"24\" y=\"30\" font-size=\"17\" font-weight=\"bold\">{2}</text>\n",
-        page[0].ceil(),
-        page[1].ceil(),
-        escape(&plot.title[0]),
+    let mut svg = canvas.head(page.map(f64::ceil), &svg_type(), &escape(&plot.title[0]));
+    let _ = writeln!(
+        svg,
+        "<text x=\"24\" y=\"30\" font-size=\"17\" font-weight=\"bold\">{}</text>",
+        escape(&plot.title[0])
     );
     for (i, line) in subtitle.iter().enumerate() {
         let y = 51.0 + 16.0 * i as f64;
         let _ = writeln!(svg, "<text x=\"24\" y=\"{y}\" font-size=\"13\">{}</text>", escape(line));
     }
     let _ = writeln!(svg, "<g transform=\"translate(0 {shift})\">");
-    axes::draw(&mut svg, plot, &xs, &ys);
-    curves::draw(&mut svg, &series, &groups, [&xs, &ys]);
-    axes::draw_marks(&mut svg, plot, &xs, &ys);
-    labels.draw(&mut svg, [&xs, &ys]);
+    draw_inside(&mut svg, plot, (&series, &groups, &labels), [&xs, &ys], false);
     for (i, note) in notes.iter().enumerate() {
         let y = bottom + 62.0 + 16.0 * i as f64;
         let _ = writeln!(svg, "<text x=\"24\" y=\"{y}\" font-style=\"italic\">{}</text>", escape(note));
     }
     svg.push_str("</g>\n</svg>\n");
     svg
+}
+
+/// The attributes of the type of a plot.
+fn svg_type() -> String {
+    format!(" font-size=\"{TYPE}\" fill=\"{INK}\"")
+}
+
+/// Axes, curves, marks (with titles if `titled`) and labels.
+fn draw_inside(
+    svg: &mut String,
+    plot: &Plot,
+    (series, groups, labels): (&[Cow<'_, Series>], &[Vec<usize>], &labels::Labels),
+    [xs, ys]: [&scale::Scale; 2],
+    titled: bool,
+) {
+    axes::draw(svg, plot, xs, ys);
+    curves::draw(svg, series, groups, [xs, ys]);
+    axes::draw_marks(svg, plot, [xs, ys], titled);
+    labels.draw(svg, [xs, ys]);
 }
 
 impl Plot {

@@ -1,10 +1,10 @@
 //! From numbers to places on the page.
 
-use super::AREA;
 use apportion::units::show_figures;
 
-/// Desired number of ticks on each axis.
+/// Desired number of ticks on each axis, and the least distance of two in pixels.
 const TICKS: f64 = 8.0;
+const TICK_DISTANCE: f64 = 42.0;
 /// An axis starts at zero unless the values fill less than this fraction of it.
 const FILLED: f64 = 0.35;
 
@@ -15,6 +15,8 @@ pub(super) struct Scale {
     step: f64,
     pub(crate) from: f64,
     pub(crate) to: f64,
+    /// Number of ticks that are wanted.
+    wanted: f64,
     /// Bounds are decimal logarithms.
     pub(crate) logarithmic: bool,
     /// The smallest value shown, which gets a tick if there is room.
@@ -22,13 +24,13 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(crate) fn horizontal(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
-        let scale = Self::over(values, AREA[0], AREA[2], logarithmic);
+    pub(crate) fn horizontal(values: impl Iterator<Item = f64>, logarithmic: bool, area: [f64; 4]) -> Self {
+        let scale = Self::over(values, area[0], area[2], logarithmic);
         if logarithmic { scale } else { scale.starting_at_zero() }
     }
 
-    pub(crate) fn vertical(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
-        let scale = Self::over(values, AREA[3], AREA[1], logarithmic);
+    pub(crate) fn vertical(values: impl Iterator<Item = f64>, logarithmic: bool, area: [f64; 4]) -> Self {
+        let scale = Self::over(values, area[3], area[1], logarithmic);
         let scale = if logarithmic { scale } else { scale.starting_at_zero() };
         Self { first: None, ..scale.align_to_ticks() }
     }
@@ -47,14 +49,15 @@ impl Scale {
             (least, most) = (least - room, most + room);
         }
         let first = (!logarithmic && least > 0.0).then_some(least);
-        Self { least, most, step: step((most - least) / TICKS), from, to, logarithmic, first }
+        let wanted = ((to - from).abs() / TICK_DISTANCE).floor().clamp(2.0, TICKS);
+        Self { least, most, step: step((most - least) / wanted), from, to, wanted, logarithmic, first }
     }
 
     /// Starts at zero where that leaves room for the values.
     fn starting_at_zero(mut self) -> Self {
         if self.least > 0.0 && (self.most - self.least) >= FILLED * self.most {
             self.least = 0.0;
-            self.step = step(self.most / TICKS);
+            self.step = step(self.most / self.wanted);
         }
         self
     }
@@ -116,12 +119,12 @@ impl Scale {
     /// Powers of ten, with twice and five times them if there is room.
     fn round_ratios(&self) -> Vec<(f64, String)> {
         let decades = self.most - self.least;
-        let factors: &[f64] = match decades {
+        let factors: &[f64] = match decades * TICKS / self.wanted {
             d if d > 3.2 => &[1.0],
             d if d > 0.8 => &[1.0, 2.0, 5.0],
             _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0],
         };
-        let every = (decades / TICKS).ceil().max(1.0) as i32;
+        let every = (decades / self.wanted).ceil().max(1.0) as i32;
         let powers = (self.least.floor() as i32..=self.most.ceil() as i32).filter(|p| p % every == 0);
         let ticks = powers.flat_map(|power| factors.iter().map(move |f| (power, *f)));
         let value = |(power, factor): (i32, f64)| {
@@ -146,6 +149,7 @@ fn step(least: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::AREA;
     use super::*;
 
     fn labels(scale: &Scale) -> Vec<String> {
@@ -163,41 +167,41 @@ mod tests {
 
     #[test]
     fn an_axis_starts_at_zero_or_says_that_it_does_not() {
-        let near = Scale::vertical([1.0, 1.105].into_iter(), false);
+        let near = Scale::vertical([1.0, 1.105].into_iter(), false, AREA);
         assert_eq!(labels(&near), ["1.00", "1.02", "1.04", "1.06", "1.08", "1.10", "1.12"]);
         assert_eq!(near.broken().unwrap(), "1.00");
-        let far = Scale::vertical([10.0, 100.0].into_iter(), false);
+        let far = Scale::vertical([10.0, 100.0].into_iter(), false, AREA);
         assert_eq!((far.least, far.broken()), (0.0, None));
-        assert_eq!(labels(&Scale::vertical([0.0, 2.0].into_iter(), false))[1], "0.25");
-        assert_eq!(labels(&Scale::vertical([-40.0, 40.0].into_iter(), false))[0], "-40");
-        assert_eq!(Scale::vertical([-40.0, 40.0].into_iter(), false).broken(), None);
-        let flat = Scale::vertical([3.0, 3.0].into_iter(), false);
+        assert_eq!(labels(&Scale::vertical([0.0, 2.0].into_iter(), false, AREA))[1], "0.25");
+        assert_eq!(labels(&Scale::vertical([-40.0, 40.0].into_iter(), false, AREA))[0], "-40");
+        assert_eq!(Scale::vertical([-40.0, 40.0].into_iter(), false, AREA).broken(), None);
+        let flat = Scale::vertical([3.0, 3.0].into_iter(), false, AREA);
         assert!(flat.least < 3.0 && flat.most > 3.0 && (AREA[1]..=AREA[3]).contains(&flat.place(3.0)));
     }
 
     /// A sweep of ratios from 1 has a tick there.
     #[test]
     fn the_smallest_ratio_has_a_tick() {
-        let scale = Scale::horizontal((1..=25).map(f64::from), false);
+        let scale = Scale::horizontal((1..=25).map(f64::from), false, AREA);
         assert!(labels(&scale).contains(&"1".to_owned()), "{:?}", labels(&scale));
         assert_eq!(scale.least, 0.0);
     }
 
     #[test]
     fn thousands_are_separated() {
-        assert_eq!(labels(&Scale::vertical([0.0, 80_000.0].into_iter(), false))[1], "10,000");
+        assert_eq!(labels(&Scale::vertical([0.0, 80_000.0].into_iter(), false, AREA))[1], "10,000");
     }
 
     #[test]
     fn ratios_have_ticks_of_their_own() {
-        let scale = Scale::horizontal([100.0, 10_000.0].into_iter(), true);
+        let scale = Scale::horizontal([100.0, 10_000.0].into_iter(), true, AREA);
         assert_eq!(labels(&scale), ["100", "200", "500", "1,000", "2,000", "5,000", "10,000"]);
         assert!((scale.place(1000.0) - (AREA[0] + AREA[2]) / 2.0).abs() < 1e-9);
         assert_eq!(scale.place(0.0), AREA[0]);
-        let small = Scale::horizontal([0.05, 0.5].into_iter(), true);
+        let small = Scale::horizontal([0.05, 0.5].into_iter(), true, AREA);
         assert_eq!(labels(&small), ["0.05", "0.1", "0.2", "0.5"]);
-        let many = Scale::horizontal([1.0, 1e30].into_iter(), true);
+        let many = Scale::horizontal([1.0, 1e30].into_iter(), true, AREA);
         assert!((4..=12).contains(&many.ticks().len()), "{:?}", labels(&many));
-        assert!(labels(&Scale::horizontal([1.0, 2.0].into_iter(), true)).contains(&"1.5".to_owned()));
+        assert!(labels(&Scale::horizontal([1.0, 2.0].into_iter(), true, AREA)).contains(&"1.5".to_owned()));
     }
 }

@@ -1,7 +1,7 @@
 //! Names of regions: within them, or beside the picture with a line to each that is too small.
 
 use super::picture::{Picture, touch};
-use super::{CHARACTER, CORNER, FOOT};
+use super::{CHARACTER, FOOT};
 use crate::markup::{INK, escape, percent};
 use crate::spread;
 use crate::text::shortened;
@@ -28,6 +28,8 @@ const LONGEST_NAME: usize = 24;
 
 /// The names of a picture.
 pub(super) struct Labels {
+    /// The attribute of names within regions, by which a page knows them.
+    class: &'static str,
     inside: String,
     beside: Vec<Beside>,
     /// Regions without a name.
@@ -46,6 +48,16 @@ struct Beside {
 
 impl Labels {
     pub(crate) fn new(picture: &Picture, plan: &Plan, beneath: bool) -> Self {
+        Self::of(picture, plan, beneath, TYPES[0])
+    }
+
+    /// The names within their regions alone, in type of at least this size.
+    pub(crate) fn within(picture: &Picture, plan: &Plan, least: f64) -> Self {
+        let class = " class=\"inside\"";
+        Self { class, beside: Vec::new(), unnamed: 0, ..Self::of(picture, plan, false, least) }
+    }
+
+    fn of(picture: &Picture, plan: &Plan, beneath: bool, least: f64) -> Self {
         let total: u64 = plan.shares.iter().sum();
         let (mut inside, mut beside) = (String::new(), Vec::new());
         for (i, rects) in picture.rects.iter().enumerate() {
@@ -58,7 +70,7 @@ impl Labels {
                 let place = picture.place(*largest);
                 // The share belongs to all pieces together: only the first names it.
                 let words = if k == 0 { &words[..] } else { &words[..1] };
-                if !draw_label(&mut inside, place, words) {
+                if !draw_label(&mut inside, place, words, least) {
                     let [left, top, right, bottom] = place;
                     let at = [(left + right) / 2.0, (top + bottom) / 2.0];
                     let long = (right - left).max(bottom - top);
@@ -70,7 +82,7 @@ impl Labels {
         if unnamed > 0 {
             beside.clear();
         }
-        Self { inside, beside, unnamed, beneath, size: picture.size }
+        Self { class: "", inside, beside, unnamed, beneath, size: picture.size }
     }
 
     /// Room for the names beside the picture.
@@ -80,9 +92,9 @@ impl Labels {
         longest.map_or(remark, |longest| LEADER + longest as f64 * TYPES[1] * CHARACTER + 4.0)
     }
 
-    pub(crate) fn draw(&self, svg: &mut String) {
-        let _ = writeln!(svg, "<g text-anchor=\"middle\">\n{}</g>", self.inside);
-        let [left, top] = CORNER;
+    pub(crate) fn draw(&self, svg: &mut String, corner: [f64; 2]) {
+        let _ = writeln!(svg, "<g{} text-anchor=\"middle\">\n{}</g>", self.class, self.inside);
+        let [left, top] = corner;
         let [right, bottom] = [left + self.size[0], top + self.size[1]];
         if self.unnamed > 0 {
             let _ = writeln!(
@@ -162,7 +174,7 @@ pub(super) fn pieces(rects: &[Rect]) -> Vec<Vec<Rect>> {
 
 /// Lines of text, or the first alone, or none; upright or rotated, whichever can be larger. Returns whether
 /// the name is there.
-fn draw_label(svg: &mut String, [left, top, right, bottom]: [f64; 4], words: &[String]) -> bool {
+fn draw_label(svg: &mut String, [left, top, right, bottom]: [f64; 4], words: &[String], least: f64) -> bool {
     let (width, height) = (right - left, bottom - top);
     let length = |word: &String| word.chars().count() as f64 * CHARACTER;
     let largest = |lines: usize, along: f64, across: f64| {
@@ -173,7 +185,7 @@ fn draw_label(svg: &mut String, [left, top, right, bottom]: [f64; 4], words: &[S
     let choice = (1..=words.len()).rev().find_map(|lines| {
         let (upright, turned) = (largest(lines, width, height), largest(lines, height, width));
         let best = if 0.6 * turned > upright { (lines, true, turned) } else { (lines, false, upright) };
-        (best.2 >= TYPES[0]).then_some(best)
+        (best.2 >= least).then_some(best)
     });
     let Some((lines, turned, size)) = choice else { return false };
     let (x, y) = ((left + right) / 2.0, (top + bottom) / 2.0);

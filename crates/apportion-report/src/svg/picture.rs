@@ -3,6 +3,7 @@
 use super::clusters::regions;
 use super::slices::{Slices, slices};
 use super::{CORNER, FOOT, LONGEST, SIDE, WIDE, alike};
+use crate::canvas::Canvas;
 use crate::markup::{INK, escape, percent};
 use apportion::geometry::{Rect, Span, SpanSet};
 use apportion::plan::{Division, Plan, Problem, Shape};
@@ -10,12 +11,18 @@ use apportion::units::show_count;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Least height of a bar in a page.
+const BAR: f64 = 36.0;
+
 /// Above this number of rectangles, pairs that touch are not looked for.
 const MOST_COMPARED: usize = 700;
 
 /// Rectangles by owner, and the scale at which they are drawn.
 pub(super) struct Picture {
+    canvas: Canvas,
     pub(crate) rects: Vec<Vec<Rect>>,
+    /// Left and top in pixels, beside which the rows are named.
+    pub(crate) corner: [f64; 2],
     /// Width and height in pixels.
     pub(crate) size: [f64; 2],
     /// Pixels per column and per row.
@@ -29,7 +36,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan, canvas: Canvas) -> Self {
         let bar = |n: u64| Slices { rects: bar(&plan.shares), cols: n.max(1), slices: Vec::new(), all: 1 };
         let (Slices { rects, cols, slices, all }, rows, sides) = match &plan.division {
             Division::Matmul(layout) | Division::Grid(layout) => {
@@ -40,21 +47,34 @@ impl Picture {
             Division::Units { n } => (bar(*n), 1, LONGEST),
         };
         let ratio = sides.clamp(1.0 / LONGEST, LONGEST);
+        let (corner, side, wide) = match canvas {
+            Canvas::File => (CORNER, SIDE, WIDE),
+            // Units have no rows. In a page they may be as high as a bar.
+            Canvas::Page(width) => {
+                let left = if rows == 1 { 2.0 } else { 24.0 };
+                ([left, 2.0], width - left - 2.0, width - left - 2.0)
+            }
+        };
         let size = if ratio > 1.5 {
-            [WIDE, WIDE / ratio]
+            [wide, wide / ratio]
         } else if ratio >= 1.0 {
-            [SIDE, SIDE / ratio]
+            [side, side / ratio]
         } else {
-            [SIDE * ratio, SIDE]
+            [side * ratio, side]
+        };
+        // In a page a bar has room for names.
+        let size = match canvas {
+            Canvas::Page(_) if rows == 1 => [size[0], size[1].max(BAR)],
+            _ => size,
         };
         let scale = [size[0] / cols as f64, size[1] / rows as f64];
-        Self { rects, size, scale, to_scale: ratio == sides, slices, all }
+        Self { canvas, rects, corner, size, scale, to_scale: ratio == sides, slices, all }
     }
 
     /// Left, top, right and bottom of a rectangle, in pixels.
     pub(crate) fn place(&self, rect: Rect) -> [f64; 4] {
-        let x = |col: u64| CORNER[0] + col as f64 * self.scale[0];
-        let y = |row: u64| CORNER[1] + row as f64 * self.scale[1];
+        let x = |col: u64| self.corner[0] + col as f64 * self.scale[0];
+        let y = |row: u64| self.corner[1] + row as f64 * self.scale[1];
         [x(rect.cols.start), y(rect.rows.start), x(rect.cols.end), y(rect.rows.end)]
     }
 
@@ -138,8 +158,10 @@ impl Picture {
             (shown, all) if shown < all => format!("{cols}, {shown} of {all} slices of the inner dimension"),
             _ => format!("{cols}, by slices of the inner dimension"),
         };
-        let [left, top] = CORNER;
-        for (place, inner) in &self.slices {
+        let [left, top] = self.corner;
+        // In a page their type would be too small.
+        let named = if self.canvas == Canvas::File { &self.slices[..] } else { &[] };
+        for (place, inner) in named {
             let [from, _, to, _] = self.place(Rect::new(Span::new(0, 0), *place));
             let _ = writeln!(
                 svg,

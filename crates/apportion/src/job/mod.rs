@@ -34,7 +34,7 @@ pub use options::{
 };
 pub use outputs::{gather_whole, write_blocks};
 pub use panels::{CutReason, PanelOutcome};
-pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_trace, rank_of};
+pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_run, rank_of};
 pub use shortcuts::{layout, matmul, shares};
 pub use sources::{
     Sources, check_world_size, discover_platform, in_plan_order, models_from_times, note_absent_cores,

@@ -20,8 +20,7 @@ use crate::product::{
 };
 use crate::run::{Session, World};
 use crate::schedule::MatmulSchedule;
-use crate::simulate::{CostModel, History, Outcome as Simulated, simulate, simulate_explained};
-use crate::trace::Trace;
+use crate::simulate::{CostModel, History, Outcome as Simulated, simulate_explained};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -575,7 +574,7 @@ fn finish(
 ) -> Result<Outcome> {
     report.forecast_range = known.measured.as_ref().and_then(|m| m.range(report.forecast_seconds));
     let explain = |rank| -> Result<Explanation> {
-        let history = simulate_report(&report, &decision, true)?.and_then(|outcome| outcome.history);
+        let history = forecast_run(&report, &decision)?.and_then(|outcome| outcome.history);
         Ok(Explanation { history: history.unwrap_or_default(), rank })
     };
     let explanation = rank.filter(|_| world.rank() == 0).map(explain).transpose();
@@ -598,8 +597,12 @@ fn timed<R>(work: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
     work().map(|result| (result, begin.elapsed().as_secs_f64()))
 }
 
-/// The forecast of a plain product in full; `None` for several products.
-fn simulate_report(report: &RunReport, decision: &Decision, explained: bool) -> Result<Option<Simulated>> {
+/// The forecast of a plain product in full, as its models make it: the lanes, and what they wait for. `None` for
+/// several products, and for one that was divided again while it ran.
+///
+/// # Errors
+/// As [`simulate_explained`].
+pub fn forecast_run(report: &RunReport, decision: &Decision) -> Result<Option<Simulated>> {
     if report.products != 1 || report.adaptation.is_some() {
         return Ok(None);
     }
@@ -607,18 +610,7 @@ fn simulate_report(report: &RunReport, decision: &Decision, explained: bool) -> 
     let rates = decision.machine.rates(&report.plan.sizes());
     let network = &decision.machine.platform.network;
     let costs = CostModel { rates: &rates, network, element: report.element_bytes };
-    Ok(Some(match explained {
-        true => simulate_explained(&schedule, costs)?,
-        false => Simulated { trace: simulate(&schedule, costs)?, history: None },
-    }))
-}
-
-/// The forecast trace of a plain product, as its models make it; `None` for several products.
-///
-/// # Errors
-/// As [`simulate`].
-pub fn forecast_trace(report: &RunReport, decision: &Decision) -> Result<Option<Trace>> {
-    Ok(simulate_report(report, decision, false)?.map(|outcome| outcome.trace))
+    simulate_explained(&schedule, costs).map(Some)
 }
 
 /// The processor of a name or a number.

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::kernels::Kernel;
 use crate::matrix::Element;
 use crate::measure::{
-    CpuShare, Effort, KernelUpdate, QuickSpeeds, TimeRange, availability, is_exhausted, measure_quickly,
-    others_are_running,
+    CpuShare, Effort, KernelUpdate, QuickSpeeds, TimeRange, is_exhausted, measure_availability,
+    measure_quickly, others_are_running,
 };
 use crate::model::Models;
 use crate::platform::{Platform, discover};
@@ -160,7 +160,7 @@ fn shares_now(
     if seconds < WORTH_A_LOOK || (seconds < LONG_BESIDE_A_LOOK && !others_are_running()) {
         return Ok(vec![CpuShare::WHOLE; platform.len()]);
     }
-    availability(platform, seconds.min(LOOK), context.monitor)
+    measure_availability(platform, seconds.min(LOOK), context.monitor)
 }
 
 /// Seconds of the work if nothing else runs.

@@ -30,13 +30,13 @@ pub const UNDISTURBED: f64 = 0.95;
 
 /// What other programs leave of a processor's time, as a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CpuShare {
+pub struct CpuShare {
     /// On average.
-    pub(crate) mean: f64,
+    pub mean: f64,
     /// In the worst part of the observation.
-    pub(crate) least: f64,
+    pub least: f64,
     /// In the best part.
-    pub(crate) most: f64,
+    pub most: f64,
 }
 
 impl CpuShare {
@@ -64,7 +64,7 @@ impl CpuShare {
 }
 
 /// True if some program other than this one is running or waits for a core at this moment, or if the system does
-/// not say. Takes microseconds, where [`availability`] takes milliseconds; it misses programs that sleep just now.
+/// not say. Takes microseconds, where [`measure_availability`] takes milliseconds; it misses programs that sleep just now.
 pub(crate) fn others_are_running() -> bool {
     // "0.00 0.01 0.05 1/123 4567": the tasks that can run, of all; this one runs.
     let runnable = |text: String| text.split_whitespace().nth(3)?.split('/').next()?.parse::<u64>().ok();
@@ -80,7 +80,7 @@ pub(crate) fn others_are_running() -> bool {
 ///
 /// # Errors
 /// The system refuses a thread; interrupted.
-pub(crate) fn availability(platform: &Platform, seconds: f64, monitor: &Monitor) -> Result<Vec<CpuShare>> {
+pub fn measure_availability(platform: &Platform, seconds: f64, monitor: &Monitor) -> Result<Vec<CpuShare>> {
     let mut shares = observe(platform, GLANCE.min(seconds), 1, monitor)?;
     if seconds > GLANCE && !shares.iter().all(CpuShare::is_whole) {
         shares = observe(platform, seconds, PARTS, monitor)?;
@@ -175,11 +175,11 @@ mod tests {
         for processor in &mut platform.processors {
             processor.cores = vec![core];
         }
-        let shares = availability(&platform, 0.3, &Monitor::new()).unwrap();
+        let shares = measure_availability(&platform, 0.3, &Monitor::new()).unwrap();
         assert!(shares.iter().map(|share| share.mean).sum::<f64>() <= 1.2, "{shares:?}");
         assert!(shares.iter().all(|s| !s.is_whole() && s.least <= s.mean && s.mean <= s.most), "{shares:?}");
         let monitor = Monitor::new();
         monitor.stop();
-        assert!(availability(&platform, 0.3, &monitor).is_err());
+        assert!(measure_availability(&platform, 0.3, &monitor).is_err());
     }
 }

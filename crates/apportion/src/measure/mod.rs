@@ -2,6 +2,7 @@
 
 mod availability;
 mod balance;
+mod clock_noise;
 mod command;
 mod focus;
 mod host_links;
@@ -15,9 +16,10 @@ mod sweep;
 mod units;
 mod workload;
 
-pub(crate) use availability::{CpuShare, availability, others_are_running};
-pub use availability::{UNDISTURBED, is_exhausted};
+pub(crate) use availability::others_are_running;
+pub use availability::{CpuShare, UNDISTURBED, is_exhausted, measure_availability};
 pub use balance::{Balance, BalanceOptions, Round, ShareCap, balance};
+pub use clock_noise::{ClockNoise, measure_clock_noise};
 pub use command::{SecondsFrom, UserCommand};
 pub use focus::{FocusedSweep, SizeRequest};
 pub(crate) use host_links::measure_host_network;

@@ -7,6 +7,7 @@ mod launch;
 pub(crate) mod mailboxes;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
+mod mpi_libraries;
 pub mod parallel;
 mod session;
 mod sync;
@@ -22,6 +23,7 @@ pub use engine::{RunOutput, run, trace_of_all};
 pub use launch::{Launcher, MpiLaunch};
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 use mpi::shared;
+pub use mpi_libraries::{MpiLibrary, mpi_libraries};
 pub use session::{Monitor, Progress, Session};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;

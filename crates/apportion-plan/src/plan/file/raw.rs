@@ -30,9 +30,11 @@ pub(super) struct RawPlan {
     pub(crate) relative_times: Option<Vec<f64>>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
     pub(crate) baselines: Option<Baselines>,
-    /// A field that `partition --json` adds for its reader; it is not part of the plan.
+    /// Fields that `partition` adds for its reader; they are not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     pub(crate) _choice: Option<serde::de::IgnoredAny>,
+    #[serde(default, rename = "models", skip_serializing)]
+    pub(crate) _models: Option<serde::de::IgnoredAny>,
 }
 
 impl RawPlan {

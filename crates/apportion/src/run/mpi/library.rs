@@ -8,7 +8,8 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use crate::run::MpiLibrary;
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The name of a library that the user gives to replace the default list.
@@ -209,6 +210,37 @@ const LIBRARIES: [&str; 9] = [
     "libmpi.40.dylib",
     "libmpi.12.dylib",
 ];
+
+/// The MPI libraries that can be loaded, each once; the one that the variable names comes first. None is started.
+pub(in crate::run) fn loadable() -> Vec<MpiLibrary> {
+    let named = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
+    let mut found: Vec<MpiLibrary> = Vec::new();
+    for file in named.iter().map(String::as_str).chain(LIBRARIES) {
+        // SAFETY: an MPI library's initialisers run nothing that could break this process; its symbols stay
+        // its own.
+        let Ok(library) = (unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }) else { continue };
+        let Ok((functions, _)) = functions(&library, file) else { continue };
+        let version = version_of(&functions);
+        // Libraries with threads of their own do not unload safely.
+        std::mem::forget(library);
+        if !found.iter().any(|other| other.version == version) {
+            found.push(MpiLibrary { file: file.to_owned(), version });
+        }
+    }
+    found
+}
+
+/// The first line of a library's description, which may be asked for at any time (MPI 4.1, section 9.1.1).
+pub(super) fn version_of(functions: &Functions) -> String {
+    // As long as the longest of any library.
+    let (mut text, mut length) = (vec![0u8; 8192], 0);
+    // SAFETY: the buffer is as long as the standard ABI's MPI_MAX_LIBRARY_VERSION_STRING, the largest of all.
+    unsafe { (functions.version)(text.as_mut_ptr().cast(), &mut length) };
+    text.truncate(usize::try_from(length).unwrap_or(0));
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().next().unwrap_or_default().trim_end_matches('\0');
+    line.split(", package").next().unwrap_or(line).split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 /// The application binary interface of an MPI library: what its handles are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,5 +5,5 @@ mod raw;
 #[cfg(target_os = "linux")]
 pub(super) mod shared;
 
-pub(super) use library::{Communicator, VARIABLE};
+pub(super) use library::{Communicator, VARIABLE, loadable};
 pub(super) use raw::Mpi;

@@ -4,7 +4,7 @@
 
 use super::library::{
     self, Communicator, Dialect, Functions, Handle, Question, Request, answers, functions, largest_tag, load,
-    return_errors, running, unusable,
+    return_errors, running, unusable, version_of,
 };
 use crate::error::{Error, Result};
 use crate::run::world::{Pending, TAGS, Transfer};
@@ -143,15 +143,7 @@ impl Mpi {
 
     /// The first line of the library's version string.
     pub(crate) fn version(&self) -> String {
-        // As long as the longest of any library.
-        let (mut text, mut length) = (vec![0u8; 8192], 0);
-        // SAFETY: the buffer is as long as the standard ABI's MPI_MAX_LIBRARY_VERSION_STRING, the largest of
-        // all.
-        unsafe { (self.functions().version)(text.as_mut_ptr().cast(), &mut length) };
-        text.truncate(usize::try_from(length).unwrap_or(0));
-        let text = String::from_utf8_lossy(&text);
-        let line = text.lines().next().unwrap_or_default().trim_end_matches('\0');
-        line.split(", package").next().unwrap_or(line).split_whitespace().collect::<Vec<_>>().join(" ")
+        version_of(&self.functions())
     }
 
     /// Starts sending words to a rank; the tag is at most 2^15 - 1.

@@ -1,9 +1,9 @@
-//! Speed functions as curves.
+//! Speed functions as curves: the contents of a plot.
 
+use super::{Plot, Series};
 use apportion::model::{Model, Point};
 use apportion::plan::shares;
 use apportion::units;
-use apportion_report::{Plot, Series};
 
 /// Number of sizes at which a curve is drawn.
 const SAMPLES: u32 = 400;
@@ -14,10 +14,13 @@ const DECADES: f64 = 1e5;
 /// Number of curves drawn at all samples; of more, each has fewer.
 const MANY: usize = 20;
 
-/// What is drawn besides the models.
-pub struct Drawing {
-    /// Units that are divided, and the shares.
-    pub division: Option<(u64, Vec<u64>)>,
+/// What the plot of speed functions shows besides them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpeedPlot {
+    /// The shares of units that are divided, by rank.
+    pub shares: Option<Vec<u64>>,
+    /// Sizes that are marked on the curves, by rank: such as the parts of a plan that is not of units.
+    pub marked: Vec<u64>,
     /// The largest size shown, if it was given.
     pub to: Option<u64>,
     /// The source of the models.
@@ -30,12 +33,12 @@ pub struct Drawing {
     pub sampled: bool,
 }
 
-impl Drawing {
+impl SpeedPlot {
     /// Whether sizes suit a logarithmic axis: they are spaced by factors, and no line from the origin is
     /// drawn.
     pub fn is_wide(&self, models: &[Model]) -> bool {
         // A line through the origin is straight on plain axes only.
-        self.division.is_none() && self.widest(models) > WIDE * smallest(models)
+        self.shares.is_none() && self.widest(models) > WIDE * smallest(models)
     }
 
     /// Speeds as functions of size, sampled evenly on the axis, and the line through the origin on which a
@@ -48,13 +51,21 @@ impl Drawing {
             .map(|(colour, model)| self.curve(model, (&sizes, logarithmic), colour))
             .collect();
         let mut title = "Speed as a function of size".to_owned();
-        if let Some((n, shares)) = &self.division {
+        if let Some(shares) = &self.shares {
             series.push(self.finish(models, shares, &sizes, &series));
-            title = format!("{} units divided by speed functions", units::show_count(u128::from(*n)));
+            let n: u64 = shares.iter().sum();
+            title = format!("{} units divided by speed functions", units::show_count(u128::from(n)));
         }
+        let mut marks: Vec<([f64; 2], String)> = models
+            .iter()
+            .zip(&self.marked)
+            .filter(|(_, size)| **size > 0)
+            .map(|(model, &size)| ([size as f64, model.speed(size as f64)], model.processor().to_owned()))
+            .collect();
+        marks.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
         // Powers of ten need no names.
-        let size = if logarithmic { "" } else { scaled(&mut series, 0) };
-        let names = [size, scaled(&mut series, 1)];
+        let size = if logarithmic { "" } else { scaled(&mut series, &mut marks, 0) };
+        let names = [size, scaled(&mut series, &mut marks, 1)];
         let speed = if self.relative {
             "relative speed".into()
         } else {
@@ -65,6 +76,7 @@ impl Drawing {
             title: [title, format!("{}{unit}", self.source)],
             axes: [format!("size, {}units", names[0]), speed],
             series,
+            marks,
             notes: self.notes(models),
             ..Plot::default()
         }
@@ -75,8 +87,11 @@ impl Drawing {
         if !self.sampled && models.iter().any(|m| m.points().len() > 1) {
             notes.push("marks on the curves: points of the models".to_owned());
         }
-        if self.division.is_some() {
+        if self.shares.is_some() {
             notes.push("rings on the line through the origin: the shares".to_owned());
+        }
+        if !self.marked.is_empty() {
+            notes.push("rings: the parts of the plan".to_owned());
         }
         if models.iter().any(Model::has_band) {
             notes.push("shaded: from the slowest to the fastest time of each size".to_owned());
@@ -89,9 +104,9 @@ impl Drawing {
 
     /// The largest size to show.
     fn widest(&self, models: &[Model]) -> f64 {
-        match (self.to, &self.division) {
+        match (self.to, &self.shares) {
             (Some(to), _) => to as f64,
-            (None, Some((_, shares))) => 1.5 * shares.iter().copied().max().unwrap_or(1).max(1) as f64,
+            (None, Some(shares)) => 1.5 * shares.iter().copied().max().unwrap_or(1).max(1) as f64,
             (None, None) => {
                 let last =
                     models.iter().filter_map(|m| m.points().last()).map(|p| p.size).fold(1.0, f64::max);
@@ -101,6 +116,7 @@ impl Drawing {
                     .filter_map(Model::max_size)
                     .filter(|cap| *cap < 2.0 * last)
                     .fold(last, |a, cap| a.max(1.1 * cap))
+                    .max(1.1 * self.marked.iter().copied().max().unwrap_or(0) as f64)
             }
         }
     }
@@ -173,10 +189,11 @@ fn smallest(models: &[Model]) -> f64 {
 }
 
 /// Scales one axis to below about a thousand by a power of a thousand; returns the power's name.
-fn scaled(series: &mut [Series], axis: usize) -> &'static str {
+fn scaled(series: &mut [Series], marks: &mut [([f64; 2], String)], axis: usize) -> &'static str {
     let most = series.iter().flat_map(|s| &s.points).map(|p| p[axis]).fold(0.0, f64::max);
     let names = [("", 1.0), ("thousand ", 1e3), ("million ", 1e6), ("billion ", 1e9), ("trillion ", 1e12)];
     let (name, factor) = names.into_iter().rev().find(|(_, f)| most >= 5.0 * f).unwrap_or(names[0]);
+    marks.iter_mut().for_each(|(point, _)| point[axis] /= factor);
     for s in series {
         s.points.iter_mut().chain(s.marked.iter_mut().flatten()).for_each(|p| p[axis] /= factor);
         for band in &mut s.band {

@@ -1,0 +1,265 @@
+//! What this machine has, what it lacks, and what installs it.
+
+use apportion::error::Result;
+use apportion::kernels::{Blas, OpenClDevice, instruction_set, opencl_devices};
+use apportion::measure::{ClockNoise, CpuShare, UNDISTURBED, measure_availability, measure_clock_noise};
+use apportion::platform::{Host, discover};
+use apportion::process_memory::available_memory;
+use apportion::run::{Monitor, MpiLibrary, mpi_libraries};
+use apportion::units::{show_bytes, show_seconds};
+use apportion_report::{pairs, set_text_width};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Seconds of the look at what other programs leave, if they take anything.
+const LOOK: f64 = 0.2;
+/// Relative width of the times of equal work above which measured speeds are worth a warning.
+const NOISY: f64 = 0.1;
+/// Width of the text.
+const COLUMNS: usize = 80;
+/// Programs that start MPI programs.
+const LAUNCHERS: [&str; 4] = ["mpirun", "mpiexec", "srun", "prterun"];
+
+/// Something that is missing or takes speed, and what to do.
+struct Advice {
+    what: String,
+    /// A command, or words where no command is known.
+    remedy: String,
+}
+
+/// What was found.
+pub struct Findings {
+    host: Host,
+    available: Option<u64>,
+    shares: Vec<CpuShare>,
+    noise: ClockNoise,
+    mpi: Vec<MpiLibrary>,
+    launchers: Vec<(&'static str, PathBuf)>,
+    blas: Vec<Blas>,
+    /// `None` without an OpenCL library.
+    devices: Option<Vec<OpenClDevice>>,
+}
+
+impl Findings {
+    /// Looks. Only an interruption is an error: what cannot be found out stays unknown.
+    pub fn new(monitor: &Monitor) -> Result<Self> {
+        let host = discover();
+        let shares = measure_availability(&host.platform(), LOOK, monitor)?;
+        Ok(Self {
+            available: available_memory(),
+            shares,
+            noise: measure_clock_noise(),
+            mpi: mpi_libraries(),
+            launchers: LAUNCHERS.into_iter().filter_map(|name| Some((name, program(name)?))).collect(),
+            blas: Blas::all(),
+            devices: opencl_devices(),
+            host,
+        })
+    }
+
+    /// The kinds of cores: cluster, number, clock in kHz, and hardware threads of a core.
+    fn kinds(&self) -> Vec<Kind> {
+        let platform = self.host.platform();
+        let mut kinds: Vec<Kind> = Vec::new();
+        for (core, processor) in self.host.cores.iter().zip(&platform.processors) {
+            match kinds
+                .iter_mut()
+                .find(|kind| kind.cluster == processor.cluster && kind.threads == core.threads)
+            {
+                Some(kind) => kind.cores += 1,
+                None => kinds.push(Kind {
+                    cluster: processor.cluster.clone(),
+                    cores: 1,
+                    max_khz: core.max_khz,
+                    threads: core.threads,
+                }),
+            }
+        }
+        kinds
+    }
+
+    /// The NUMA nodes of the cores; 1 where they are unknown.
+    fn nodes(&self) -> usize {
+        let nodes: std::collections::BTreeSet<usize> =
+            self.host.cores.iter().filter_map(|c| c.node).collect();
+        nodes.len().max(1)
+    }
+
+    fn advice(&self) -> Vec<Advice> {
+        let apt = program("apt-get").is_some();
+        let install = |package: &str, words: &str| match apt {
+            true => format!("apt install {package}"),
+            false => format!("install {words}"),
+        };
+        let mut all = Vec::new();
+        let mut add = |what: &str, remedy: String| all.push(Advice { what: what.into(), remedy });
+        if self.mpi.is_empty() {
+            add("no MPI library: runs on one host only", install("openmpi-bin", "Open MPI or MPICH"));
+        } else if self.launchers.is_empty() {
+            add("no MPI launcher (mpirun)", install("openmpi-bin", "the programs of your MPI library"));
+        }
+        if self.blas.is_empty() {
+            add(
+                "no BLAS: products use the built-in kernel",
+                install("libopenblas0", "OpenBLAS, BLIS or MKL"),
+            );
+        }
+        match &self.devices {
+            None => add(
+                "no OpenCL library: devices cannot be listed",
+                install("ocl-icd-libopencl1", "an OpenCL loader") + ", and the driver of the device",
+            ),
+            Some(devices) if devices.is_empty() => add(
+                "an OpenCL library, but no device",
+                install("pocl-opencl-icd", "the driver of the device") + " (runs on the CPU)",
+            ),
+            Some(_) => {}
+        }
+        if let Some(quota) = self.host.scarce_cores() {
+            add(&self.host.quota_text(quota), "raise the CPU quota of the container or job".into());
+        }
+        if self.shares.iter().any(|share| share.mean < UNDISTURBED) && self.host.scarce_cores().is_none() {
+            let least = self.shares.iter().map(|share| share.mean).fold(1.0, f64::min);
+            let what = format!("other programs take up to {:.0} % of a core", 100.0 * (1.0 - least));
+            add(&what, "end them before measuring; shares and forecasts allow for them".into());
+        }
+        if self.noise.high - self.noise.low > NOISY {
+            let what =
+                format!("times of equal work differ by {:.0} %", 100.0 * (self.noise.high - self.noise.low));
+            add(&what, "measure with more repetitions, or fix the clock of the cores".into());
+        }
+        all
+    }
+
+    pub fn to_value(&self) -> Value {
+        let platform = self.host.platform();
+        let kinds = self.kinds().into_iter().map(|kind| {
+            json!({"cluster": kind.cluster, "cores": kind.cores, "max_khz": kind.max_khz,
+                   "threads_per_core": kind.threads})
+        });
+        let shares = platform.processors.iter().zip(&self.shares).map(|(processor, share)| {
+            json!({"processor": processor.name, "mean": share.mean, "least": share.least, "most": share.most})
+        });
+        let devices = self.devices.as_ref().map(|devices| {
+            let one = |device: &OpenClDevice| {
+                json!({"id": device.id, "name": device.name, "memory_bytes": device.memory_bytes,
+                       "f64": device.f64, "api": "opencl"})
+            };
+            devices.iter().map(one).collect::<Vec<_>>()
+        });
+        json!({
+            "model": self.host.model, "instructions": instruction_set(),
+            "kinds": kinds.collect::<Vec<_>>(), "numa_nodes": self.nodes(),
+            "quota_cores": self.host.quota_cores, "memory_bytes": self.host.memory,
+            "memory_limit_bytes": self.host.memory_limit, "memory_available_bytes": self.available,
+            "mpi": self.mpi.iter().map(|one| json!({"library": one.file, "version": one.version}))
+                .collect::<Vec<_>>(),
+            "launchers": self.launchers.iter().map(|(name, path)| json!({"name": name, "path": path}))
+                .collect::<Vec<_>>(),
+            "blas": self.blas.iter().map(|blas| {
+                json!({"name": blas.name(), "library": blas.file(), "version": blas.version()})
+            }).collect::<Vec<_>>(),
+            "devices": devices,
+            "cpu_shares": shares.collect::<Vec<_>>(),
+            "clock": {"resolution_seconds": self.noise.resolution, "low": self.noise.low, "high": self.noise.high},
+            "advice": self.advice().into_iter().map(|one| json!({"what": one.what, "remedy": one.remedy}))
+                .collect::<Vec<_>>(),
+        })
+    }
+
+    pub fn to_text(&self) -> String {
+        set_text_width(COLUMNS);
+        let none = || "none".to_owned();
+        let mut about =
+            vec![("processor", self.host.model.clone()), ("kernels", instruction_set().to_owned())];
+        for (i, kind) in self.kinds().iter().enumerate() {
+            about.push((if i == 0 { "cores" } else { "" }, kind.text()));
+        }
+        about.push(("NUMA nodes", self.nodes().to_string()));
+        let quota = self.host.quota_cores.map(|quota| self.host.quota_text(quota));
+        about.push(("CPU quota", quota.unwrap_or_else(none)));
+        let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), |b| show_bytes(b as f64));
+        about.push((
+            "memory",
+            format!("{}, of which {} are available", bytes(self.host.memory), bytes(self.available)),
+        ));
+        about.push(("memory limit", self.host.memory_limit.map_or_else(none, |limit| bytes(Some(limit)))));
+        let mut list = |name: &'static str, entries: Vec<String>| {
+            let entries = if entries.is_empty() { vec![none()] } else { entries };
+            for (i, entry) in entries.into_iter().enumerate() {
+                about.push((if i == 0 { name } else { "" }, entry));
+            }
+        };
+        list("MPI", self.mpi.iter().map(|one| format!("{} ({})", one.version, one.file)).collect());
+        list("launchers", self.launchers.iter().map(|(_, path)| path.display().to_string()).collect());
+        let blas = self
+            .blas
+            .iter()
+            .map(|blas| format!("{} ({})", blas.version().unwrap_or_else(|| blas.name()), blas.file()));
+        list("BLAS", blas.collect());
+        match &self.devices {
+            None => list("OpenCL", vec!["no library".into()]),
+            Some(devices) => list(
+                "OpenCL",
+                devices
+                    .iter()
+                    .map(|d| {
+                        let f64 = if d.f64 { "f64" } else { "no f64" };
+                        format!("{}: {}, {}, {f64}", d.id, d.name, show_bytes(d.memory_bytes as f64))
+                    })
+                    .collect(),
+            ),
+        }
+        let percent = |x: f64| format!("{:.0} %", 100.0 * x);
+        let (least, most) =
+            self.shares.iter().fold((1.0f64, 0.0f64), |(a, b), share| (a.min(share.mean), b.max(share.mean)));
+        about.push((
+            "free cores",
+            match least >= UNDISTURBED {
+                true => "other programs leave all of every core".to_owned(),
+                false => format!("other programs leave {} to {} of a core", percent(least), percent(most)),
+            },
+        ));
+        about.push((
+            "clock",
+            format!(
+                "steps of {}; equal work takes {} to {} of its usual time",
+                show_seconds(self.noise.resolution),
+                percent(self.noise.low),
+                percent(self.noise.high)
+            ),
+        ));
+        let advice = self.advice();
+        if advice.is_empty() {
+            return format!("{}\nNothing is missing.\n", pairs(&about));
+        }
+        let items: String = advice.iter().map(|one| format!("- {}\n  {}\n", one.what, one.remedy)).collect();
+        format!("{}\nWhat is missing or takes speed:\n{items}", pairs(&about))
+    }
+}
+
+/// Cores that are alike.
+struct Kind {
+    cluster: String,
+    cores: usize,
+    max_khz: Option<u64>,
+    threads: usize,
+}
+
+impl Kind {
+    fn text(&self) -> String {
+        let plural = if self.cores == 1 { "" } else { "s" };
+        let clock = self.max_khz.map_or_else(String::new, |khz| format!(" of up to {} MHz", khz / 1000));
+        let threads = match self.threads {
+            1 => "one hardware thread each".to_owned(),
+            several => format!("{several} hardware threads each, of which one is used"),
+        };
+        format!("{} core{plural}{clock}, {threads} ({})", self.cores, self.cluster)
+    }
+}
+
+/// The file of a program on PATH.
+fn program(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|place| place.join(name)).find(|path| path.is_file())
+}

@@ -78,6 +78,11 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "def work(size: int) -> str:\n"
         "    return 'x' * size\n"
         "text: str = work(3)\n"
+        "texts: list[str] = apportion.map(work, range(3), workers=numpy.int64(2))\n"
+        "gain: float = apportion.map(work, [3], {'p0': [0]}).gain\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "with ProcessPoolExecutor(1) as pool:\n"
+        "    apportion.map(len, ['a'], pool)\n"
     )
     mypy = [sys.executable, "-m", "mypy", "--strict"]
     done = subprocess.run([*mypy, str(use)], capture_output=True, text=True, cwd=tmp_path)
@@ -89,6 +94,8 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "apportion.closure(numpy.ones((2, 2)), algorithm='nonsense')",
         "apportion.matmul(5, numpy.ones((2, 2)))",
         "apportion.measured([1])(len)(5)",
+        "apportion.map(len, [5])",
+        "apportion.map(abs, [5], 'four')",
     ):
         use.write_text(f"import apportion, numpy\n{wrong}\n")
         done = subprocess.run([*mypy, str(use)], capture_output=True, text=True, cwd=tmp_path)

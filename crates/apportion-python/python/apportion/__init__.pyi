@@ -14,6 +14,7 @@ from typing import (
 
 from typing_extensions import Buffer
 
+from ._map import Results as Results
 from ._measured import Measured
 from ._native import (
     Array as Array,
@@ -55,10 +56,15 @@ class _Tensor(Protocol):
 class _Frame(Protocol):
     def __array__(self, *arguments: Any, **options: Any) -> Any: ...
 
+@type_check_only
+class _Executor(Protocol):
+    def submit(self, *arguments: Any, **options: Any) -> Any: ...
+
 _Matrix = TypeVar("_Matrix", bound=Buffer | _Tensor)
 _Rows = Sequence[Sequence[float]] | _Frame
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 _File = str | PathLike[str] | Mapping[str, Any]
 _Models = _File | Models
 _Amount = SupportsFloat | str
@@ -98,6 +104,7 @@ __all__ = [
     "Models",
     "OwnerTable",
     "Report",
+    "Results",
     "Shares",
     "Sweep",
     "__version__",
@@ -427,6 +434,13 @@ def sweep(
     element: SupportsIndex = 8,
 ) -> Sweep: ...
 def processors() -> dict[str, list[int]]: ...
+def map(
+    f: Callable[[_T], _R],
+    data: Iterable[_T],
+    workers: SupportsIndex | Mapping[str, Iterable[SupportsIndex]] | _Executor | None = None,
+    *,
+    verbose: bool = False,
+) -> Results[_R]: ...
 def measured(
     sizes: Iterable[SupportsIndex],
     *,

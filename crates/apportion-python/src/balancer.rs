@@ -8,6 +8,7 @@ use crate::value::{Reduced, Value, bits, of_state, reduce, to_state};
 use crate::wait::short;
 use apportion::Result;
 use apportion::model::{WorkUnit, only_ratios};
+use apportion::plan::Plan;
 use apportion::plan::shares as library;
 use apportion::plan::shares::MovingCost;
 use pyo3::prelude::*;
@@ -318,6 +319,15 @@ impl Balancer {
     /// The state as a dictionary.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         from_json(py, &self.balancer.to_json())
+    }
+
+    fn _repr_svg_(&self) -> String {
+        let names = (0..self.balancer.processors()).map(|rank| format!("p{rank}")).collect();
+        let rounds = self.balancer.rounds();
+        let title = format!("shares after {rounds} round{}", if rounds == 1 { "" } else { "s" });
+        // The picture leaves out an imbalance that nobody knows.
+        let plan = Plan::of_units(title, names, self.balancer.shares().to_vec(), f64::NAN);
+        apportion_report::plan_svg(&plan, &[])
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

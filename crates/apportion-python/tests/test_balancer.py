@@ -58,3 +58,20 @@ def test_moving_has_its_price() -> None:
         for _ in range(3):
             balancer.observe([count / speed for count, speed in zip(balancer.counts, (3.0, 1.0))])
     assert free.counts == [75, 25] and dear.counts == [50, 50]
+
+
+def test_a_notebook_draws_balancers_and_models() -> None:
+    balancer = apportion.Balancer(1200, 2)
+    balancer.observe([count / speed for count, speed in zip(balancer.counts, (3.0, 1.0))])
+    picture = balancer._repr_svg_()
+    assert (
+        picture.startswith("<svg") and "shares after 1 round: 1,200 units" in picture and "75.0 %" in picture
+    )
+    points = [
+        ("big", [(10, 1, 0.1, 3, (0.9, 1.1)), (1000, 50, None, 1, None)]),
+        ("small", [(10, 3, None, 1, None)]),
+    ]
+    picture = apportion.Models._measured("sort", "rows", points)._repr_svg_()
+    assert picture.startswith("<svg") and picture.rstrip().endswith("</svg>")
+    for word in ("Speeds of sort", ">big<", ">small<", "size, rows", "rows per second"):
+        assert word in picture, word

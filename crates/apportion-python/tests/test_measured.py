@@ -79,7 +79,7 @@ def test_functions_of_notebooks_are_sent_by_cloudpickle(monkeypatch) -> None:
 
 
 SCRIPTS = {
-    "each process imports the script and would measure again": (
+    "each process imports the script and would begin again": (
         "@apportion.measured([1], seconds=0.05)\ndef work(size):\n    pass\nwork.measure()\n"
     ),
     "work: the process of core.* did not find it.*define it at the top level": (

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import apportion
+import pytest
 from conftest import ROOT
 
 
@@ -78,6 +79,11 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "def work(size: int) -> str:\n"
         "    return 'x' * size\n"
         "text: str = work(3)\n"
+        "texts: list[str] = apportion.map(work, range(3), workers=numpy.int64(2))\n"
+        "gain: float = apportion.map(work, [3], {'p0': [0]}).gain\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "with ProcessPoolExecutor(1) as pool:\n"
+        "    apportion.map(len, ['a'], pool)\n"
     )
     mypy = [sys.executable, "-m", "mypy", "--strict"]
     done = subprocess.run([*mypy, str(use)], capture_output=True, text=True, cwd=tmp_path)
@@ -89,10 +95,30 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "apportion.closure(numpy.ones((2, 2)), algorithm='nonsense')",
         "apportion.matmul(5, numpy.ones((2, 2)))",
         "apportion.measured([1])(len)(5)",
+        "apportion.map(len, [5])",
+        "apportion.map(abs, [5], 'four')",
     ):
         use.write_text(f"import apportion, numpy\n{wrong}\n")
         done = subprocess.run([*mypy, str(use)], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 1, wrong + done.stdout
+
+
+def test_the_types_name_every_choice(tmp_path: Path) -> None:
+    stubs = Path(apportion.__file__).parent
+    words = (stubs / "__init__.pyi").read_text() + (stubs / "_native.pyi").read_text()
+
+    def literals(alias: str) -> set[str]:
+        [found] = re.findall(rf"^{alias} = Literal\[(.*?)\]$", words, re.S | re.M)
+        return set(re.findall(r'"([^"]+)"', found))
+
+    with pytest.raises(ValueError) as caught:
+        apportion.shares(10, speeds=[1]).export("none")
+    [formats] = re.findall(r"\(one of (.*)\)", str(caught.value))
+    assert literals("_Format") == set(formats.split(", "))
+    with pytest.raises(ValueError) as caught:
+        apportion.layout((4, 4), [1], "none")
+    [methods] = re.findall(r"\(use (.*)\)", str(caught.value))
+    assert literals("_LayoutMethod") | {"inner", "boxes"} == set(re.split(", | or ", methods)), methods
 
 
 def test_maturin_finds_what_it_needs_in_a_fresh_checkout() -> None:

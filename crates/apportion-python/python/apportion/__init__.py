@@ -6,8 +6,8 @@
 
 Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
 product; `matmul`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
-forecast it. `measured` measures the speed of a Python function on each processor. The command `apportion` is
-installed too.
+forecast it. `map` applies a function to data in unequal processes, and `measured` measures the speed of a
+function on each processor. The command `apportion` is installed too.
 """
 
 from _collections_abc import Sequence as _Sequence
@@ -34,6 +34,7 @@ from ._native import (
     __version__,
 )
 
+# Without `map`, which would hide Python's own.
 __all__ = [
     "Array",
     "Balancer",
@@ -43,6 +44,7 @@ __all__ = [
     "Models",
     "OwnerTable",
     "Report",
+    "Results",
     "Shares",
     "Sweep",
     "__version__",
@@ -415,6 +417,39 @@ def processors():
     return dict(_native.processors())
 
 
+def map(f, data, workers=None, *, verbose=False):
+    """Apply `f` to each item of `data` in processes, each of which takes as many items as it is fast.
+
+    Returns the results in the order of the data, as a list that knows how the work was divided: `seconds`,
+    `processors`, `counts` and `compute` (by worker), and `gain` against the better of an even split and a
+    plain loop. `summary()` says it in words, and so does `verbose=True`, on stderr.
+
+    `workers` is one of these:
+
+    - None: a process for each core of this machine, pinned to it.
+    - A number: so many processes, which the system places.
+    - A dictionary such as {"big": [0, 1], "small": [2]}: processes pinned to these cores.
+    - An executor of `concurrent.futures`, joblib (`joblib.externals.loky.get_reusable_executor()`) or Dask
+      (`client.get_executor()`), or a client of Dask.
+
+    The first items measure the workers; no item is computed twice. `shares` then divides what is left by the
+    measured speeds, and again while it becomes less, so that a worker that becomes slower gets fewer items.
+    Iterators are read to their end before the work begins; arrays are sent in slices.
+
+    An exception of `f` arrives as it is, with a note that names the item. It ends all processes, as Ctrl-C
+    does; of a given executor it cancels what has not begun. Functions and data are pickled. Functions of a
+    notebook, lambdas and functions within functions need the package cloudpickle. A script guards its own
+    actions, but not `f`, with `if __name__ == "__main__":`, as with `multiprocessing`.
+
+    >>> found = map(abs, range(-3, 3), workers=2)
+    >>> found, sum(found.counts)
+    ([3, 2, 1, 0, 1, 2], 6)
+    """
+    from ._map import run
+
+    return run(f, data, workers, bool(verbose))
+
+
 def measured(
     sizes,
     *,
@@ -453,4 +488,8 @@ def __getattr__(name):
         from ._tables import OwnerTable
 
         return OwnerTable
+    if name == "Results":
+        from ._map import Results
+
+        return Results
     raise AttributeError(f"module 'apportion' has no attribute {name!r}")

@@ -14,6 +14,7 @@ from typing import (
 
 from typing_extensions import Buffer
 
+from ._map import Results as Results
 from ._measured import Measured
 from ._native import (
     Array as Array,
@@ -55,10 +56,15 @@ class _Tensor(Protocol):
 class _Frame(Protocol):
     def __array__(self, *arguments: Any, **options: Any) -> Any: ...
 
+@type_check_only
+class _Executor(Protocol):
+    def submit(self, *arguments: Any, **options: Any) -> Any: ...
+
 _Matrix = TypeVar("_Matrix", bound=Buffer | _Tensor)
 _Rows = Sequence[Sequence[float]] | _Frame
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 _File = str | PathLike[str] | Mapping[str, Any]
 _Models = _File | Models
 _Amount = SupportsFloat | str
@@ -86,6 +92,8 @@ _LayoutMethod = Literal[
     "square-edge",
     "square-middle",
 ]
+# A list of rectangles cannot say these.
+_ProductMethod = _LayoutMethod | Literal["inner", "boxes"]
 _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
 _Block = tuple[slice, slice, Any]
 
@@ -98,6 +106,7 @@ __all__ = [
     "Models",
     "OwnerTable",
     "Report",
+    "Results",
     "Shares",
     "Sweep",
     "__version__",
@@ -156,7 +165,7 @@ def matmul(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     flow: _Flow | None = None,
     block: SupportsIndex | None = None,
     overlap: bool = False,
@@ -183,7 +192,7 @@ def matmul(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     flow: _Flow | None = None,
     block: SupportsIndex | None = None,
     overlap: bool = False,
@@ -210,7 +219,7 @@ def matmul(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     flow: _Flow | None = None,
     block: SupportsIndex | None = None,
     overlap: bool = False,
@@ -237,7 +246,7 @@ def matmul(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     flow: _Flow | None = None,
     block: SupportsIndex | None = None,
     overlap: bool = False,
@@ -261,7 +270,7 @@ def power(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     remeasure: bool = False,
     seed: SupportsIndex = 1,
@@ -278,7 +287,7 @@ def power(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     remeasure: bool = False,
     seed: SupportsIndex = 1,
@@ -295,7 +304,7 @@ def power(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     remeasure: bool = False,
     seed: SupportsIndex = 1,
@@ -312,7 +321,7 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     algorithm: _Algorithm = "auto",
     remeasure: bool = False,
@@ -330,7 +339,7 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     algorithm: _Algorithm = "auto",
     remeasure: bool = False,
@@ -348,7 +357,7 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     algorithm: _Algorithm = "auto",
     remeasure: bool = False,
@@ -366,7 +375,7 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     algorithm: _Algorithm = "auto",
     remeasure: bool = False,
@@ -384,7 +393,7 @@ def closure(
     models: _Models | None = None,
     platform: _File | None = None,
     layout: Layout | None = None,
-    method: _LayoutMethod = "auto",
+    method: _ProductMethod = "auto",
     block: SupportsIndex | None = None,
     algorithm: _Algorithm = "auto",
     remeasure: bool = False,
@@ -411,7 +420,7 @@ def sweep(
     shape: Iterable[SupportsIndex],
     along: str,
     speeds: _Speeds | None = None,
-    methods: Iterable[str] | None = None,
+    methods: Iterable[_ProductMethod] | None = None,
     *,
     models: _Models | None = None,
     platform: _File | None = None,
@@ -427,6 +436,13 @@ def sweep(
     element: SupportsIndex = 8,
 ) -> Sweep: ...
 def processors() -> dict[str, list[int]]: ...
+def map(
+    f: Callable[[_T], _R],
+    data: Iterable[_T],
+    workers: SupportsIndex | Mapping[str, Iterable[SupportsIndex]] | _Executor | None = None,
+    *,
+    verbose: bool = False,
+) -> Results[_R]: ...
 def measured(
     sizes: Iterable[SupportsIndex],
     *,

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _native
-from ._arguments import shown, whole
+from ._arguments import whole
+from ._processes import (
+    check_importing,
+    cloudpickled,
+    cores_by_name,
+    ignore_interrupts,
+    line,
+    receive_begin,
+    started,
+)
 
 Points = list[tuple[float, float, float | None, int, tuple[float, float] | None]]
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-UNGUARDED = 86
-"""Exit status of a process that would start others while it imports the script that started it."""
-
-GUARD = 'put the script\'s own actions, but not its functions, under `if __name__ == "__main__":`'
 
 
 class Measured(Generic[P, R]):
@@ -62,19 +64,12 @@ class Measured(Generic[P, R]):
 
     def measure(self, processors: Mapping[str, Iterable[int]] | None = None) -> _native.Models:
         """Measure all sizes on all processors: their names with the numbers of their cores."""
-        _check_importing()
-        chosen = processors or self.processors or dict(_native.processors())
-        if not hasattr(chosen, "items"):
-            raise TypeError(f"processors: {shown(chosen)} is no dictionary (pass {{'p0': [0]}})")
-        cores: dict[str, list[int]] = {}
-        for name, own in chosen.items():
-            if str(name) in cores:
-                raise ValueError(
-                    f'processors: "{name}" is listed twice (give every processor a name of its own)'
-                )
-            cores[str(name)] = sorted({whole("processors", core) for core in own})
-        self._check(cores)
-        with _started(self, cores) as team:
+        check_importing()
+        cores = cores_by_name("processors", processors or self.processors or dict(_native.processors()))
+        sent = self._sent()
+        with started(_serve, sent, cores.values()) as team:
+            for (process, here), processor in zip(team, cores):
+                receive_begin(process, here, processor, sent[1])
             points: list[Points] = [[] for _ in cores]
             for size in self.sizes:
                 for rank, times in enumerate(_times(team, list(cores), size)):
@@ -82,17 +77,6 @@ class Measured(Generic[P, R]):
                     points[rank].append((float(size), mean, ci if len(times) > 1 else None, len(times), band))
         name = f"{self.__wrapped__.__module__}.{self.__wrapped__.__qualname__}"
         return _native.Models._measured(name, self.unit, list(zip(cores, points)))
-
-    def _check(self, cores: Mapping[str, Sequence[int]]) -> None:
-        """Refuse cores on which no process could run."""
-        allowed = os.sched_getaffinity(0)
-        for name, own in cores.items():
-            missing = sorted(set(own) - allowed)
-            if missing or not own:
-                what = f"has no core {missing[0]} to run on" if missing else "has no cores"
-                raise ValueError(f"processors: {name} {what} (use some of {sorted(allowed)})")
-        if not cores:
-            raise ValueError("processors: there are none (pass {'p0': [0]}, or leave it out)")
 
     def _sent(self) -> tuple[str, str, bytes | None]:
         """Where processes find this object: its module and name there, or all of it in bytes."""
@@ -102,32 +86,9 @@ class Measured(Generic[P, R]):
         alone = function.__module__ == "__main__" and not getattr(module, "__file__", None)
         if not alone and "<locals>" not in name:
             return function.__module__, name, None
-        try:
-            import cloudpickle  # type: ignore[import-not-found, import-untyped, unused-ignore]
-        except ImportError:
-            raise ValueError(
-                f"{name}: another process cannot import it (define it at the top level of a file, or install "
-                "cloudpickle, which sends functions of notebooks)"
-            ) from None
         settings = (self.tolerance, self.seconds, self.repetitions, self.unit)
-        try:
-            content = cloudpickle.dumps(
-                (function, list(self.sizes), self.processors, self.prepare, *settings)
-            )
-        except Exception as error:
-            why = " ".join(f"{type(error).__name__}: {error}".split())
-            raise ValueError(
-                f"{name}: cannot be sent to another process: {why[:200]} (define it at the top level of a file)"
-            ) from None
-        return function.__module__, name, content
-
-
-def _check_importing() -> None:
-    """End a process that imports the script that started it and would now start processes itself."""
-    from multiprocessing import process
-
-    if getattr(process.current_process(), "_inheriting", False):
-        os._exit(UNGUARDED)
+        whole_object = (function, list(self.sizes), self.processors, self.prepare, *settings)
+        return function.__module__, name, cloudpickled(whole_object, name)
 
 
 def _received(module: str, name: str, content: bytes | None) -> Measured[Any, Any]:
@@ -150,59 +111,6 @@ def _found(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part)
     return found
-
-
-@contextmanager
-def _started(measured: Measured[Any, Any], cores: Mapping[str, Sequence[int]]) -> Iterator[list[Any]]:
-    """A process for each processor, each with the pipe that leads to it, which all have the function."""
-    from multiprocessing import get_context
-
-    sent = measured._sent()
-    context = get_context("spawn")
-    team: list[Any] = []
-    before = os.sched_getaffinity(0)
-    try:
-        for own in cores.values():
-            here, there = context.Pipe()
-            process = context.Process(target=_serve, args=(there, *sent), daemon=True)
-            # A new process inherits the cores of this thread: packages that it imports see only these.
-            os.sched_setaffinity(0, own)
-            try:
-                process.start()
-            finally:
-                os.sched_setaffinity(0, before)
-            there.close()
-            team.append((process, here))
-        for (process, here), processor in zip(team, cores):
-            _begun(process, here, processor, sent[1])
-        yield team
-    finally:
-        for process, here in team:
-            here.close()
-            process.terminate()
-        for process, _ in team:
-            process.join()
-
-
-def _begun(process: Any, here: Any, processor: str, name: str) -> None:
-    """Wait until a process has the function."""
-    try:
-        told, why = here.recv()
-    except (EOFError, OSError):
-        process.join()
-        if process.exitcode == UNGUARDED:
-            raise RuntimeError(
-                f"{name}: each process imports the script and would measure again ({GUARD})"
-            ) from None
-        raise RuntimeError(
-            f"processor {processor} was lost: its process ended with status {process.exitcode} while it imported "
-            f"the script ({GUARD})"
-        ) from None
-    if told == "missing":
-        raise RuntimeError(
-            f"{name}: the process of {processor} did not find it: {why} (define it at the top level of a module or "
-            'script, not under `if __name__ == "__main__":`)'
-        )
 
 
 def _times(team: Sequence[Any], names: Sequence[str], size: int) -> list[list[float]]:
@@ -233,15 +141,12 @@ def _answer(here: Any, name: str, size: int) -> list[float]:
 
 def _serve(pipe: Any, module: str, name: str, content: bytes | None) -> None:
     """The life of a process: find the function, prepare, run until told to stop, tell the times."""
-    import signal
-
-    # Ctrl-C reaches all processes of a terminal; the first one ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     try:
         measured = _received(module, name, content)
         pipe.send(("begun", ""))
     except Exception as error:
-        pipe.send(("missing", " ".join(f"{type(error).__name__}: {error}".split())[:300]))
+        pipe.send(("missing", line(error)))
         return
     function, prepare = measured.__wrapped__, measured.prepare
     argument: Any = None
@@ -260,8 +165,7 @@ def _serve(pipe: Any, module: str, name: str, content: bytes | None) -> None:
             except (EOFError, OSError):
                 raise
             except Exception as error:
-                line = " ".join(f"{type(error).__name__}: {error}".split())
-                pipe.send(("failed", line[:300]))
+                pipe.send(("failed", line(error)))
     except (EOFError, OSError):
         pass  # Nobody listens any more.
 

@@ -1,0 +1,351 @@
+"""A function of each item of data, in processes that take as many items as they are fast."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import pickle
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import apportion
+import map_jobs
+import pytest
+from apportion._map import Chunk, Place, Worker, speeds_now, take
+
+CORES = sorted(os.sched_getaffinity(0))
+
+
+def simulate(
+    count: int, speeds: list[float], late: float = 0.0, change: float = 1.0
+) -> tuple[float, list[int]]:
+    """Time and chunks of a call whose workers have these speeds, the last ready late, the first changing."""
+    places = [
+        Place(Worker(f"p{rank}"), ready=rank < len(speeds) - 1 or late == 0.0) for rank in range(len(speeds))
+    ]
+    ends = [math.inf] * len(speeds)
+    now, sent, counts = 0.0, 0, [0] * len(speeds)
+    while True:
+        for rank, taken in enumerate(take(count - sent, places, 0.0, now) if sent < count else []):
+            if taken:
+                assert places[rank].ready and not places[rank].count
+                places[rank].begin, places[rank].count, places[rank].sent = sent, taken, now
+                pace = change if rank == 0 and sent > count // 2 else 1.0
+                ends[rank] = now + taken / (speeds[rank] * pace)
+                sent += taken
+                counts[rank] += taken
+        if late and not places[-1].ready and late < min(ends):
+            now, places[-1].ready = late, True
+            continue
+        rank = ends.index(min(ends))
+        if ends[rank] == math.inf:
+            # Nobody works: then nothing may be left.
+            assert sent == count
+            return now, counts
+        now, ends[rank] = ends[rank], math.inf
+        place = places[rank]
+        assert place.worker
+        seconds = now - place.sent
+        place.worker.chunks.append(Chunk(place.count, seconds, 0.0, seconds))
+        place.count = 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_workers_of_known_speeds_finish_together(seed: int) -> None:
+    draw = random.Random(seed)
+    speeds = [draw.choice([1, 3, 10, 100]) * draw.uniform(50, 100) for _ in range(draw.randint(1, 6))]
+    count = draw.randint(5000, 200_000)
+    seconds, counts = simulate(count, speeds, late=draw.choice([0.0, 0.05]))
+    assert sum(counts) == count
+    # The last chunks, and an item of the slowest, are what is left of imbalance.
+    assert seconds <= 1.02 * count / sum(speeds) + 0.06 + 1 / min(speeds)
+
+
+def test_a_worker_that_becomes_slow_gets_less() -> None:
+    seconds, counts = simulate(100_000, [100.0, 100.0], change=0.1)
+    assert counts[0] < counts[1] / 1.5
+    assert seconds <= 1.3 * (50_000 / 200 + 50_000 / 110)
+
+
+def test_long_items_are_not_left_to_the_slow() -> None:
+    # The fast one does two items while the slow one does its first; nothing is begun that ends after it all.
+    seconds, counts = simulate(40, [1.0, 0.05])
+    assert counts[1] <= 2 and seconds <= 41
+
+
+def test_a_worker_whose_first_item_compiles_still_takes_part() -> None:
+    first, second = Worker("p0", [Chunk(1, 5.0, 0.0, 5.0)]), Worker("p1", [Chunk(1, 9.0, 0.0, 9.0)])
+    places = [Place(first, ready=True), Place(second, ready=True)]
+    assert take(1000, places, 0.0, 9.0) == [8, 8]
+    first.chunks.append(Chunk(8, 0.008, 0.0, 0.008))
+    places[0].count, places[0].sent = 64, 9.0
+    # By their first items the second is 5 / 9 as fast, not 1 / 9000.
+    assert speeds_now(places, 9.0) == pytest.approx([1000, 1000 * 5 / 9])
+    assert take(1000, places, 0.0, 9.0) == [0, 8]
+    # What is in its first item for long is slow.
+    places[1] = Place(Worker("p1"), True, 0, 1, 9.0)
+    assert speeds_now(places, 9.05)[1] == pytest.approx(20)
+
+
+def test_forecasts_of_the_rivals() -> None:
+    worker = Worker("p0", [Chunk(1, 0.5, 0.0, 1.0), Chunk(10, 2.0, 1.0, 3.0)], first_end=1.5)
+    # Without the first chunk: 0.3 s an item with messages; 0.1 s where nobody takes the core.
+    assert worker.even_seconds(11) == pytest.approx(1.5 + 10 * 0.3)
+    assert worker.alone_seconds(11) == pytest.approx(0.5 + 10 * 0.1)
+    results = apportion.Results([1, 2])
+    results.processors, results.counts, results.compute = ["p0", "p1"], [1, 1], [0.5, 0.25]
+    results.seconds, results.even_seconds, results.alone_seconds = 2.0, 3.0, 4.0
+    assert results.gain == 1.5
+    assert re.search(r"2 items on 2 workers: 2.00 s\n(.*\n)*p0 +1 +500 ms\n", results.summary())
+    assert results.summary().endswith("1.50 times as fast as the better of them")
+    results.alone_seconds = 0.5
+    assert results.gain == 0.25 and results.summary().endswith("does not pay: a loop is faster")
+    results.alone_seconds, results.even_seconds = 4.0, 1.0
+    assert results.gain == 0.5 and results.summary().endswith("do not pay: an even split is faster")
+
+
+def test_results_come_in_order_as_a_list() -> None:
+    found = apportion.map(map_jobs.square, range(1000), workers=2)
+    assert found == [x * x for x in range(1000)] and isinstance(found, list)
+    assert sum(found.counts) == 1000 and len(found.processors) == len(found.counts) == len(found.compute)
+    assert found.seconds > 0 and found.gain > 0 and found.even_seconds > 0 and found.alone_seconds > 0
+    for again in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert again == found and again.counts == found.counts and again.gain == found.gain
+
+
+def test_every_item_is_computed_once(tmp_path: Path, monkeypatch) -> None:
+    log = tmp_path / "log"
+    monkeypatch.setenv(map_jobs.LOG, str(log))
+    assert apportion.map(map_jobs.logged, range(700), workers=3) == list(range(700))
+    assert sorted(map(int, log.read_text().split())) == list(range(700))
+
+
+def test_a_slow_worker_gets_fewer_items(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(map_jobs.LOG, str(tmp_path / "slow"))
+    found = apportion.map(map_jobs.unequal, range(400), workers=2)
+    assert len({process for process, _ in found}) == 2
+    slow = sum(pace == 4e-3 for _, pace in found)
+    # A fifth of the items, by speed; sleeps that the system makes longer change it.
+    assert 20 < slow < 150 and sorted(found.counts) == sorted([slow, 400 - slow])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_few_items(count: int) -> None:
+    found = apportion.map(map_jobs.square, list(range(count)), workers=4)
+    assert found == [x * x for x in range(count)] and sum(found.counts) == count
+    assert found.summary()
+
+
+def test_data_of_any_kind(needs) -> None:
+    assert apportion.map(map_jobs.square, (x for x in range(5)), workers=2) == [0, 1, 4, 9, 16]
+    assert apportion.map(str, {"a": 1, "b": 2}, workers=2) == ["a", "b"]
+    numpy = needs("numpy")
+    rows = numpy.arange(12.0).reshape(6, 2)
+    assert apportion.map(numpy.sum, rows, workers=numpy.int64(2)) == list(rows.sum(axis=1))
+    assert apportion.map(map_jobs.square, numpy.float64(3) * numpy.arange(3), workers=2) == [0, 9, 36]
+
+    def broken():
+        yield 1
+        raise OSError("the file ends")
+
+    with pytest.raises(OSError, match="the file ends"):
+        apportion.map(map_jobs.square, broken(), workers=2)
+
+
+def test_processes_run_on_the_cores_that_they_are_given() -> None:
+    found = apportion.map(map_jobs.affinity, range(50), {"first": CORES[:1], "last": CORES[-1:]})
+    assert {tuple(cores) for cores in found} <= {(CORES[0],), (CORES[-1],)}
+    assert set(found.processors) <= {"first", "last"}
+    assert set(apportion.map(map_jobs.square, range(50)).processors) <= set(apportion.processors())
+    assert os.sched_getaffinity(0) == set(CORES)
+
+
+def test_an_exception_arrives_with_its_item() -> None:
+    with pytest.raises(KeyError, match="seventeen") as caught:
+        apportion.map(map_jobs.failing, range(100), workers=2)
+    [note] = caught.value.__notes__
+    assert re.match(
+        r"item 17 of the data, on worker p[01]:\n.*map_jobs.py.*, line \d+, in failing", note, re.S
+    )
+    with pytest.raises(RuntimeError, match="item 0: Peculiar: is odd") as caught:
+        apportion.map(map_jobs.peculiar, [1], workers=1)
+    with pytest.raises(SystemExit, match="enough"):
+        apportion.map(map_jobs.leaving, [1], workers=1)
+
+
+def test_what_cannot_be_sent_is_said_with_the_item() -> None:
+    with pytest.raises(TypeError, match=r"item 3: its result cannot be sent .*\(return numbers"):
+        apportion.map(map_jobs.unsendable, range(10), workers=2)
+    with pytest.raises(TypeError, match="data: item 1 cannot be sent .*lock"):
+        apportion.map(str, [1, threading.Lock()], workers=1)
+
+
+def test_a_process_that_is_lost_is_said() -> None:
+    with pytest.raises(RuntimeError, match="worker p[01] was lost: its process ended with status 3"):
+        apportion.map(map_jobs.dying, range(10), workers=2)
+
+
+def test_wrong_arguments() -> None:
+    for arguments, words in [
+        ((5, [1]), "f: 5 is no function"),
+        ((abs, 5), "data: 5 has no items"),
+        ((abs, [1], "four"), "workers: 'four' is no number of processes"),
+        ((abs, [1], object), "workers: .* is no number of processes"),
+        ((abs, [1], Executor()), "does not say how many"),
+    ]:
+        with pytest.raises(TypeError, match=words):
+            apportion.map(*arguments)
+    for workers, words in [(0, "there are none"), ({}, "there are none"), ({"a": [99999]}, "no core 99999")]:
+        with pytest.raises(ValueError, match=f"workers: .*{words}"):
+            apportion.map(abs, [1], workers)
+
+
+def test_nothing_is_printed_unless_it_is_asked_for(capfd) -> None:
+    apportion.map(abs, range(10), workers=2)
+    assert capfd.readouterr() == ("", "")
+    apportion.map(abs, range(10), workers=2, verbose=True)
+    out, err = capfd.readouterr()
+    assert out == "" and err.startswith("apportion.map: 10 items on ")
+
+
+def test_local_functions_need_cloudpickle(monkeypatch) -> None:
+    offset = 10
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "cloudpickle", None)
+        with pytest.raises(
+            ValueError, match="<lambda>: another process cannot import it .*pip install cloudpickle"
+        ):
+            apportion.map(lambda x: x + offset, range(5), workers=2)
+    pytest.importorskip("cloudpickle")
+    assert apportion.map(lambda x: x + offset, range(5), workers=2) == [10, 11, 12, 13, 14]
+    lock = threading.Lock()
+    with pytest.raises(ValueError, match="cannot be sent to another process: TypeError.*lock"):
+        apportion.map(lambda x: lock, range(5), workers=2)
+
+
+def python(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+NOTEBOOK = """
+import apportion, dataclasses
+@dataclasses.dataclass
+class Point:
+    x: int
+scale = 3
+def scaled(point):
+    return Point(point.x * scale)
+found = apportion.map(scaled, [Point(x) for x in range(20)], workers=2)
+assert found == [Point(3 * x) for x in range(20)] and type(found[0]) is Point
+print(sum(found.counts))
+"""
+
+
+def test_functions_and_classes_of_a_notebook() -> None:
+    pytest.importorskip("cloudpickle")
+    done = python("-c", NOTEBOOK)
+    assert done.returncode == 0 and done.stdout == "20\n", done.stderr
+    without = "import sys; sys.modules['cloudpickle'] = None\n"
+    done = python("-c", without + NOTEBOOK)
+    assert done.returncode == 1 and "pip install cloudpickle" in done.stderr.splitlines()[-1], done.stderr
+
+
+GUARDED = """
+import sys
+sys.modules["cloudpickle"] = None
+import apportion
+def cube(x):
+    return x ** 3
+if __name__ == "__main__":
+    print(apportion.map(cube, range(5), workers=2))
+"""
+
+
+def test_a_script_maps_its_own_function(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(GUARDED)
+    done = python(str(script))
+    assert done.returncode == 0 and done.stdout == "[0, 1, 8, 27, 64]\n", done.stderr
+    script.write_text(GUARDED.replace('if __name__ == "__main__":', "if True:"))
+    done = python(str(script))
+    *_, last = done.stderr.splitlines()
+    assert done.returncode == 1 and "each process imports the script" in last and "__main__" in last, (
+        done.stderr
+    )
+    assert done.stderr.count("Traceback") == 1
+
+
+INTERRUPTED = """
+import os, time, apportion
+def work(x):
+    if x < 2:
+        os.write(1, f"{os.getpid()}\\n".encode())
+    time.sleep(0 if x < 1 else 60)
+if __name__ == "__main__":
+    apportion.map(work, range(1000), workers=2)
+"""
+
+
+@pytest.mark.parametrize("whom", ["process", "group"])
+def test_an_interrupt_leaves_no_processes(whom: str, tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(INTERRUPTED)
+    job = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert job.stdout
+    workers = {int(job.stdout.readline()) for _ in range(2)}
+    (os.killpg if whom == "group" else os.kill)(job.pid, signal.SIGINT)
+    _, err = job.communicate(timeout=30)
+    assert job.returncode != 0 and "KeyboardInterrupt" in err and err.count("Traceback") == 1, err
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+
+
+def test_executors_of_the_standard_library() -> None:
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(2) as processes:
+        for executor in (threads, processes):
+            found = apportion.map(map_jobs.square, range(200), executor)
+            assert found == [x * x for x in range(200)] and sum(found.counts) == 200
+            with pytest.raises(KeyError) as caught:
+                apportion.map(map_jobs.failing, range(100), executor)
+            assert caught.value.__notes__[0].startswith("item 17 of the data")
+        pytest.importorskip("cloudpickle")
+        assert apportion.map(lambda x: x + 1, range(5), processes) == [1, 2, 3, 4, 5]
+
+
+def test_executor_of_joblib(needs) -> None:
+    loky = needs("joblib").externals.loky
+    found = apportion.map(lambda x: x + 1, range(100), loky.get_reusable_executor(max_workers=2))
+    assert found == list(range(1, 101)) and sum(found.counts) == 100
+
+
+def test_client_and_executor_of_dask(needs) -> None:
+    distributed = needs("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        for workers in (client, client.get_executor()):
+            found = apportion.map(lambda x: x + 1, range(100), workers)
+            assert found == list(range(1, 101)) and sum(found.counts) == 100
+            assert all("://" in name for name in found.processors)
+            with pytest.raises(KeyError) as caught:
+                apportion.map(map_jobs.failing, range(100), workers)
+            assert caught.value.__notes__[0].startswith("item 17 of the data")

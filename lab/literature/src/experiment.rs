@@ -167,6 +167,17 @@ impl Check {
         Self { what: what.into(), published, here, tolerance: "exact".into(), met, otherwise: None }
     }
 
+    /// A value that the document does not print, or whose data it does not give: what is found here stands beside
+    /// it, and nothing can be compared.
+    pub fn incomparable(
+        what: impl Into<String>,
+        published: impl ToString,
+        here: impl ToString,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self::new(what, published, here, false).within("none").unless(Verdict::DataNotGiven, reason)
+    }
+
     /// Numbers that agree within a relative tolerance.
     pub fn near(what: impl Into<String>, published: f64, here: f64, tolerance: f64) -> Self {
         let met = (here - published).abs() <= tolerance * published.abs();

@@ -12,7 +12,7 @@ use apportion::schedule::{Flow, ScheduleOptions};
 use apportion_report::{Plot, Series};
 
 /// Nodes of the HCL cluster, N = 5,000.
-const HCL_THREE: Original = Original { size: 5000, speed: 1761e6, element: 8, here: 5.0 };
+pub const HCL_THREE: Original = Original { size: 5000, speed: 1761e6, element: 8, here: 5.0 };
 
 /// 6.3 gives neither size nor speeds: N = 15,000 and the 198 s of 5.8 are assumed for the centre.
 const ORSAY: Original =

@@ -3,8 +3,11 @@
 mod advection;
 mod figures;
 mod figures_data;
+mod items;
 mod mapping;
 mod ninety;
+
+pub use items::DOCUMENT;
 
 use crate::experiment::Experiment;
 

@@ -206,14 +206,17 @@ impl Document {
         page += &wrapped(
             "In the document's own order: every numbered figure, table, equation, algorithm, definition and \
              theorem, and the claims of the text. An item's verdict is the worst of those of the statements \
-             that show it, whose number is in brackets; the page of the experiment has published and computed \
-             values, differences and tolerances. [Results: literature](../literature.md) explains the verdicts.",
+             that show it, whose number is in brackets; the page of the experiment has published and \
+             computed values, differences and tolerances. [Results: literature](../literature.md) explains \
+             the verdicts.",
             "",
         );
         let _ = write!(
             page,
-            "\n```sh\ncargo run --release -p literature -- run EXPERIMENT    # computes the statements again\n\
-             cargo run --release -p literature -- list {}          # prints this page\n```\n",
+            "\n```sh\n\
+             cargo run --release -p literature -- run EXPERIMENT\n\
+             cargo run --release -p literature -- list {}\n\
+             ```\n",
             self.id
         );
         for chapter in self.chapters {
@@ -227,7 +230,7 @@ impl Document {
                     page,
                     "| {} | {} | {} | {} |",
                     item.place,
-                    capitalised(item.says),
+                    item.says,
                     by.join(", "),
                     item.outcome(record)
                 );

@@ -47,8 +47,8 @@ struct Arguments {
 enum Command {
     /// List the experiments and how many items of each document they show, or the items of documents.
     ///
-    /// Of experiments: name, computed or emulated, about how long it takes, source, what it shows. Of items, in
-    /// the order of the document: number, what it says, experiment, verdict.
+    /// Of experiments: name, computed or emulated, about how long it takes, source, what it shows. Of items,
+    /// in the order of the document: number, what it says, experiment, verdict.
     List {
         /// Names of documents (becker, fpm, slides, malik, tinetti): their items instead of the experiments.
         #[arg(value_name = "DOCUMENT")]
@@ -62,8 +62,8 @@ enum Command {
         /// Only those that are computed, with fewer draws: seconds instead of minutes.
         #[arg(long)]
         quick: bool,
-        /// Write a page with pictures for each experiment into a directory, and the indexes of experiments and
-        /// documents.
+        /// Write a page with pictures for each experiment into a directory, and the indexes of experiments
+        /// and documents.
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },

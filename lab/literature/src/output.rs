@@ -27,7 +27,6 @@ impl Done {
         self.report.checks.iter().map(Check::verdict).max().unwrap_or(Verdict::Met)
     }
 
-
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", heading(&self.about));
         for own in &self.report.tables {
@@ -39,11 +38,12 @@ impl Done {
             let verdict = check.verdict();
             let _ = writeln!(
                 text,
-                "{}: {} (published {}, here {}, tolerance {})",
+                "{}: {} (published {}, here {}{}, tolerance {})",
                 verdict.name(),
                 check.what,
                 check.published,
                 check.here,
+                check.difference_after(", difference "),
                 check.tolerance
             );
             if let Some(reason) = check.reason() {
@@ -65,7 +65,8 @@ impl Done {
         });
         let checks = self.report.checks.iter().map(|check| {
             json!({"what": check.what, "published": check.published, "here": check.here,
-                "tolerance": check.tolerance, "verdict": check.verdict().name(), "reason": check.reason()})
+                "difference": check.difference, "tolerance": check.tolerance, "verdict": check.verdict().name(),
+                "reason": check.reason()})
         });
         json!({"ids": self.about.ids, "source": self.about.source, "shows": self.about.shows,
             "kind": self.about.kind.name(), "seconds": self.seconds, "verdict": self.verdict().name(),
@@ -95,11 +96,12 @@ impl Done {
             write!(page, "\n```sh\ncargo run --release -p literature -- run {}\n```\n\n", self.about.id());
         for check in self.report.checks.iter().filter(|check| check.verdict() != Verdict::Met) {
             let text = format!(
-                "**{}**: {}. Published: {}; here: {}; tolerance: {}. {}",
+                "**{}**: {}. Published: {}; here: {}{}; tolerance: {}. {}",
                 capitalised(check.verdict().name()),
                 check.what,
                 check.published,
                 check.here,
+                check.difference_after("; difference: "),
                 check.tolerance,
                 check.reason().unwrap_or("The reason is not known.")
             );
@@ -112,8 +114,12 @@ impl Done {
             page += "Met:\n\n";
             for check in met {
                 let text = format!(
-                    "- {}: published {}, here {} (tolerance {}).",
-                    check.what, check.published, check.here, check.tolerance
+                    "- {}: published {}, here {}{} (tolerance {}).",
+                    check.what,
+                    check.published,
+                    check.here,
+                    check.difference_after(", difference "),
+                    check.tolerance
                 );
                 page += &wrapped(&text, "  ");
             }
@@ -170,8 +176,8 @@ pub fn wrapped(text: &str, indent: &str) -> String {
     format!("{out}{line}\n")
 }
 
-/// Writes the record of the directory with what these experiments found, and the pages that follow from it: an
-/// index of the experiments, and one of each document.
+/// Writes the record of the directory with what these experiments found, and the pages that follow from it:
+/// an index of the experiments, and one of each document.
 ///
 /// # Errors
 /// A file that cannot be written, or a record that cannot be read.
@@ -192,8 +198,8 @@ pub fn write_record(all: &[Done], directory: &Path) -> Result<()> {
 fn index_page(record: &Record) -> String {
     let mut page = "# Reproductions of the source documents\n\n".to_owned();
     page += &wrapped(
-        "Written by `cargo run --release -p literature -- run ID … --dir DIR`. What the experiments are, and how \
-             to read them, is in [Results: literature](../literature.md).",
+        "Written by `cargo run --release -p literature -- run ID … --dir DIR`. What the experiments are, and \
+         how to read them, is in [Results: literature](../literature.md).",
         "",
     );
     page += "\nEach document has a page in its own order:\n\n";
@@ -234,8 +240,7 @@ fn index_page(record: &Record) -> String {
         let (id, statements) = (about.id(), record.statements(about.id()));
         let met = statements.iter().filter(|s| s.verdict == Verdict::Met).count();
         let (kind, seconds) = (about.kind.name(), about.seconds);
-        let _ =
-            writeln!(page, "| [{id}]({id}.md) | {kind} | {met} of {} | {seconds} s |", statements.len());
+        let _ = writeln!(page, "| [{id}]({id}.md) | {kind} | {met} of {} | {seconds} s |", statements.len());
     }
     page += "\n";
     for about in catalogue::all().map(|experiment| experiment.about()) {

@@ -6,7 +6,7 @@
 use crate::catalogue;
 use crate::experiment::{Check, Verdict};
 use apportion::error::{Error, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// The file's name.
@@ -116,15 +116,6 @@ impl Record {
         }
         text + "}\n"
     }
-
-    /// The statements as one object.
-    pub fn to_value(&self) -> Value {
-        let all = self.0.iter().map(|one| {
-            let statements = one.statements.iter().map(Statement::to_value).collect();
-            (one.id.clone(), Value::Array(statements))
-        });
-        Value::Object(all.collect::<Map<_, _>>())
-    }
 }
 
 #[cfg(test)]
@@ -135,7 +126,6 @@ mod tests {
     fn the_kept_record_is_written_as_it_is_read() {
         let record = Record::kept().unwrap();
         assert_eq!(record.to_json(), KEPT);
-        assert_eq!(serde_json::from_str::<Value>(KEPT).unwrap(), record.to_value());
     }
 
     #[test]

@@ -12,7 +12,9 @@ use apportion::product::{MatmulJob, Operands, multiply, whole_block, whole_matri
 use apportion::random::Random;
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Flow, ScheduleOptions};
-use apportion_events::{End, EventMatrices, EventOptions, LocalLogic, LogicStep, parse_workcell, simulate_workcell};
+use apportion_events::{
+    End, EventMatrices, EventOptions, LocalLogic, LogicStep, parse_workcell, simulate_workcell,
+};
 
 /// The workcell of the kind that Figure 7.1 draws.
 const WORKCELL: &str = include_str!("../../../../examples/mdem/tacconi-lewis.toml");
@@ -69,7 +71,12 @@ fn max_plus(report: &mut Report) {
     let kernel = Kernel::<f64>::max_plus();
     let of = |row: &[f64], column: &[f64]| kernel.entry(row, column);
     let by_hand = of(&[1.0, 5.0], &[3.0, -2.0]);
-    report.checks.push(Check::new("(7.1): (1 x 3) + (5 x -2) over max-plus", 4, short(by_hand), by_hand == 4.0));
+    report.checks.push(Check::new(
+        "(7.1): (1 x 3) + (5 x -2) over max-plus",
+        4,
+        short(by_hand),
+        by_hand == 4.0,
+    ));
     let (zero, one) = (kernel.zero(), kernel.one());
     report.checks.push(Check::new(
         "(7.2): the neutral elements epsilon and e",
@@ -102,7 +109,8 @@ fn events(report: &mut Report, monitor: &Monitor) -> Result<()> {
     let workcell = parse_workcell(WORKCELL, "tacconi-lewis.toml")?;
     let matrices = EventMatrices::of(&workcell);
     let named = matrices.by_name(&workcell);
-    // Rules: enter, loaded, leave M1, buffered, leave buffer, at M2, leave M2, exit. Each matrix as rows of ones.
+    // Rules: enter, loaded, leave M1, buffered, leave buffer, at M2, leave M2, exit. Each matrix as rows of
+    // ones.
     let by_hand: [(&str, &[&[usize]]); 6] = [
         ("F_v", &[&[], &[0], &[1], &[2], &[3], &[4], &[5], &[6]]),
         ("F_r", &[&[0, 1, 2], &[], &[1, 3], &[], &[1, 4], &[], &[1], &[]]),
@@ -141,7 +149,10 @@ fn events(report: &mut Report, monitor: &Monitor) -> Result<()> {
         runs.first().map_or(0, |run| run.products.iter().sum::<u64>()),
         through,
     ));
-    let mut table = Table::new("The workcell and its scenarios, by (7.3) to (7.6)", &["scenario", "products", "makespan, s"]);
+    let mut table = Table::new(
+        "The workcell and its scenarios, by (7.3) to (7.6)",
+        &["scenario", "products", "makespan, s"],
+    );
     for run in &runs {
         let name = match run.variant {
             0 => "as given".to_owned(),
@@ -152,8 +163,8 @@ fn events(report: &mut Report, monitor: &Monitor) -> Result<()> {
     }
     report.tables.push(table);
     report.note(
-        "Figure 7.1, from Tacconi and Lewis, is not in the text. The workcell here has what theirs has: machines, a \
-         buffer, a robot, pallets, and a shared resource (examples/mdem/tacconi-lewis.toml).",
+        "Figure 7.1, from Tacconi and Lewis, is not in the text. The workcell here has what theirs has: \
+         machines, a buffer, a robot, pallets, and a shared resource (examples/mdem/tacconi-lewis.toml).",
     );
     Ok(())
 }

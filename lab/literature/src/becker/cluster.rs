@@ -91,9 +91,9 @@ impl Experiment for Cluster {
         ports(&mut report)?;
         linpack(&mut report);
         report.note(
-            "The platform files have the printed 175 Mflop/s for hcl05, except that of Figure 5.25, where its twins' \
-             1735 is used. The format has no routes through chosen nodes: in Figure 3.5 the nodes on both switches relay \
-             what the others send, as one shared link of twice a port's bandwidth.",
+            "The platform files have the printed 175 Mflop/s for hcl05, except that of Figure 5.25, where \
+             its twins' 1735 is used. The format has no routes through chosen nodes: in Figure 3.5 the nodes \
+             on both switches relay what the others send, as one shared link of twice a port's bandwidth.",
         );
         Ok(report)
     }
@@ -104,8 +104,8 @@ fn speeds(report: &mut Report) -> Result<()> {
     let sum: u64 = TABLE_3_1.iter().sum();
     report.checks.push(Check::new("Table 3.1: sum of the speeds, Mflop/s", TOTAL, sum, sum == TOTAL).unless(
         Verdict::PublishedWrong,
-        "42,827 - 41,267 = 1,560 = 1,735 - 175: hcl05, a twin of hcl03 to hcl08 (1,635 to 1,879), counts 1,735 in \
-         the total, and its row has lost a digit.",
+        "42,827 - 41,267 = 1,560 = 1,735 - 175: hcl05, a twin of hcl03 to hcl08 (1,635 to 1,879), counts \
+         1,735 in the total, and its row has lost a digit.",
     ));
     report.checks.push(Check::near(
         "Table 3.1: \"an absolute speed of 42.8 GFlops\", with 1,735 for hcl05",
@@ -199,8 +199,8 @@ fn linpack(report: &mut Report) {
         .within("0.5 %")
         .unless(
             Verdict::PublishedWrong,
-            "2/3 N^3 + 3/2 N^2 are 4.175 x 10^12 operations. By the other column these are slips of an exponent \
-             (9.063e+00), of a digit (243.2 s), and of two rates.",
+            "2/3 N^3 + 3/2 N^2 are 4.175 x 10^12 operations. By the other column these are slips of an \
+             exponent (9.063e+00), of a digit (243.2 s), and of two rates.",
         ),
     );
 }

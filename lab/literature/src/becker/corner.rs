@@ -1,4 +1,5 @@
-//! The square corner for two processors by its formulae: (4.1) to (4.4), (5.1) to (5.17), Theorems 5.1 and 5.2.
+//! The square corner for two processors by its formulae: (4.1) to (4.4), (5.1) to (5.17), Theorems 5.1 and
+//! 5.2.
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
@@ -21,9 +22,14 @@ fn shape() -> Result<Shape> {
 fn in_corner(high: f64, wide: f64, corner: usize) -> Result<Layout> {
     let [high, wide] = [high, wide].map(|side| ((side * SIZE as f64).round() as u64).clamp(1, SIZE));
     let at_end = |end: bool, length: u64| {
-        if end { [Span::new(SIZE - length, SIZE), Span::new(0, SIZE - length)] } else { [Span::new(0, length), Span::new(length, SIZE)] }
+        if end {
+            [Span::new(SIZE - length, SIZE), Span::new(0, SIZE - length)]
+        } else {
+            [Span::new(0, length), Span::new(length, SIZE)]
+        }
     };
-    let ([rows, other_rows], [cols, other_cols]) = (at_end(corner / 2 == 1, high), at_end(corner % 2 == 1, wide));
+    let ([rows, other_rows], [cols, other_cols]) =
+        (at_end(corner / 2 == 1, high), at_end(corner % 2 == 1, wide));
     let all = Span::new(0, SIZE);
     let rest = [Rect::new(other_rows, all), Rect::new(rows, other_cols)];
     let rest = rest.into_iter().filter(|rect| !rect.is_empty()).map(|rect| Part::new(Rank(0), rect));
@@ -99,18 +105,40 @@ fn half_perimeters(report: &mut Report) -> Result<()> {
             corners = corners.max((outlines(&in_corner(y, x, 3)?) - (2.0 + x + y)).abs());
         }
     }
-    report.checks.push(equal("Section 4.2.2: half-perimeters of two rectangles", "3 at every ratio", rectangles));
-    report.checks.push(equal("(4.1): half-perimeters with a rectangle of x by y in the corner", "2 + x + y", corners));
-    report.checks.push(equal("(4.2), (5.16): half-perimeters with a square in the corner", "2 + 2 sqrt(s2)", squares));
+    report.checks.push(equal(
+        "Section 4.2.2: half-perimeters of two rectangles",
+        "3 at every ratio",
+        rectangles,
+    ));
+    report.checks.push(equal(
+        "(4.1): half-perimeters with a rectangle of x by y in the corner",
+        "2 + x + y",
+        corners,
+    ));
+    report.checks.push(equal(
+        "(4.2), (5.16): half-perimeters with a square in the corner",
+        "2 + 2 sqrt(s2)",
+        squares,
+    ));
     let (mut low, mut high): (f64, f64) = (1.0, 25.0);
     while high - low > 1e-4 {
         let ratio = 0.5 * (low + high);
         if outlines(&corner(ratio)?) < outlines(&line(ratio)?) { high = ratio } else { low = ratio }
     }
-    report.checks.push(Check::near("(4.3): half-perimeters are fewer than 3 above the ratio", 3.0, high, 1e-3));
+    report.checks.push(Check::near(
+        "(4.3): half-perimeters are fewer than 3 above the ratio",
+        3.0,
+        high,
+        1e-3,
+    ));
     let layout = corner(LARGE)?;
     let bound = lower_bound(shape()?, &layout.shares());
-    report.checks.push(Check::near("Section 4.2.4: half-perimeters of the corner as s2 goes to 0", 2.0, outlines(&layout), 1e-3));
+    report.checks.push(Check::near(
+        "Section 4.2.4: half-perimeters of the corner as s2 goes to 0",
+        2.0,
+        outlines(&layout),
+        1e-3,
+    ));
     report.checks.push(Check::near("Section 4.2.4: the lower bound (4.4) as s2 goes to 0", 2.0, bound, 1e-3));
     let off = ratios().map(|ratio| {
         let by_hand = 2.0 * ((ratio / (1.0 + ratio)).sqrt() + side(ratio));
@@ -139,12 +167,19 @@ fn volumes(report: &mut Report) -> Result<()> {
         }
     }
     report.checks.push(equal("(5.1): volume of the square corner", "2 N sqrt(s2)", square));
-    report.checks.push(equal("(5.2): volume with a rectangle of alpha by beta", "alpha N + beta N", rectangle));
+    report.checks.push(equal(
+        "(5.2): volume with a rectangle of alpha by beta",
+        "alpha N + beta N",
+        rectangle,
+    ));
     report.checks.push(equal("(5.6): the share of the second", "1 / (1 + r)", share));
     report.checks.push(equal("(5.17): the side of the square", "N / sqrt(r + 1)", length));
-    report.checks.push(equal("(5.7), (5.8): the straight line, 1 to 2", "(1 - s2) N^2 = r / (1 + r) N^2", first));
-    let volumes: Vec<f64> =
-        (0..4).map(|at| Ok(volume(&in_corner(0.3, 0.3, at)?))).collect::<Result<_>>()?;
+    report.checks.push(equal(
+        "(5.7), (5.8): the straight line, 1 to 2",
+        "(1 - s2) N^2 = r / (1 + r) N^2",
+        first,
+    ));
+    let volumes: Vec<f64> = (0..4).map(|at| Ok(volume(&in_corner(0.3, 0.3, at)?))).collect::<Result<_>>()?;
     let off = volumes.iter().map(|v| (v - 0.6).abs()).fold(0.0, f64::max);
     report.checks.push(equal("Algorithm 5.1: any corner will do, side 0.3", "0.6 N^2 in each", off));
     Ok(())
@@ -171,7 +206,8 @@ fn first_theorem(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Theorem 5.2: of all rectangles in the corner the square moves least, and the second derivative of its proof.
+/// Theorem 5.2: of all rectangles in the corner the square moves least, and the second derivative of its
+/// proof.
 fn second_theorem(report: &mut Report) -> Result<()> {
     let mut table = Table::new(
         "Theorem 5.2: volume with a rectangle of height alpha in the corner, s2 = 0.09, in N^2",
@@ -189,19 +225,29 @@ fn second_theorem(report: &mut Report) -> Result<()> {
         }
     }
     report.tables.push(table);
-    report.checks.push(Check::near("Theorem 5.2: height alpha of least volume, for s2 = 0.09", 0.3, at, 1e-12));
+    report.checks.push(Check::near(
+        "Theorem 5.2: height alpha of least volume, for s2 = 0.09",
+        0.3,
+        at,
+        1e-12,
+    ));
     // C(alpha) = alpha + s2 / alpha, for N = 1; the second difference is the second derivative.
     let c = |alpha: f64| alpha + 0.09 / alpha;
     let step = 1e-3;
     let second = (c(0.3 + step) - 2.0 * c(0.3) + c(0.3 - step)) / (step * step);
     let printed = 1.0 + 2.0 * 0.09 / 0.3_f64.powi(3);
     report.checks.push(
-        Check::near("Theorem 5.2, proof: second derivative at s2 = 0.09, alpha = 0.3, N = 1", printed, second, 1e-3)
-            .unless(
-                Verdict::PublishedWrong,
-                "The derivative of N - s2 N / alpha^2 is 2 s2 N / alpha^3, here 6.667, without the N that the proof \
-                 has kept. It is positive all the same, and the theorem holds.",
-            ),
+        Check::near(
+            "Theorem 5.2, proof: second derivative at s2 = 0.09, alpha = 0.3, N = 1",
+            printed,
+            second,
+            1e-3,
+        )
+        .unless(
+            Verdict::PublishedWrong,
+            "The derivative of N - s2 N / alpha^2 is 2 s2 N / alpha^3, here 6.667, without the N that \
+                 the proof has kept. It is positive all the same, and the theorem holds.",
+        ),
     );
     Ok(())
 }
@@ -212,9 +258,18 @@ fn limits(report: &mut Report) -> Result<()> {
     report.checks.push(Check::near("(5.4): volume of the line as r grows, in N^2", 1.0, volume(&line), 1e-5));
     let vanishing = |what: &str, here: f64| Check::new(what, 0, short(here), here < 1e-3).within("0.001 N^2");
     report.checks.push(vanishing("(5.5): volume of the corner as r grows, in N^2", volume(&corner)));
-    report.checks.push(Check::near("(5.9): busiest direction of the line as r grows, in N^2", 1.0, busiest(&line), 1e-5));
-    report.checks.push(vanishing("(5.14): busiest direction of the corner as r grows, in N^2", busiest(&corner)));
-    report.note("Limits are taken at a ratio of 10^8 for the corner, whose side is then a ten-thousandth of N, and of 10^6 for the \
-         line, which is then one column wide.");
+    report.checks.push(Check::near(
+        "(5.9): busiest direction of the line as r grows, in N^2",
+        1.0,
+        busiest(&line),
+        1e-5,
+    ));
+    report
+        .checks
+        .push(vanishing("(5.14): busiest direction of the corner as r grows, in N^2", busiest(&corner)));
+    report.note(
+        "Limits are taken at a ratio of 10^8 for the corner, whose side is then a ten-thousandth of \
+         N, and of 10^6 for the line, which is then one column wide.",
+    );
     Ok(())
 }

@@ -13,7 +13,8 @@ impl Experiment for Diagonal {
         About {
             ids: &["becker-8.1", "becker-8.2", "becker-8.3"],
             source: "Becker 2010, 8",
-            shows: "squares on the diagonal by their five rules; Propositions 8.1 and 8.2, and the case left open",
+            shows: "squares on the diagonal by their five rules; Propositions 8.1 and 8.2, and the case left \
+                 open",
             kind: Kind::Computed,
             seconds: 1,
         }
@@ -57,9 +58,11 @@ fn rules(report: &mut Report) -> Result<()> {
         });
         let one_each = rects.iter().all(|own| !own.is_empty()) && rects.len() == speeds.len();
         let total: f64 = speeds.iter().sum();
-        let off = layout.shares().into_iter().zip(*speeds).map(|(share, speed)| {
-            (share as f64 / (n * n) as f64 / (speed / total) - 1.0).abs()
-        });
+        let off = layout
+            .shares()
+            .into_iter()
+            .zip(*speeds)
+            .map(|(share, speed)| (share as f64 / (n * n) as f64 / (speed / total) - 1.0).abs());
         let off = off.fold(0.0, f64::max);
         let whole = |parts: Vec<Part>| -> u64 { parts.iter().map(|part| part.rect().area()).sum() };
         let alike = [layout.parts_of_a(), layout.parts_of_b()].into_iter().all(|parts| {
@@ -146,8 +149,9 @@ fn rectangles(report: &mut Report) {
     report.checks.push(
         Check::near("Proposition 8.1, proof: dS/dc at alpha = 0.5, c = 0.2", printed, first, 1e-3).unless(
             Verdict::PublishedWrong,
-            "dS/dc is x alpha beta / (alpha - c)^2 - y. The next lines multiply by (alpha - c)^2 without saying so, and \
-             the printed derivative, 1.28, is (alpha - c)^2 = 0.09 times the true one, 14.2. The sign is the same.",
+            "dS/dc is x alpha beta / (alpha - c)^2 - y. The next lines multiply by (alpha - c)^2 without \
+             saying so, and the printed derivative, 1.28, is (alpha - c)^2 = 0.09 times the true one, 14.2. \
+             The sign is the same.",
         ),
     );
     report.checks.push(
@@ -159,15 +163,16 @@ fn rectangles(report: &mut Report) {
         )
         .unless(
             Verdict::PublishedWrong,
-            "It is 2 x alpha beta / (alpha - c)^3 > 0 for every c < alpha, here 148; the printed one, 4.8, is the \
-             derivative of the line before. Since S is convex, the minimum at c = 0 is the only one, and the \
-             paragraph on negative c, which has the first derivative under the name of the second, is not needed.",
+            "It is 2 x alpha beta / (alpha - c)^3 > 0 for every c < alpha, here 148; the printed one, 4.8, \
+             is the derivative of the line before. Since S is convex, the minimum at c = 0 is the only one, \
+             and the paragraph on negative c, which has the first derivative under the name of the second, \
+             is not needed.",
         ),
     );
 }
 
-/// The layout of a rectangle of `high` rows in the corner of a product, for a number of elements of the second
-/// processor.
+/// The layout of a rectangle of `high` rows in the corner of a product, for a number of elements of the
+/// second processor.
 fn corner(shape: Shape, high: u64, elements: u64) -> Result<Layout> {
     let wide = (elements as f64 / high as f64).round() as u64;
     let (rows, cols) = (Span::new(shape.m - high, shape.m), Span::new(shape.n - wide, shape.n));
@@ -197,10 +202,18 @@ fn products(report: &mut Report) -> Result<()> {
         table.row([high, elements / high, by_formula, here].map(|x| x.to_string()));
     }
     report.tables.push(table);
-    report.checks.push(
-        Check::new("(8.3): volume with alpha x beta in the corner", "n (alpha + beta)", format!("within {off}"), off == 0),
-    );
-    report.checks.push(Check::new("Proposition 8.2: the rectangle of least volume", "240 x 240", format!("{0} x {1}", least.1, elements / least.1), least.1 == 240));
+    report.checks.push(Check::new(
+        "(8.3): volume with alpha x beta in the corner",
+        "n (alpha + beta)",
+        format!("within {off}"),
+        off == 0,
+    ));
+    report.checks.push(Check::new(
+        "Proposition 8.2: the rectangle of least volume",
+        "240 x 240",
+        format!("{0} x {1}", least.1, elements / least.1),
+        least.1 == 240,
+    ));
     let [other, same] = [Shape::new(600, 700, 1200, "8.3")?, Shape::new(900, 700, 800, "8.3")?]
         .map(|shape| corner(shape, 240, elements).map(|layout| layout.volume()));
     let (other, same) = (other?, same?);
@@ -225,7 +238,8 @@ fn products(report: &mut Report) -> Result<()> {
 fn open_case(report: &mut Report) -> Result<()> {
     let shape = Shape::new(100, 300, 2000, "8.3")?;
     let mut table = Table::new(
-        "A square that does not fit: 100 x 300 by 300 x 2000, least volume over all rectangles, and the library's",
+        "A square that does not fit: 100 x 300 by 300 x 2000, least volume over all rectangles, and the \
+         library's",
         &["ratio", "side of the square", "least", "height", "here"],
     );
     let mut equal = true;
@@ -250,14 +264,20 @@ fn open_case(report: &mut Report) -> Result<()> {
     }
     report.tables.push(table);
     report.checks.push(Check::new(
-        "8.3, the open case: a strip across the shorter side moves least where the square is longer than that side",
+        "8.3, the open case: a strip across the shorter side moves least where the square is longer than \
+         that side",
         "left open",
-        if equal { "a strip of n min(m, p) elements, by trying every rectangle" } else { "another rectangle" },
+        if equal {
+            "a strip of n min(m, p) elements, by trying every rectangle"
+        } else {
+            "another rectangle"
+        },
         equal,
     ));
     report.note(
-        "In the open case a rectangle alpha x beta of the same area moves n (alpha + beta) > n 2 m as long as it is \
-         shorter than the matrix is high, and a strip of full height n m only: no row of C is then shared.",
+        "In the open case a rectangle alpha x beta of the same area moves n (alpha + beta) > n 2 m as long \
+         as it is shorter than the matrix is high, and a strip of full height n m only: no row of C is then \
+         shared.",
     );
     Ok(())
 }

@@ -20,7 +20,12 @@ fn paired(ratios: &[u64], forecasts: &[Times]) -> Vec<Pair> {
 }
 
 /// Forecasts of two processors, each a machine of the ratio.
-fn processors(ratios: &[u64], mbit: f64, duplex: bool, original: impl Fn(u64) -> Original) -> Result<Vec<Pair>> {
+fn processors(
+    ratios: &[u64],
+    mbit: f64,
+    duplex: bool,
+    original: impl Fn(u64) -> Original,
+) -> Result<Vec<Pair>> {
     let join = Join::Links { mbit, duplex, topology: Topology::Full };
     let trials = pair_trials(ratios, Algebra::PlusTimes, |ratio| (original(ratio), join), 250..=400)?;
     let forecasts: Vec<Times> = trials.iter().map(|trial| trial.forecast_there()).collect();
@@ -41,7 +46,8 @@ impl Experiment for Forecasts {
         About {
             ids: &["becker-5.6.2", "becker-5.6.3", "becker-5.6.5", "becker-5.7", "becker-5.8"],
             source: "Becker 2010, 5.6-5.8, the text",
-            shows: "50 Mbit/s, the straight line alone, clusters beside processors, constant power, by forecast",
+            shows: "50 Mbit/s, the straight line alone, clusters beside processors, constant power, by \
+                 forecast",
             kind: Kind::Computed,
             seconds: 2,
         }
@@ -59,7 +65,8 @@ impl Experiment for Forecasts {
 
 /// 5.6.2 and 5.6.5 at the lowest of their bandwidths.
 fn slow_network(report: &mut Report) -> Result<()> {
-    for (section, duplex, kind, crossover) in [("5.6.2", false, "serial", 3), ("5.6.5", true, "parallel", 2)] {
+    for (section, duplex, kind, crossover) in [("5.6.2", false, "serial", 3), ("5.6.5", true, "parallel", 2)]
+    {
         let pairs = processors(&RATIOS, 50.0, duplex, |_| HCL)?;
         let mut table = Table::new(
             format!("Section {section}: communication at 50 Mbit/s, {kind}, seconds of the original"),
@@ -103,15 +110,21 @@ fn line_alone(report: &mut Report) -> Result<()> {
             let quotient = HCL.alone() / HCL.transfer(mbit);
             limits.push(if duplex { quotient } else { quotient - 1.0 });
         }
-        let here: Vec<String> = limits.iter().map(|&limit| format!("{}:1", short((10.0 * limit).round() / 10.0))).collect();
-        let rises = limits.windows(2).all(|pair| pair[0] < pair[1]) && found.windows(2).all(|pair| pair[0] <= pair[1]);
+        let here: Vec<String> =
+            limits.iter().map(|&limit| format!("{}:1", short((10.0 * limit).round() / 10.0))).collect();
+        let rises = limits.windows(2).all(|pair| pair[0] < pair[1])
+            && found.windows(2).all(|pair| pair[0] <= pair[1]);
         report.checks.push(Check::new(
-            format!("Section {section}: the ratio up to which the line beats the fast processor alone, by bandwidth"),
+            format!(
+                "Section {section}: the ratio up to which the line beats the fast processor alone, by \
+                 bandwidth"
+            ),
             "increases",
             format!("{} at 100, 500 and 1,000 Mbit/s", here.join(", ")),
             rises,
         ));
-        let column = found.iter().zip(&limits).map(|(found, limit)| [format!("{found}:1"), format!("{limit:.1}:1")]);
+        let column =
+            found.iter().zip(&limits).map(|(found, limit)| [format!("{found}:1"), format!("{limit:.1}:1")]);
         for (i, cells) in column.enumerate() {
             match table.rows.get_mut(i) {
                 Some(row) => row.extend(cells),
@@ -127,7 +140,8 @@ fn line_alone(report: &mut Report) -> Result<()> {
 fn beside_processors(report: &mut Report) -> Result<()> {
     let ratios: Vec<u64> = (1..=6).chain([8, 10, 12, 15]).collect();
     let mut table = Table::new(
-        "Two clusters of three over two processors: communication of line and corner, execution of line and corner",
+        "Two clusters of three over two processors: communication of line and corner, execution of line and \
+         corner",
         &["Mbit/s", "line", "corner", "line, execution", "corner, execution"],
     );
     let (mut higher, mut power, mut bandwidth, mut before) = (Vec::new(), Vec::new(), true, None::<Vec<f64>>);
@@ -146,13 +160,17 @@ fn beside_processors(report: &mut Report) -> Result<()> {
         higher.push((mbit, cells[0].max(cells[1])));
         let computing = |pair: &Pair| pair.line.execution - pair.line.communication;
         power.push(two.iter().map(computing).sum::<f64>() / one.iter().map(computing).sum::<f64>());
-        let executions: Vec<f64> = one.iter().flat_map(|pair| [pair.line.execution, pair.corner.execution]).collect();
-        bandwidth &= before.is_none_or(|before| before.iter().zip(&executions).all(|(slow, fast)| fast < slow));
+        let executions: Vec<f64> =
+            one.iter().flat_map(|pair| [pair.line.execution, pair.corner.execution]).collect();
+        bandwidth &=
+            before.is_none_or(|before| before.iter().zip(&executions).all(|(slow, fast)| fast < slow));
         before = Some(executions);
     }
     report.tables.push(table);
-    let here: Vec<String> =
-        higher.iter().map(|(mbit, ratio)| format!("{:.0} % at {mbit} Mbit/s", 100.0 * (ratio - 1.0))).collect();
+    let here: Vec<String> = higher
+        .iter()
+        .map(|(mbit, ratio)| format!("{:.0} % at {mbit} Mbit/s", 100.0 * (ratio - 1.0)))
+        .collect();
     let [least, most] = [f64::min as fn(f64, f64) -> f64, f64::max]
         .map(|pick| higher.iter().map(|(_, ratio)| *ratio).reduce(pick).unwrap_or(f64::NAN));
     report.checks.push(
@@ -165,9 +183,9 @@ fn beside_processors(report: &mut Report) -> Result<()> {
         .within("up to 20 %")
         .if_only_the_relation(
             least > 1.0,
-            "The thesis gives no numbers. Here each element crosses the cable once and is passed on within the cluster \
-             over ports of 1 Gbit/s: a fixed time, small beside a cable of 100 Mbit/s and as long as the crossing \
-             itself where the cable is as fast as the ports.",
+            "The thesis gives no numbers. Here each element crosses the cable once and is passed on within \
+             the cluster over ports of 1 Gbit/s: a fixed time, small beside a cable of 100 Mbit/s and as \
+             long as the crossing itself where the cable is as fast as the ports.",
         ),
     );
     let mean = power.iter().sum::<f64>() / power.len() as f64;
@@ -208,8 +226,9 @@ fn constant_power(report: &mut Report) -> Result<()> {
         .within("10 %")
         .unless(
             Verdict::DataNotGiven,
-            "Figure 5.32 is not in the text. By (5.8) the busiest direction grows from 1/2 to 8/9 of N^2, by 1.78, and \
-             the power of the processors does not enter; what is constant is the volume of both directions.",
+            "Figure 5.32 is not in the text. By (5.8) the busiest direction grows from 1/2 to 8/9 of N^2, by \
+             1.78, and the power of the processors does not enter; what is constant is the volume of both \
+             directions.",
         ),
     );
     Ok(())

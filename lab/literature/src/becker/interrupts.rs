@@ -2,9 +2,7 @@
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
-use apportion::plan::shapes::{
-    Grid, LayoutMethod, SquareCorner, SquareEdge, SquareMiddle, StraightLine,
-};
+use apportion::plan::shapes::{Grid, LayoutMethod, SquareCorner, SquareEdge, SquareMiddle, StraightLine};
 use apportion::plan::{Layout, Metrics, Shape, interrupts, outlines};
 
 const SIZE: u64 = 120_000;
@@ -52,14 +50,16 @@ impl Experiment for Interrupts {
 
     fn run(&self, _: &Context<'_>) -> Result<Report> {
         let mut report = Report::default();
-        let header = ["figure", "place", "ratio", "I / N", "volume / N^2", "volume / (I N)", "outlines", "bounding"];
+        let header =
+            ["figure", "place", "ratio", "I / N", "volume / N^2", "volume / (I N)", "outlines", "bounding"];
         let mut table = Table::new("Figure 5.11: interrupts, volume and half-perimeters", &header);
         let [mut of_square, mut of_line, mut half] = [0.0_f64; 3];
         let mut proportional = [[f64::INFINITY, 0.0]; 4];
         for ratio in RATIOS {
             let side = 1.0 / (1.0_f64 + ratio).sqrt();
             for (i, (letter, name, place)) in PLACES.into_iter().enumerate() {
-                let [interrupts, volume, outlines, bounding] = counts(&place.layout(shape()?, &[ratio, 1.0])?);
+                let [interrupts, volume, outlines, bounding] =
+                    counts(&place.layout(shape()?, &[ratio, 1.0])?);
                 match name {
                     "straight line" => of_line = of_line.max((interrupts - 2.0).abs()),
                     _ => of_square = of_square.max((interrupts - 4.0 * side).abs()),
@@ -68,7 +68,9 @@ impl Experiment for Interrupts {
                 let slope = (outlines - 2.0) / volume;
                 proportional[i] = [proportional[i][0].min(slope), proportional[i][1].max(slope)];
                 let numbers = [interrupts, volume, volume / interrupts, outlines, bounding].map(short);
-                table.row([letter.to_owned(), name.to_owned(), format!("{ratio}:1")].into_iter().chain(numbers));
+                table.row(
+                    [letter.to_owned(), name.to_owned(), format!("{ratio}:1")].into_iter().chain(numbers),
+                );
             }
         }
         report.tables.push(table);
@@ -88,8 +90,8 @@ impl Experiment for Interrupts {
         several(&mut report)?;
         free_part(&mut report)?;
         report.note(
-            "The command has the interrupts of a plan as `interrupts` in the metrics of its JSON: `apportion partition \
-             --shape 1200x1200 --speeds 8,1 --method square-corner --json`.",
+            "The command has the interrupts of a plan as `interrupts` in the metrics of its JSON: `apportion \
+             partition --shape 1200x1200 --speeds 8,1 --method square-corner --json`.",
         );
         Ok(report)
     }
@@ -97,7 +99,8 @@ impl Experiment for Interrupts {
 
 /// The conclusion of 5.5.3 for more than two parts.
 fn several(report: &mut Report) -> Result<()> {
-    let mut table = Table::new("Equal squares: volume over I N", &["parts", "I / N", "volume / N^2", "volume / (I N)"]);
+    let mut table =
+        Table::new("Equal squares: volume over I N", &["parts", "I / N", "volume / N^2", "volume / (I N)"]);
     let mut ratios = Vec::new();
     for parts in [4, 9, 16] {
         let [interrupts, volume, ..] = counts(&Grid::default().layout(shape()?, &vec![1.0; parts])?);
@@ -109,15 +112,17 @@ fn several(report: &mut Report) -> Result<()> {
     let here: Vec<String> = ratios.iter().map(|&ratio| short(ratio)).collect();
     report.checks.push(
         Check::new(
-            "5.5.3: interrupts are proportional to the volume of any partitioning; TVC / (I N) of 4, 9, 16 squares",
+            "5.5.3: interrupts are proportional to the volume of any partitioning; TVC / (I N) of 4, 9, 16 \
+             squares",
             "0.5",
             here.join(", "),
             same,
         )
         .unless(
             Verdict::PublishedWrong,
-            "The thesis concludes this without proof. A line that q parts share is interrupted q times and moved q - 1 \
-             times, so that TVC / I is N (q - 1) / q: N / 2 for q = 2 only, 2 N / 3 for nine squares.",
+            "The thesis concludes this without proof. A line that q parts share is interrupted q times and \
+             moved q - 1 times, so that TVC / I is N (q - 1) / q: N / 2 for q = 2 only, 2 N / 3 for nine \
+             squares.",
         ),
     );
     Ok(())
@@ -139,8 +144,13 @@ fn free_part(report: &mut Report) -> Result<()> {
         pieces.push(count(rect.rows.start, rect.rows.end) * count(rect.cols.start, rect.cols.end));
     }
     report.checks.push(
-        Check::new("Figure 5.12: the area at 8:1", "(1 - sqrt(s2))^2 N^2", format!("within {off:.1e}"), off < 1e-9)
-            .within("1e-9"),
+        Check::new(
+            "Figure 5.12: the area at 8:1",
+            "(1 - sqrt(s2))^2 N^2",
+            format!("within {off:.1e}"),
+            off < 1e-9,
+        )
+        .within("1e-9"),
     );
     let line = StraightLine.layout(shape()?, &[8.0, 1.0])?;
     let none = Metrics::of_layout(&line, 1.0).communication_free.unwrap_or_default().iter().sum::<u64>();
@@ -160,8 +170,8 @@ fn free_part(report: &mut Report) -> Result<()> {
         )
         .unless(
             Verdict::PublishedWrong,
-            "The rows and columns that the square does not touch are N - sqrt(s2) N in number wherever it is: the area \
-             is the same. The corner alone has it in one piece.",
+            "The rows and columns that the square does not touch are N - sqrt(s2) N in number wherever it \
+             is: the area is the same. The corner alone has it in one piece.",
         ),
     );
     Ok(())

@@ -1,6 +1,7 @@
 //! Becker, PhD thesis, 2010: square corners on two and three processors and clusters.
 
 mod algebra;
+mod causes;
 mod cluster;
 mod comparison;
 mod corner;
@@ -54,6 +55,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &ConstantPower,
     &three::STAR,
     &three::FULL,
+    &causes::Causes,
     &three::SITES,
     &Semirings { ids: &["becker-7.2", "becker-7.3"], max_plus: true },
     &Semirings { ids: &["becker-7.4", "becker-7.5"], max_plus: false },

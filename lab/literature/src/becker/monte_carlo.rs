@@ -141,11 +141,12 @@ fn minima(report: &mut Report, [two, three, six]: [&StudyRow; 3], rows: &[StudyR
     let above = |row: &StudyRow| row.columns.min - 1.0;
     let factor = above(two) / above(six);
     report.checks.push(
-        Check::near("columns: p = 2 is worse than p = 6, in the minimum, by a factor of", 5.0, factor, 0.2).unless(
-            Verdict::PublishedWrong,
-            "The least cost of two rectangles is 3 / (2 sqrt 2) = 1.0607, and that of six is 1.0082 in 2,000,000 draws \
-             (an upper bound of the true minimum): 0.0607 / 0.0082 = 7.4.",
-        ),
+        Check::near("columns: p = 2 is worse than p = 6, in the minimum, by a factor of", 5.0, factor, 0.2)
+            .unless(
+                Verdict::PublishedWrong,
+                "The least cost of two rectangles is 3 / (2 sqrt 2) = 1.0607, and that of six is 1.0082 in \
+             2,000,000 draws (an upper bound of the true minimum): 0.0607 / 0.0082 = 7.4.",
+            ),
     );
     let here = format!("p = 3 {:.4}, p = 6 {:.4}", three.columns.min, six.columns.min);
     report.checks.push(
@@ -157,8 +158,9 @@ fn minima(report: &mut Report, [two, three, six]: [&StudyRow; 3], rows: &[StudyR
         )
         .unless(
             Verdict::PublishedWrong,
-            "p = 3 is the second worst: its minimum is five times as far from 1 as that of p = 6. The sentence and the \
-             one after the change (worst now p = 3) agree only if 3 and 6 are exchanged in it.",
+            "p = 3 is the second worst: its minimum is five times as far from 1 as that of p = 6. The \
+             sentence and the one after the change (worst now p = 3) agree only if 3 and 6 are exchanged in \
+             it.",
         ),
     );
     let but_two = || rows.iter().filter(|row| row.processors != 2);
@@ -167,13 +169,20 @@ fn minima(report: &mut Report, [two, three, six]: [&StudyRow; 3], rows: &[StudyR
     };
     let [mean, minimum] = [worst(|row| row.columns.mean), worst(|row| row.columns.min)];
     report.checks.push(Check::new("with the corner for p = 2: the worst mean is at p", 6, mean, mean == 6));
-    report.checks.push(Check::new("with the corner for p = 2: the worst minimum is at p", 3, minimum, minimum == 3));
-    let all = rows.iter().max_by(|a, b| a.columns.min.total_cmp(&b.columns.min)).map_or(0, |row| row.processors);
+    report.checks.push(Check::new(
+        "with the corner for p = 2: the worst minimum is at p",
+        3,
+        minimum,
+        minimum == 3,
+    ));
+    let all =
+        rows.iter().max_by(|a, b| a.columns.min.total_cmp(&b.columns.min)).map_or(0, |row| row.processors);
     report.checks.push(Check::new("columns: the worst minimum is at p", 2, all, all == 2));
     // A magic number's minimum is below those of the numbers beside it.
     let at = |p: usize| rows[p - 1].columns;
     let magic = |p: usize| at(p).min < at(p - 1).min && at(p).min < at(p + 1).min;
-    let found: Vec<String> = [4, 9, 16, 25, 36].into_iter().filter(|&p| magic(p)).map(|p| p.to_string()).collect();
+    let found: Vec<String> =
+        [4, 9, 16, 25, 36].into_iter().filter(|&p| magic(p)).map(|p| p.to_string()).collect();
     let exact = at(1).min == 1.0;
     report.checks.push(
         Check::new(
@@ -184,13 +193,14 @@ fn minima(report: &mut Report, [two, three, six]: [&StudyRow; 3], rows: &[StudyR
         )
         .if_only_the_relation(
             exact && found.iter().any(|p| p == "4") && at(4).min < 1.01,
-            "The draws here are 100,000 for each number, those of the thesis 2,000,000: sixteen and more equal areas \
-             among random ones are too rare to show.",
+            "The draws here are 100,000 for each number, those of the thesis 2,000,000: sixteen and more \
+             equal areas among random ones are too rare to show.",
         ),
     );
 }
 
-/// The improvements that 4.2.4 and 6.1.3 derive from their own numbers: the part of the excess over 1 that goes.
+/// The improvements that 4.2.4 and 6.1.3 derive from their own numbers: the part of the excess over 1 that
+/// goes.
 fn improvements(report: &mut Report) {
     let saved = |before: f64, after: f64| (before - after) / (before - 1.0);
     for (what, published, before, after) in [

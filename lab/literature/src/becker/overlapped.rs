@@ -19,8 +19,8 @@ const SLOW: [f64; 5] = [5.0, 10.0, 15.0, 20.0, 25.0];
 
 pub struct Overlapped;
 
-/// The square corner whose parts C2, X and Y are in proportion to the speeds: sides 2 q / (1 + q^2) times those
-/// of the areas in proportion, q the sum of their roots.
+/// The square corner whose parts C2, X and Y are in proportion to the speeds: sides 2 q / (1 + q^2) times
+/// those of the areas in proportion, q the sum of their roots.
 fn in_proportion(shape: Shape, speeds: [f64; 3]) -> Result<Layout> {
     let total: f64 = speeds.iter().sum();
     let q: f64 = speeds[1..].iter().map(|speed| (speed / total).sqrt()).sum();
@@ -53,7 +53,8 @@ impl Experiment for Overlapped {
             let speeds = [100.0 - 2.0 * slow, slow, slow];
             let slower = speeds[0] / slow;
             let shape = Shape::new(SIZE, SIZE, SIZE, "6.1.4")?;
-            let join = Join::Links { mbit: 100.0, duplex: true, topology: Topology::Star { centre: Rank(0) } };
+            let join =
+                Join::Links { mbit: 100.0, duplex: true, topology: Topology::Star { centre: Rank(0) } };
             let machine = Machine::new(HCL_THREE, &[("1", 1.0), ("2", slower), ("3", slower)], shape, join)?;
             let layout = in_proportion(shape, speeds)?;
             let (shares, scale) = (layout.shares(), HCL_THREE.scale());
@@ -74,20 +75,41 @@ impl Experiment for Overlapped {
             let free = Metrics::of_layout(&plain, 1.0).communication_free.unwrap_or_default()[0];
             free_off = free_off.max((free as f64 / (SIZE as f64).powi(2) - (1.0 - q).powi(2)).abs());
             gains.push(1.0 - forecast / without);
-            table.row([format!("{}:{slow}:{slow}", speeds[0])].into_iter().chain(
-                [communication, seconds(shares[0], 0) - work[0], work[0], work[1], work[2], formula, forecast, without]
+            table.row(
+                [format!("{}:{slow}:{slow}", speeds[0])].into_iter().chain(
+                    [
+                        communication,
+                        seconds(shares[0], 0) - work[0],
+                        work[0],
+                        work[1],
+                        work[2],
+                        formula,
+                        forecast,
+                        without,
+                    ]
                     .map(|x| format!("{x:.2}")),
-            ));
+                ),
+            );
         }
         report.tables.push(table);
         let within = |off: f64| format!("within {:.2} %", 100.0 * off);
         report.checks.push(
-            Check::new("Figure 6.12: forecast over max(I, II) + max(III, IV, V)", "equal", within(off), off < 0.01)
-                .within("1 %"),
+            Check::new(
+                "Figure 6.12: forecast over max(I, II) + max(III, IV, V)",
+                "equal",
+                within(off),
+                off < 0.01,
+            )
+            .within("1 %"),
         );
         report.checks.push(
-            Check::new("Figure 6.12: III, IV and V end together", "at the same time", within(together), together < 0.01)
-                .within("1 %"),
+            Check::new(
+                "Figure 6.12: III, IV and V end together",
+                "at the same time",
+                within(together),
+                together < 0.01,
+            )
+            .within("1 %"),
         );
         report.checks.push(
             Check::new(
@@ -98,7 +120,8 @@ impl Experiment for Overlapped {
             )
             .within("0.001 N^2"),
         );
-        let here: Vec<String> = gains.iter().map(|&gain| format!("{} %", short((1e4 * gain).round() / 100.0 + 0.0))).collect();
+        let here: Vec<String> =
+            gains.iter().map(|&gain| format!("{} %", short((1e4 * gain).round() / 100.0 + 0.0))).collect();
         report.checks.push(
             Check::new(
                 "6.2: the times with and without overlap converge as the speeds go to 50:25:25",
@@ -109,8 +132,8 @@ impl Experiment for Overlapped {
             .within("0.1 %"),
         );
         report.note(
-            "At 90:5:5 C1 takes longer than the messages (II > I), so that areas in proportion make the first processor \
-             the last; becker-6.14 searches for the shares that end soonest.",
+            "At 90:5:5 C1 takes longer than the messages (II > I), so that areas in proportion make the \
+             first processor the last; becker-6.14 searches for the shares that end soonest.",
         );
         Ok(report)
     }

@@ -1,5 +1,5 @@
-//! Three processors by their formulae: (6.1) to (6.15), Figures 6.2 to 6.6 and 6.13, and the order of messages
-//! on a star (6.2).
+//! Three processors by their formulae: (6.1) to (6.15), Figures 6.2 to 6.6 and 6.13, and the order of
+//! messages on a star (6.2).
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
@@ -25,10 +25,12 @@ fn volume(layout: &Layout) -> f64 {
 
 /// Areas s1 >= s2 >= s3 of three processors: s2 and s3 on a lattice.
 fn areas() -> impl Iterator<Item = [f64; 3]> {
-    (1..=49_i32).flat_map(|i| (1..=i).map(move |j| [i, j].map(|x| f64::from(x) * STEP))).filter_map(|[s2, s3]| {
-        let s1 = 1.0 - s2 - s3;
-        (s1 >= s2 - 1e-12).then_some([s1, s2, s3])
-    })
+    (1..=49_i32).flat_map(|i| (1..=i).map(move |j| [i, j].map(|x| f64::from(x) * STEP))).filter_map(
+        |[s2, s3]| {
+            let s1 = 1.0 - s2 - s3;
+            (s1 >= s2 - 1e-12).then_some([s1, s2, s3])
+        },
+    )
 }
 
 /// (6.7), with the tolerance of a rounded area.
@@ -46,13 +48,17 @@ fn around(second: &[[f64; 4]], third: &[[f64; 4]]) -> Result<Layout> {
     let taken: Vec<(usize, Rect)> =
         owned.into_iter().flat_map(|(owner, rects)| rects.iter().map(move |r| (owner, rect(*r)))).collect();
     // What is left, band by band.
-    let mut cuts: Vec<u64> = taken.iter().flat_map(|(_, r)| [r.rows.start, r.rows.end]).chain([0, SIZE]).collect();
+    let mut cuts: Vec<u64> =
+        taken.iter().flat_map(|(_, r)| [r.rows.start, r.rows.end]).chain([0, SIZE]).collect();
     cuts.sort_unstable();
     cuts.dedup();
     let mut parts: Vec<Part> = taken.iter().map(|&(owner, rect)| Part::new(Rank(owner), rect)).collect();
     for band in cuts.windows(2).map(|w| Span::new(w[0], w[1])) {
-        let mut here: Vec<Span> =
-            taken.iter().filter(|(_, r)| r.rows.start <= band.start && band.end <= r.rows.end).map(|(_, r)| r.cols).collect();
+        let mut here: Vec<Span> = taken
+            .iter()
+            .filter(|(_, r)| r.rows.start <= band.start && band.end <= r.rows.end)
+            .map(|(_, r)| r.cols)
+            .collect();
         here.sort_by_key(|cols| cols.start);
         let mut at = 0;
         for cols in here.into_iter().chain([Span::new(SIZE, SIZE)]) {
@@ -117,10 +123,22 @@ fn formulae(report: &mut Report) -> Result<()> {
     let equal = |what: &str, formula: &str, off: f64| {
         Check::new(what, formula, format!("within {off:.1e}"), off < 1e-3).within("0.001")
     };
-    report.checks.push(equal("(6.3), (6.4): volume of the straight line", "N^2 + N q = N^2 + s2 + s3", line_volume));
-    report.checks.push(equal("(6.1), (6.12): half-perimeters of the straight line", "3 + q, 0 < q < 1", line_sum));
+    report.checks.push(equal(
+        "(6.3), (6.4): volume of the straight line",
+        "N^2 + N q = N^2 + s2 + s3",
+        line_volume,
+    ));
+    report.checks.push(equal(
+        "(6.1), (6.12): half-perimeters of the straight line",
+        "3 + q, 0 < q < 1",
+        line_sum,
+    ));
     report.checks.push(equal("(6.2), (6.13): the lower bound", "2 sum of sqrt(s_i)", bound));
-    report.checks.push(equal("(6.6): volume of the square corner", "2 N (sqrt(s2) + sqrt(s3))", corner_volume));
+    report.checks.push(equal(
+        "(6.6): volume of the square corner",
+        "2 N (sqrt(s2) + sqrt(s3))",
+        corner_volume,
+    ));
     report.checks.push(
         Check::new(
             "(6.14): half-perimeters of the square corner",
@@ -131,21 +149,28 @@ fn formulae(report: &mut Report) -> Result<()> {
         .within("0.001")
         .unless(
             Verdict::PublishedWrong,
-            "Each square has a half-perimeter of 2 sqrt(s_i). As printed the sum would be below the lower bound (6.13): \
-             2.447 against 2.792 at 90:5:5. The averages of 6.1.3 follow the equation with the factors.",
+            "Each square has a half-perimeter of 2 sqrt(s_i). As printed the sum would be below the lower \
+             bound (6.13): 2.447 against 2.792 at 90:5:5. The averages of 6.1.3 follow the equation with the \
+             factors.",
         ),
     );
     let tiny = SquareCorner.layout(shape()?, &[1e8, 1.0, 1.0])?;
-    report.checks.push(Check::near("(6.15): half-perimeters as s2 + s3 goes to 0", 2.0, outlines(&tiny), 1e-3));
+    report.checks.push(Check::near(
+        "(6.15): half-perimeters as s2 + s3 goes to 0",
+        2.0,
+        outlines(&tiny),
+        1e-3,
+    ));
     report.note(format!("Formulae are compared at {counted} areas: multiples of 0.01 that fit two squares."));
     Ok(())
 }
 
 /// Why the messages of Figure 6.6 are not those of the text.
-const SIDE_BY_SIDE: &str = "The drawing is not in the text. As rebuilt from the sentence, two squares that share rows also \
-     need each other's part of A: two messages that (6.5) does not have, whatever their sides; where the sides differ, \
-     what the first one sends to the larger square is no rectangle, one more. Nested, the inner square and the one \
-     round it share rows and columns. That all need more messages than the eight of Figure 6.5 holds.";
+const SIDE_BY_SIDE: &str = "The drawing is not in the text. As rebuilt from the sentence, two squares that \
+     share rows also need each other's part of A: two messages that (6.5) does not have, whatever their \
+     sides; where the sides differ, what the first one sends to the larger square is no rectangle, one more. \
+     Nested, the inner square and the one round it share rows and columns. That all need more messages than \
+     the eight of Figure 6.5 holds.";
 
 /// Figures 6.4 to 6.6: messages and volume by where the squares are.
 fn places(report: &mut Report) -> Result<()> {
@@ -170,9 +195,10 @@ fn places(report: &mut Report) -> Result<()> {
         ),
         ("Figure 6.6.B: nested", 12, around(&nested, &[[1.0 - b, 1.0 - b, b, b]])?),
     ];
-    let mut table = Table::new("Three processors of areas 0.75, 0.16, 0.09 (like sides: 0.68, 0.16, 0.16)", &[
-        "layout", "messages", "here", "volume, N^2",
-    ]);
+    let mut table = Table::new(
+        "Three processors of areas 0.75, 0.16, 0.09 (like sides: 0.68, 0.16, 0.16)",
+        &["layout", "messages", "here", "volume, N^2"],
+    );
     let mut volumes = Vec::new();
     for (name, published, layout) in &rows {
         let (steps, moved) = (message_steps(layout), volume(layout));
@@ -211,8 +237,10 @@ fn limits(report: &mut Report) -> Result<()> {
         format!("at {} of {count}", count - differ),
         differ == 0,
     ));
-    let accepted = |speeds: [f64; 3]| Ok::<bool, apportion::Error>(SquareCorner.layout(shape()?, &speeds).is_ok());
-    let [equal, nearest, beyond] = [accepted([1.0; 3])?, accepted([2.0, 1.0, 1.0])?, accepted([1.99, 1.0, 1.0])?];
+    let accepted =
+        |speeds: [f64; 3]| Ok::<bool, apportion::Error>(SquareCorner.layout(shape()?, &speeds).is_ok());
+    let [equal, nearest, beyond] =
+        [accepted([1.0; 3])?, accepted([2.0, 1.0, 1.0])?, accepted([1.99, 1.0, 1.0])?];
     let word = |fits: bool| if fits { "fits" } else { "does not fit" };
     report.checks.push(Check::new("Figure 6.13: 1:1:1", "does not fit", word(equal), !equal));
     report.checks.push(Check::new(
@@ -223,7 +251,8 @@ fn limits(report: &mut Report) -> Result<()> {
     ));
     let layout = SquareCorner.layout(shape()?, &[2.0, 1.0, 1.0])?;
     let rects = layout.rects_by_owner();
-    let meet = rects[1][0].rows.end == rects[2][0].rows.start || rects[2][0].rows.end == rects[1][0].rows.start;
+    let meet =
+        rects[1][0].rows.end == rects[2][0].rows.start || rects[2][0].rows.end == rects[1][0].rows.start;
     report.checks.push(Check::new(
         "6.1.5: at 2:1:1 the squares meet in the middle of the matrix",
         "yes",
@@ -275,8 +304,8 @@ fn star(report: &mut Report) -> Result<()> {
         )
         .unless(
             Verdict::PublishedWrong,
-            "At 2:1:1, where the squares just fit, z = 1/2 + 1/2 - 3/2 + 1/2 = 0: the two move as much. Everywhere else \
-             z is negative.",
+            "At 2:1:1, where the squares just fit, z = 1/2 + 1/2 - 3/2 + 1/2 = 0: the two move as much. \
+             Everywhere else z is negative.",
         ),
     );
     Ok(())
@@ -299,7 +328,11 @@ fn order_of_messages(report: &mut Report) -> Result<()> {
         for layout in &layouts {
             cells.push(busiest_link(layout) / square());
         }
-        table.row([format!("{:.0}:{:.0}:{:.0}", 100.0 * areas[0], 100.0 * slow, 100.0 * slow)].into_iter().chain(cells.iter().map(|x| short(*x))));
+        table.row(
+            [format!("{:.0}:{:.0}:{:.0}", 100.0 * areas[0], 100.0 * slow, 100.0 * slow)]
+                .into_iter()
+                .chain(cells.iter().map(|x| short(*x))),
+        );
         rows.push(cells);
     }
     report.tables.push(table);
@@ -311,7 +344,8 @@ fn order_of_messages(report: &mut Report) -> Result<()> {
         1e-3,
     ));
     report.checks.push(Check::near(
-        "6.2: an \"illegal\" schedule, which relays before it has received, takes as long as the corner's at 50:25:25",
+        "6.2: an \"illegal\" schedule, which relays before it has received, takes as long as the corner's at \
+         50:25:25",
         1.0,
         last[2] / last[3],
         1e-3,

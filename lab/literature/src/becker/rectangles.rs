@@ -43,7 +43,8 @@ pub fn algorithm_2_1(speeds: &[f64]) -> Programmed {
     s.sort_by(|a, b| b.total_cmp(a));
     let p = s.len();
     let sum = |from: usize, to: usize| s[from..to].iter().sum::<f64>();
-    // beta[q]: the least cost of the first q processors in c columns; a column of j costs 1 + j times its width.
+    // beta[q]: the least cost of the first q processors in c columns; a column of j costs 1 + j times its
+    // width.
     let mut beta: Vec<f64> =
         (0..=p).map(|q| if q == 0 { f64::INFINITY } else { 1.0 + q as f64 * sum(0, q) }).collect();
     let (mut best, mut candidates) = (beta[p], 0);
@@ -242,7 +243,13 @@ fn given_columns(report: &mut Report) -> Result<()> {
             [rects[0].cols.len(), rects[0].rows.len()].map(|lines| lines as f64 / SIZE as f64);
         off = off.max((width - by_hand[0]).abs()).max((height - by_hand[1]).abs());
         let [wide, high] = by_hand.map(short);
-        table.row([(i + 1).to_string(), short(speeds[i]), short(width), short(height), format!("{wide} x {high}")]);
+        table.row([
+            (i + 1).to_string(),
+            short(speeds[i]),
+            short(width),
+            short(height),
+            format!("{wide} x {high}"),
+        ]);
     }
     report.tables.push(table);
     report.checks.push(
@@ -254,8 +261,8 @@ fn given_columns(report: &mut Report) -> Result<()> {
         )
         .within("0.00001"),
     );
-    // Areas and columns leave no choice of widths and heights: c + sum of r_j w_j is the cost of every partition
-    // into these columns.
+    // Areas and columns leave no choice of widths and heights: c + sum of r_j w_j is the cost of every
+    // partition into these columns.
     let cost = costs(&layout)[0];
     report.checks.push(Check::near(
         "Algorithm 2.2 is optimal: the sum of half-perimeters that these areas and columns allow",

@@ -346,8 +346,9 @@ impl Experiment for Semirings {
                 .within("1 % or more")
                 .if_only_the_relation(
                     execution > 0.0,
-                    "With one byte an element and the assumed speed communication is less than 1 % of the run, \
-                     so that no partitioning can save more. The thesis prints no numbers for this figure.",
+                    "With one byte an element and the assumed speed communication is less than 1 % of the \
+                     run, so that no partitioning can save more. The thesis prints no numbers for this \
+                     figure.",
                 ),
             );
             report.note(format!(

@@ -1,5 +1,5 @@
-//! Lastovetsky's slides 7 to 19 and 31: generalised blocks, columns, the largest half-perimeter, and the order
-//! of processors in a Cartesian optimum.
+//! Lastovetsky's slides 7 to 19 and 31: generalised blocks, columns, the largest half-perimeter, and the
+//! order of processors in a Cartesian optimum.
 
 use crate::becker::rectangles::{Column, algorithm_2_1, every_partition};
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, short};
@@ -98,9 +98,11 @@ fn generalised_blocks(report: &mut Report) -> Result<()> {
     for side in [10_u64, 100, 1000, 10_000] {
         let layout = Columns::default().layout(square(side)?, &speeds)?;
         let sum = Metrics::of_layout(&layout, 1.0).sum_half_perimeters.unwrap_or(f64::NAN);
-        let loads = layout.shares().into_iter().zip(&speeds).map(|(share, speed)| {
-            share as f64 / (side * side) as f64 / (speed / total)
-        });
+        let loads = layout
+            .shares()
+            .into_iter()
+            .zip(&speeds)
+            .map(|(share, speed)| share as f64 / (side * side) as f64 / (speed / total));
         let load = loads.fold(0.0, f64::max);
         table.row([side.to_string(), short(sum), short(exact), format!("{load:.4}")]);
         off.push(((sum / exact - 1.0).abs()).max(load - 1.0));
@@ -157,8 +159,9 @@ fn largest(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The largest time over the ideal one of the best heights and widths for processors in this arrangement: at an
-/// optimum the cells that limit it join all rows and columns, so that every spanning tree of them is tried.
+/// The largest time over the ideal one of the best heights and widths for processors in this arrangement: at
+/// an optimum the cells that limit it join all rows and columns, so that every spanning tree of them is
+/// tried.
 fn best_of_arrangement(speeds: &[f64], rows: usize, cols: usize) -> f64 {
     let cells = rows * cols;
     let mut best = 0.0_f64;
@@ -176,9 +179,10 @@ fn best_of_arrangement(speeds: &[f64], rows: usize, cols: usize) -> f64 {
                 }
             }
         }
-        let (Some(h), Some(w)) =
-            (heights.into_iter().collect::<Option<Vec<f64>>>(), widths.into_iter().collect::<Option<Vec<f64>>>())
-        else {
+        let (Some(h), Some(w)) = (
+            heights.into_iter().collect::<Option<Vec<f64>>>(),
+            widths.into_iter().collect::<Option<Vec<f64>>>(),
+        ) else {
             continue;
         };
         if (0..cells).all(|cell| h[cell / cols] * w[cell % cols] <= speeds[cell] * (1.0 + 1e-9)) {
@@ -222,9 +226,11 @@ fn order(report: &mut Report) -> Result<()> {
             });
             let layout = Cartesian::default().layout(square(120_000)?, &speeds)?;
             let total: f64 = speeds.iter().sum();
-            let here = layout.shares().into_iter().zip(&speeds).map(|(share, speed)| {
-                share as f64 / 120_000_f64.powi(2) / (speed / total)
-            });
+            let here = layout
+                .shares()
+                .into_iter()
+                .zip(&speeds)
+                .map(|(share, speed)| share as f64 / 120_000_f64.powi(2) / (speed / total));
             library = library.max(here.fold(0.0, f64::max) / all - 1.0);
             off = off.max(ordered / all - 1.0);
             linear += usize::from(in_line <= all * (1.0 + 1e-9));
@@ -250,8 +256,8 @@ fn order(report: &mut Report) -> Result<()> {
         .within("0.0001, the rounding to whole lines"),
     );
     report.note(format!(
-        "Slide 31 is read as an order along rows and along columns. One row after the other, as Step 1 of Algorithms 4 and \
-         5 arranges them, the optimum is reached in {linear} of {cases} cases."
+        "Slide 31 is read as an order along rows and along columns. One row after the other, as Step 1 of \
+         Algorithms 4 and 5 arranges them, the optimum is reached in {linear} of {cases} cases."
     ));
     Ok(())
 }

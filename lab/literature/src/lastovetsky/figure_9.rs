@@ -1,5 +1,5 @@
-//! Figures 8 and 9 of Lastovetsky and Reddy 2007 by the shipped surfaces: surfaces as curves, and the speed-up
-//! of the network over X1 alone.
+//! Figures 8 and 9 of Lastovetsky and Reddy 2007 by the shipped surfaces: surfaces as curves, and the
+//! speed-up of the network over X1 alone.
 
 use super::table_2::SHIPPED;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, short};
@@ -57,9 +57,13 @@ impl Experiment for Figure9 {
             ..Series::default()
         });
         report.draw("fpm-8.d", &picture("d", "the plane n = 9,000", speed, cut.into()));
-        let lattice = || SIZES.into_iter().flat_map(|n| [0.02, 0.1, 0.3, 0.5, 0.8, 1.0].map(|part| (part * n, n)));
+        let lattice =
+            || SIZES.into_iter().flat_map(|n| [0.02, 0.1, 0.3, 0.5, 0.8, 1.0].map(|part| (part * n, n)));
         let ratios: Vec<f64> = lattice().map(|(rows, n)| ratio(rows, n)).collect();
-        let [least, most] = [ratios.iter().copied().fold(f64::INFINITY, f64::min), ratios.iter().copied().fold(0.0, f64::max)];
+        let [least, most] = [
+            ratios.iter().copied().fold(f64::INFINITY, f64::min),
+            ratios.iter().copied().fold(0.0, f64::max),
+        ];
         report.checks.push(
             Check::new(
                 "Figure 8(c): the relative speed of X1 and X5 varies significantly with n1 and n",
@@ -69,13 +73,18 @@ impl Experiment for Figure9 {
             )
             .within("a factor of 4 or more, as 3.75 to 57 in section 4"),
         );
-        let off = (1..=60).map(|k| 150.0 * f64::from(k)).map(|rows| {
-            (models[0].speed(rows) * 81e6 / x1.speed(&[rows, 9000.0]) - 1.0).abs()
-        });
+        let off = (1..=60)
+            .map(|k| 150.0 * f64::from(k))
+            .map(|rows| (models[0].speed(rows) * 81e6 / x1.speed(&[rows, 9000.0]) - 1.0).abs());
         let off = off.fold(0.0, f64::max);
         report.checks.push(
-            Check::new("Figure 8(d): the curve of X1 is its surface at n = 9,000", "equal", format!("within {off:.1e}"), off < 1e-2)
-                .within("1 %, between the points of the section"),
+            Check::new(
+                "Figure 8(d): the curve of X1 is its surface at n = 9,000",
+                "equal",
+                format!("within {off:.1e}"),
+                off < 1e-2,
+            )
+            .within("1 %, between the points of the section"),
         );
         speed_up(&mut report, &surfaces)?;
         Ok(report)
@@ -84,8 +93,10 @@ impl Experiment for Figure9 {
 
 /// Figure 9: the product on X1 alone over the product on all, divided by the speed functions.
 fn speed_up(report: &mut Report, surfaces: &Surfaces) -> Result<()> {
-    let mut table =
-        Table::new("Figure 9: speed-up over X1 alone, without communication", &["n", "X1 alone, s", "all, s", "speed-up"]);
+    let mut table = Table::new(
+        "Figure 9: speed-up over X1 alone, without communication",
+        &["n", "X1 alone, s", "all, s", "speed-up"],
+    );
     let mut points = Vec::new();
     for n in (1..=10).map(|i| 1000 * i) {
         let models = surfaces.section(&[None, Some(n as f64)])?;
@@ -107,8 +118,9 @@ fn speed_up(report: &mut Report, surfaces: &Surfaces) -> Result<()> {
         "Figure 9: the speed-ups at n = 1,000 to 10,000",
         "a picture without numbers",
         here.join(", "),
-        "The curve is not in the text, and neither are the processors' speeds: the surfaces follow from three ratios. \
-         Copies of B over the 100 Mbit/s switch, which the paper's times may include, are left out.",
+        "The curve is not in the text, and neither are the processors' speeds: the surfaces follow from \
+         three ratios. Copies of B over the 100 Mbit/s switch, which the paper's times may include, are left \
+         out.",
     ));
     report.draw(
         "fpm-9",

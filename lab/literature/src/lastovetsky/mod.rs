@@ -12,13 +12,12 @@ pub use items::{PAPER, SLIDES};
 
 use crate::experiment::Experiment;
 
-pub const EXPERIMENTS: &[&dyn Experiment] =
-    &[
-        &set_partition::SetPartition,
-        &table_2::Table2,
-        &figure_9::Figure9,
-        &figure_10::Figure10,
-        &columns::ColumnBased,
-        &slides::Grids,
-        &slides::Cartesian,
-    ];
+pub const EXPERIMENTS: &[&dyn Experiment] = &[
+    &set_partition::SetPartition,
+    &table_2::Table2,
+    &figure_9::Figure9,
+    &figure_10::Figure10,
+    &columns::ColumnBased,
+    &slides::Grids,
+    &slides::Cartesian,
+];

@@ -1,5 +1,5 @@
-//! Section 3 of Lastovetsky and Reddy 2007: Algorithms 1, 1.1 and 1.2 as printed, with the number of bisections,
-//! beside the library's shares; Propositions 1 to 4.
+//! Section 3 of Lastovetsky and Reddy 2007: Algorithms 1, 1.1 and 1.2 as printed, with the number of
+//! bisections, beside the library's shares; Propositions 1 to 4.
 
 use super::table_2::SHIPPED;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
@@ -46,7 +46,11 @@ fn algorithm_1_1(models: &[Model], n: u64) -> Approximation {
             return Approximation { shares, bisections, initial, upper };
         }
         let middle = (0.5 * (upper.atan() + lower.atan())).tan();
-        if at(middle).iter().sum::<f64>() <= n as f64 { upper = middle } else { lower = middle }
+        if at(middle).iter().sum::<f64>() <= n as f64 {
+            upper = middle
+        } else {
+            lower = middle
+        }
         bisections += 1;
     }
 }
@@ -107,7 +111,8 @@ impl Experiment for SetPartition {
             let left = n - shares.iter().sum::<u64>();
             sums &= left <= 2 * models.len() as u64;
             let steps = algorithm_1_2(&models, &mut shares, n);
-            let times = [&shares, &fpm(&models, n)?, &exact_interpolated(&models, n, &[])?].map(|s| makespan(&models, s));
+            let times = [&shares, &fpm(&models, n)?, &exact_interpolated(&models, n, &[])?]
+                .map(|s| makespan(&models, s));
             optimal = optimal.max((times[0] / times[2] - 1.0).abs());
             same = same.max((times[1] / times[0] - 1.0).abs());
             table.row([
@@ -137,19 +142,30 @@ impl Experiment for SetPartition {
         ));
         let above = |x: f64| format!("within {:.1e}", x);
         report.checks.push(
-            Check::new("Proposition 2: Algorithm 1.2 ends at the optimum", "optimal", above(optimal), optimal < 1e-9)
-                .within("1e-9, against all integer shares"),
+            Check::new(
+                "Proposition 2: Algorithm 1.2 ends at the optimum",
+                "optimal",
+                above(optimal),
+                optimal < 1e-9,
+            )
+            .within("1e-9, against all integer shares"),
         );
         report.checks.push(
-            Check::new("the library's shares (fpm) take as long as Algorithm 1's", "equal", above(same), same < 1e-9)
-                .within("1e-9"),
+            Check::new(
+                "the library's shares (fpm) take as long as Algorithm 1's",
+                "equal",
+                above(same),
+                same < 1e-9,
+            )
+            .within("1e-9"),
         );
         growth(&mut report)?;
         proof(&mut report);
         report.draw("fpm-4", &lines(&surfaces)?);
         report.note(
-            "Speed functions are the sections of the shipped surfaces (fpm-table-2). The library searches the common \
-             time instead of the slope; the line of slope 1 / T meets a speed function at the size that takes T.",
+            "Speed functions are the sections of the shipped surfaces (fpm-table-2). The library searches \
+             the common time instead of the slope; the line of slope 1 / T meets a speed function at the \
+             size that takes T.",
         );
         Ok(report)
     }
@@ -211,10 +227,16 @@ fn proof(report: &mut Report) {
     let printed = n.log2() / (1.0 - fraction);
     let right = n.log2() / -(1.0 - fraction).log2();
     report.checks.push(
-        Check::near("Proposition 3, proof: k of (1 - D)^k n = 1 for D = 1/2, n = 1,024", printed, right, 1e-9).unless(
+        Check::near(
+            "Proposition 3, proof: k of (1 - D)^k n = 1 for D = 1/2, n = 1,024",
+            printed,
+            right,
+            1e-9,
+        )
+        .unless(
             Verdict::PublishedWrong,
-            "(1/2)^10 x 1024 = 1: k = log2 n / -log2(1 - D) = 10, and not log2 n / (1 - D) = 20. The order, log2 n, is \
-             the same.",
+            "(1/2)^10 x 1024 = 1: k = log2 n / -log2(1 - D) = 10, and not log2 n / (1 - D) = 20. The order, \
+             log2 n, is the same.",
         ),
     );
 }

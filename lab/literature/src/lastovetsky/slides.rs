@@ -75,7 +75,8 @@ impl Experiment for Grids {
             if shapes_agree { "yes" } else { "no" },
             shapes_agree,
         ));
-        let slowest = (1..=10_000_usize).map(|p| algorithm_3(p).1 as f64 / (p as f64).sqrt()).fold(0.0, f64::max);
+        let slowest =
+            (1..=10_000_usize).map(|p| algorithm_3(p).1 as f64 / (p as f64).sqrt()).fold(0.0, f64::max);
         report.checks.push(Check::new(
             "Algorithm 2 is bounded by O(p^(3/2)): divisions that Algorithm 3 tries, up to p = 10,000",
             "at most p^(3/2)",
@@ -121,9 +122,9 @@ fn algorithm_5(speeds: &[f64], rows: usize, cols: usize) -> (f64, Option<usize>)
     (worst, rounds)
 }
 
-/// Largest time over ideal time by Algorithm 5 for speeds whose order by speed, row by row, has rank one: each
-/// row is more than twice as fast as the next, and within a row the fastest is less than twice as fast as the
-/// slowest.
+/// Largest time over ideal time by Algorithm 5 for speeds whose order by speed, row by row, has rank one:
+/// each row is more than twice as fast as the next, and within a row the fastest is less than twice as fast
+/// as the slowest.
 fn in_order() -> f64 {
     let mut worst = 0.0_f64;
     for (rows, cols) in [(2, 2), (2, 3), (3, 3), (3, 4)] {
@@ -206,21 +207,26 @@ impl Experiment for Cartesian {
             0.002,
         ));
         report.checks.push(Check::near(
-            "Algorithm 5 is optimal where the arrangement by speed has rank one: largest time over ideal time",
+            "Algorithm 5 is optimal where the arrangement by speed has rank one: largest time over ideal \
+             time",
             1.0,
             in_order(),
             1e-9,
         ));
         report.note(
-            "Speeds that have rank one in another arrangement only are beyond Algorithm 5, whose Step 1 sorts them (lines \
-             \"rank one\" of the table); the library looks for their factors.",
+            "Speeds that have rank one in another arrangement only are beyond Algorithm 5, whose Step 1 \
+             sorts them (lines \"rank one\" of the table); the library looks for their factors.",
         );
         let ended = rounds.iter().all(Option::is_some);
         let most = rounds.iter().flatten().max().copied().unwrap_or(0);
         report.checks.push(Check::new(
             "Algorithm 5 ends: Step 5 stops it",
             "always",
-            if ended { format!("in each of {} cases, after {most} rounds at most", rounds.len()) } else { "not always".into() },
+            if ended {
+                format!("in each of {} cases, after {most} rounds at most", rounds.len())
+            } else {
+                "not always".into()
+            },
             ended,
         ));
         report.checks.push(

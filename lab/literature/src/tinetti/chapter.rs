@@ -1,5 +1,5 @@
-//! Tinetti's chapter 3 by hand and by simulation: relative powers, left-over rows, the example of 3.2.3, steps,
-//! memory of messages, and the block-cyclic distribution beside it on a bus.
+//! Tinetti's chapter 3 by hand and by simulation: relative powers, left-over rows, the example of 3.2.3,
+//! steps, memory of messages, and the block-cyclic distribution beside it on a bus.
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
@@ -13,7 +13,8 @@ use apportion::schedule::{
     Application, DataPath, Flow, MatmulSchedule, ScheduleOptions, Step, predicted_memory,
 };
 use apportion::simulate::{
-    Action, BroadcastTime, CostModel, Deployment, Fluid, Host, Then, simulate, simulate_actions, simulate_fluid,
+    Action, BroadcastTime, CostModel, Deployment, Fluid, Host, Then, simulate, simulate_actions,
+    simulate_fluid,
 };
 
 pub struct Chapter;
@@ -61,15 +62,22 @@ fn message(report: &mut Report) -> Result<()> {
     for bytes in [0.0, 1e3, 1e5, 1e7] {
         let load = Load { horizontal: 0.0, vertical: bytes };
         let mut scripts = [
-            vec![Action::Send { to: Rank(1), tag: 0, load, then: Then::Remember }, Action::AwaitAll].into_iter(),
-            vec![Action::Receive { from: Rank(0), tag: 0, then: Then::Remember }, Action::AwaitAll].into_iter(),
+            vec![Action::Send { to: Rank(1), tag: 0, load, then: Then::Remember }, Action::AwaitAll]
+                .into_iter(),
+            vec![Action::Receive { from: Rank(0), tag: 0, then: Then::Remember }, Action::AwaitAll]
+                .into_iter(),
         ];
         let seconds = simulate_actions(&mut scripts, on, &Fluid::fair(), false)?.trace.seconds();
         off = off.max((seconds / (1e-3 + bytes / ETHERNET) - 1.0).abs());
     }
     report.checks.push(
-        Check::new("(3.1): time of a message of n bytes", "alpha + beta n", format!("within {off:.1e}"), off < 1e-9)
-            .within("1e-9"),
+        Check::new(
+            "(3.1): time of a message of n bytes",
+            "alpha + beta n",
+            format!("within {off:.1e}"),
+            off < 1e-9,
+        )
+        .within("1e-9"),
     );
     Ok(())
 }
@@ -131,18 +139,36 @@ fn example(report: &mut Report) {
     let (power, single) = (300e6, 4.0);
     let compute = |n: f64| operations(n) / power;
     let transfer = |n: f64| n * n * single / ETHERNET;
-    report.checks.push(Check::near("Section 3.2.3: operations of a 100 x 100 product", 1_990_000.0, operations(100.0), 1e-12));
-    report.checks.push(
-        Check::new(
-            "Section 3.2.3: ms of a 100 x 100 product at 300 Mflop/s or more",
-            "less than 6.7",
-            short(1e3 * compute(100.0)),
-            compute(100.0) < 6.7e-3,
-        ),
-    );
-    report.checks.push(Check::near("Section 3.2.3: ms of a 100 x 100 matrix at 10 Mbit/s", 32.0, 1e3 * transfer(100.0), 1e-9));
-    report.checks.push(Check::near("Section 3.2.3: times as fast here as from another", 4.7, transfer(100.0) / compute(100.0), 0.03));
-    report.checks.push(Check::near("Section 3.2.3: s of the second product, 1000 x 1000", 6.7, compute(1000.0), 0.01));
+    report.checks.push(Check::near(
+        "Section 3.2.3: operations of a 100 x 100 product",
+        1_990_000.0,
+        operations(100.0),
+        1e-12,
+    ));
+    report.checks.push(Check::new(
+        "Section 3.2.3: ms of a 100 x 100 product at 300 Mflop/s or more",
+        "less than 6.7",
+        short(1e3 * compute(100.0)),
+        compute(100.0) < 6.7e-3,
+    ));
+    report.checks.push(Check::near(
+        "Section 3.2.3: ms of a 100 x 100 matrix at 10 Mbit/s",
+        32.0,
+        1e3 * transfer(100.0),
+        1e-9,
+    ));
+    report.checks.push(Check::near(
+        "Section 3.2.3: times as fast here as from another",
+        4.7,
+        transfer(100.0) / compute(100.0),
+        0.03,
+    ));
+    report.checks.push(Check::near(
+        "Section 3.2.3: s of the second product, 1000 x 1000",
+        6.7,
+        compute(1000.0),
+        0.01,
+    ));
     report.checks.push(
         Check::near("Section 3.2.3: s of the second matrix", 3.32, transfer(1000.0), 1e-3).unless(
             Verdict::PublishedWrong,
@@ -157,7 +183,10 @@ fn example(report: &mut Report) {
             if named[1] { "1000 x 1000" } else { "another" },
             named[0],
         )
-        .unless(Verdict::PublishedWrong, "(2 x 1000^3 - 1000^2) / 300 Mflop/s = 6.66 s: a tenfold order, a thousandfold time."),
+        .unless(
+            Verdict::PublishedWrong,
+            "(2 x 1000^3 - 1000^2) / 300 Mflop/s = 6.66 s: a tenfold order, a thousandfold time.",
+        ),
     );
 }
 
@@ -172,7 +201,8 @@ fn shares(report: &mut Report) -> Result<()> {
     let by_relative = Rows::default().layout(Shape::new(1000, 1000, 1000, "3.2.4")?, &relative)? == layout;
     let by_hand = pw.map(|pw| (pw * 1000.0).round() as u64);
     report.checks.push(Check::new(
-        "(3.2), (3.3): rows of n = 1,000 for 300, 400, 100, 200 Mflop/s, by relative and by normalised powers",
+        "(3.2), (3.3): rows of n = 1,000 for 300, 400, 100, 200 Mflop/s, by relative and by normalised \
+         powers",
         "300, 400, 100, 200",
         format!("{rows:?}").trim_matches(['[', ']']),
         rows == by_hand && by_relative,
@@ -219,7 +249,8 @@ fn shares(report: &mut Report) -> Result<()> {
         .within("a row of the smallest part of ten or more"),
     );
     let shape = Shape::new(1000, 1000, 1000, "3.4.1")?;
-    let options = MethodOptions { groups: Some((0..4).map(|i| vec![i]).collect()), ..MethodOptions::default() };
+    let options =
+        MethodOptions { groups: Some((0..4).map(|i| vec![i]).collect()), ..MethodOptions::default() };
     let columns = Method::ColumnGroups.layout(shape, &mflops, &options)?;
     let moved = |layout: &Layout| Metrics::of_layout(layout, 1.0).volume;
     report.checks.push(Check::new(
@@ -257,7 +288,12 @@ fn steps(report: &mut Report) -> Result<()> {
         let order = ScheduleOptions::new(Flow::Broadcast, n).with_look_ahead(look_ahead);
         Ok::<f64, apportion::Error>(simulate(&MatmulSchedule::new(&layout, order), costs)?.seconds())
     };
-    report.checks.push(Check::near("Figure 3.11, (3.6): sequential steps of four workstations, 2 P", 8.0, seconds(0)?, 1e-9));
+    report.checks.push(Check::near(
+        "Figure 3.11, (3.6): sequential steps of four workstations, 2 P",
+        8.0,
+        seconds(0)?,
+        1e-9,
+    ));
     report.checks.push(Check::near("Figures 3.12, 3.13: steps with overlap, P + 1", 5.0, seconds(1)?, 1e-9));
     // (3.7) to (3.11) by hand: n = 100, 40, 30, 20 and 10 Mflop/s, 2 ms and 4 us an element.
     let shape = Shape::new(100, 100, 100, "3.4.2")?;
@@ -278,7 +314,8 @@ fn steps(report: &mut Report) -> Result<()> {
         if never { "shorter" } else { "longer" },
         never,
     ));
-    let balanced: Vec<u64> = simulate(&schedule, costs)?.lanes.iter().map(|lane| lane.sent.iter().sum()).collect();
+    let balanced: Vec<u64> =
+        simulate(&schedule, costs)?.lanes.iter().map(|lane| lane.sent.iter().sum()).collect();
     let same = balanced.iter().all(|sent| *sent == balanced[0]);
     report.checks.push(Check::new(
         "Section 3.4.5: all workstations send the same amount of data",
@@ -315,8 +352,8 @@ fn memory(report: &mut Report) -> Result<()> {
         1e-9,
     ));
     report.note(
-        "`matmul --flow broadcast --block K` sends in blocks of K rows, and its report has predicted and held bytes; a \
-         test of the command compares them.",
+        "`matmul --flow broadcast --block K` sends in blocks of K rows, and its report has predicted and \
+         held bytes; a test of the command compares them.",
     );
     Ok(())
 }
@@ -331,12 +368,14 @@ fn block_cyclic(report: &mut Report) -> Result<()> {
     let mut same = true;
     for (row, col) in (0..7_u64).flat_map(|row| (0..8_u64).map(move |col| (row, col))) {
         let holds = |own: &Vec<apportion::geometry::Rect>| {
-            own.iter().any(|r| r.rows.start <= row && row < r.rows.end && r.cols.start <= col && col < r.cols.end)
+            own.iter()
+                .any(|r| r.rows.start <= row && row < r.rows.end && r.cols.start <= col && col < r.cols.end)
         };
         let owner = layout.rects_by_owner().iter().position(holds);
-        let first = block.rects_by_owner().iter().position(|own| {
-            own.iter().any(|r| r.rows.start == row % 3 && r.cols.start == col % 2)
-        });
+        let first = block
+            .rects_by_owner()
+            .iter()
+            .position(|own| own.iter().any(|r| r.rows.start == row % 3 && r.cols.start == col % 2));
         same &= owner == first;
         by_hand[first.unwrap_or(0)] += 1;
     }
@@ -362,8 +401,10 @@ fn block_cyclic(report: &mut Report) -> Result<()> {
         let strips = Rows::default().layout(shape, &vec![1.0; p])?;
         let block = Grid::default().layout(Shape::new(20 * rows, n, 20 * cols, "block")?, &vec![1.0; p])?;
         let cyclic = repeat_block(shape, &block)?;
-        let [line, grid] =
-            [transfers(&strips, Flow::Broadcast, n, true)? / one, transfers(&cyclic, Flow::Broadcast, 20, true)? / one];
+        let [line, grid] = [
+            transfers(&strips, Flow::Broadcast, n, true)? / one,
+            transfers(&cyclic, Flow::Broadcast, 20, true)? / one,
+        ];
         let most = cyclic.shares().into_iter().max().unwrap_or(0) as f64 * p as f64 / (n * n) as f64;
         balance = balance.max(most - 1.0);
         more = more.min(grid / line);
@@ -371,7 +412,8 @@ fn block_cyclic(report: &mut Report) -> Result<()> {
     }
     report.tables.push(table);
     report.checks.push(Check::new(
-        "Section 3.4.6: on a bus a two-dimensional distribution is penalised by the serialisation of its messages",
+        "Section 3.4.6: on a bus a two-dimensional distribution is penalised by the serialisation of its \
+         messages",
         "penalised",
         format!("{more:.2} times as long or more"),
         more > 1.0,

@@ -44,7 +44,7 @@ pub struct Forecasts;
 impl Experiment for Forecasts {
     fn about(&self) -> About {
         About {
-            ids: &["becker-5.6.2", "becker-5.6.3", "becker-5.6.5", "becker-5.7", "becker-5.8"],
+            ids: &["becker-5.6.2", "becker-5.6.3", "becker-5.6.5", "becker-5.7.1", "becker-5.8.1"],
             source: "Becker 2010, 5.6-5.8, the text",
             shows: "50 Mbit/s, the straight line alone, clusters beside processors, constant power, by \
                  forecast",

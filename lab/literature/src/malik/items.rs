@@ -119,6 +119,12 @@ pub const DOCUMENT: Document = Document {
                     "malik-table-3.10",
                     &["as given", "run time saved", "heuristic's hops", "links: the"],
                 ),
+                Item::shown(
+                    "Table 3.10",
+                    "its gains under assumptions that are left open",
+                    "malik-3.5.3",
+                    &[],
+                ),
                 Item::shown("Section 3.5", "the text's percentages", "malik-3.1", &["Section 3.5, text"]),
                 Item::shown(
                     "Section 3.5.1",

@@ -1,6 +1,7 @@
 //! Malik, PhD thesis, 2016: arrangement of parts on networks of clusters.
 
 mod advection;
+mod causes;
 mod chapter_3;
 mod chapter_4;
 mod figures;
@@ -20,6 +21,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &figures::Bandwidth,
     &ninety::SIX,
     &ninety::EIGHT,
+    &causes::Causes,
     &chapter_4::Statements,
     &mapping::Clusters,
     &mapping::OneCluster,

@@ -21,7 +21,7 @@ use apportion_report::plan_svg;
 const RING: CostFunction = CostFunction::Bandwidth(Pivots::Ring);
 const HOPS: CostFunction = CostFunction::Hops(Pivots::Ring);
 /// Pivot block, and the blocks of a matrix's side: 90,000 units of one block each.
-const BLOCK: u64 = 64;
+pub const BLOCK: u64 = 64;
 const SIDE: u64 = 300;
 /// The same in a quick run.
 const QUICK_SIDE: u64 = 100;
@@ -34,7 +34,7 @@ pub struct Ninety {
     ids: &'static [&'static str],
     shows: &'static str,
     source: &'static str,
-    file: (&'static str, &'static str),
+    pub file: (&'static str, &'static str),
     /// Rows: as given, hops heuristic, bandwidth heuristic.
     printed: [Printed; 3],
     /// Two pairs of clusters of whose traffic 3.5.1 speaks: a slow and a fast one.
@@ -69,13 +69,14 @@ pub const EIGHT: Ninety = Ninety {
 /// A platform of the repository, its clusters as a tree of two levels, and whether all pairs of two clusters
 /// share a link.
 pub fn flattened(file: (&str, &str), shared: bool) -> Result<Platform> {
-    flattened_by(file, shared, &mut |_| {})
+    flattened_by(file, shared.then_some(1.0), &mut |_| {})
 }
 
-/// The same with the clusters in another order, which `reorder` makes of a list of their indices.
+/// The same with a shared link of `times` the table's bandwidth for each pair of clusters (`None`: a link for
+/// each pair of nodes), and the clusters in another order, which `reorder` makes of a list of their indices.
 pub fn flattened_by(
     (name, file): (&str, &str),
-    shared: bool,
+    times: Option<f64>,
     reorder: &mut dyn FnMut(&mut Vec<usize>),
 ) -> Result<Platform> {
     let given = parse_platform(file, name)?;
@@ -105,12 +106,13 @@ pub fn flattened_by(
         for (from, here) in &clusters[..=i] {
             let inside = from == to;
             let link = given.network.link(here[0], there[usize::from(inside)]);
+            let wider = if inside { 1.0 } else { times.unwrap_or(1.0) };
             text += &format!(
                 "[[network.link]]\nbetween = [\"{from}\", \"{to}\"]\nshared = {}\n\
                  bandwidth = {{ horizontal = {:?}, vertical = {:?} }}\n",
-                shared && !inside,
-                link.horizontal,
-                link.vertical
+                times.is_some() && !inside,
+                wider * link.horizontal,
+                wider * link.vertical
             );
         }
     }
@@ -123,19 +125,15 @@ impl Experiment for Ninety {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Report> {
-        let [own, shared] = [flattened(self.file, false)?, flattened(self.file, true)?];
-        let speeds: Vec<f64> = own.processors.iter().map(|p| p.speed.map_or(1.0, Speed::value)).collect();
         let side = if context.quick { QUICK_SIDE } else { SIDE };
-        let shape = Shape::new(side * BLOCK, side * BLOCK, side * BLOCK, "shape")?;
-        let layout = in_blocks(shape, BLOCK, |blocks| shapes::Columns::default().layout(blocks, &speeds))?;
-        let given = Plan::of_layout("as given", own.names(), layout.clone(), imbalance(&layout, &speeds));
+        let Arranged { own, shared, speeds, given, hops, bandwidth } = arranged(self, side)?;
         let found = |objective, search| {
             arrange(&given, &own, objective, SearchOptions::new(search, 1)).map(|found| found.plan)
         };
         let mut arrangements = vec![
             ("as given", given.clone(), Some(self.printed[0])),
-            ("hops, published", found(HOPS, SearchMethod::Published)?, Some(self.printed[1])),
-            ("bandwidth, published", found(RING, SearchMethod::Published)?, Some(self.printed[2])),
+            ("hops, published", hops, Some(self.printed[1])),
+            ("bandwidth, published", bandwidth, Some(self.printed[2])),
         ];
         if !context.quick {
             arrangements.push(("bandwidth, heuristic", found(RING, SearchMethod::Heuristic)?, None));
@@ -198,6 +196,31 @@ impl Experiment for Ninety {
         );
         Ok(report)
     }
+}
+
+/// Plans of ninety nodes, and their networks.
+pub struct Arranged {
+    pub own: Platform,
+    pub shared: Platform,
+    pub speeds: Vec<f64>,
+    pub given: Plan,
+    pub hops: Plan,
+    pub bandwidth: Plan,
+}
+
+/// The layout as given and those of Algorithms 1 and 2, for matrices of `side` blocks.
+pub fn arranged(of: &Ninety, side: u64) -> Result<Arranged> {
+    let [own, shared] = [flattened(of.file, false)?, flattened(of.file, true)?];
+    let speeds: Vec<f64> = own.processors.iter().map(|p| p.speed.map_or(1.0, Speed::value)).collect();
+    let shape = Shape::new(side * BLOCK, side * BLOCK, side * BLOCK, "shape")?;
+    let layout = in_blocks(shape, BLOCK, |blocks| shapes::Columns::default().layout(blocks, &speeds))?;
+    let given = Plan::of_layout("as given", own.names(), layout.clone(), imbalance(&layout, &speeds));
+    let by = |objective| {
+        arrange(&given, &own, objective, SearchOptions::new(SearchMethod::Published, 1))
+            .map(|found| found.plan)
+    };
+    let (hops, bandwidth) = (by(HOPS)?, by(RING)?);
+    Ok(Arranged { own, shared, speeds, given, hops, bandwidth })
 }
 
 /// The traffic of two clusters in an arrangement.
@@ -345,7 +368,8 @@ fn imbalance(layout: &Layout, speeds: &[f64]) -> f64 {
     times.fold(0.0, f64::max) / ideal
 }
 
-fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {
+/// Seconds of a product by a plan.
+pub fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {
     let order = ScheduleOptions::new(flow, BLOCK);
     let layout = plan.layout()?;
     let costs = CostModel { rates, network: &platform.network, element: 8 };

@@ -1,7 +1,7 @@
 //! The source documents item by item, in their own order: what shows each item, and its verdict.
 
 use crate::experiment::Verdict;
-use crate::output::{capitalised, wrapped};
+use crate::output::wrapped;
 use crate::record::{Record, Statement};
 use crate::{becker, lastovetsky, malik, tinetti};
 use apportion::error::{Error, Result};
@@ -242,12 +242,11 @@ impl Document {
 
 /// A line for each document: its name, its title and its counts.
 pub fn summary(record: &Record) -> String {
-    let rows = DOCUMENTS.map(|d| vec![d.id.to_owned(), d.title.to_owned(), d.counts(record)]);
-    let mut text = String::new();
-    for row in rows {
-        text += &wrapped(&format!("{:8} {}. {}", row[0], row[1], capitalised(&row[2])), "         ");
-    }
-    text
+    let line = |document: &Document| {
+        let text = format!("{:8} {}. {}", document.id, document.title, document.counts(record));
+        wrapped(&text, "         ")
+    };
+    DOCUMENTS.into_iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ fn index_page(record: &Record) -> String {
 }
 
 /// With a capital letter in front.
-pub fn capitalised(text: &str) -> String {
+fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -45,7 +45,7 @@ pub fn json() -> Value {
         json!({"ids": about.ids, "source": about.source, "shows": about.shows,
             "kind": about.kind.name(), "seconds": about.seconds})
     });
-    json!({"experiments": list.collect::<Vec<_>>()})
+    Value::Array(list.collect())
 }
 
 #[cfg(test)]

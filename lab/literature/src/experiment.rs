@@ -153,6 +153,8 @@ pub struct Check {
     pub what: String,
     pub published: String,
     pub here: String,
+    /// How far from the published value it is, where both are numbers.
+    pub difference: Option<String>,
     /// How far from the published value counts as met, such as `0.1 %` or `exact`.
     pub tolerance: String,
     met: bool,
@@ -164,22 +166,42 @@ impl Check {
     /// A statement that holds exactly or not at all; `within` states another tolerance.
     pub fn new(what: impl Into<String>, published: impl ToString, here: impl ToString, met: bool) -> Self {
         let (published, here) = (published.to_string(), here.to_string());
-        Self { what: what.into(), published, here, tolerance: "exact".into(), met, otherwise: None }
+        let what = what.into();
+        Self { what, published, here, difference: None, tolerance: "exact".into(), met, otherwise: None }
+    }
+
+    /// A value that the document does not print, or whose data it does not give: what is found here stands
+    /// beside it, and nothing can be compared.
+    pub fn incomparable(
+        what: impl Into<String>,
+        published: impl ToString,
+        here: impl ToString,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self::new(what, published, here, false).within("none").unless(Verdict::DataNotGiven, reason)
     }
 
     /// Numbers that agree within a relative tolerance.
     pub fn near(what: impl Into<String>, published: f64, here: f64, tolerance: f64) -> Self {
         let met = (here - published).abs() <= tolerance * published.abs();
+        let relative = 100.0 * (here - published) / published.abs();
+        let difference = relative.is_finite().then(|| match relative.abs() < 1e-7 {
+            true => "none".to_owned(),
+            false => format!("{}{} %", if relative > 0.0 { "+" } else { "" }, short(relative)),
+        });
         // As published, unless it is a fraction that does not end.
         let exact = published.to_string();
         let published = if exact.len() > 10 { short(published) } else { exact };
-        Self::new(what, published, short(here), met).within(format!("{} %", short(100.0 * tolerance)))
+        let check = Self::new(what, published, short(here), met);
+        Self { difference, ..check }.within(format!("{} %", short(100.0 * tolerance)))
     }
 
     /// Fractions that agree within some percentage points.
     pub fn points(what: impl Into<String>, published: f64, here: f64, points: f64) -> Self {
         let met = 100.0 * (here - published).abs() <= points;
-        Self::new(what, percent(published), percent(here), met).within(format!("{points} points"))
+        let difference = Some(format!("{:+.1} points", 100.0 * (here - published)));
+        let check = Self::new(what, percent(published), percent(here), met);
+        Self { difference, ..check }.within(format!("{points} points"))
     }
 
     /// The same check with its tolerance in words.
@@ -206,6 +228,11 @@ impl Check {
     #[must_use]
     pub fn unless(self, verdict: Verdict, reason: impl Into<String>) -> Self {
         Self { otherwise: Some((verdict, reason.into())), ..self }
+    }
+
+    /// The difference after some words; nothing where there is none.
+    pub fn difference_after(&self, words: &str) -> String {
+        self.difference.as_ref().map_or_else(String::new, |difference| format!("{words}{difference}"))
     }
 
     pub fn verdict(&self) -> Verdict {
@@ -257,7 +284,11 @@ mod tests {
     #[test]
     fn a_tolerance_is_stated() {
         assert_eq!(Check::near("x", 1.0, 1.0, 0.001).tolerance, "0.1 %");
+        assert_eq!(Check::near("x", 2.0, 2.01, 0.001).difference.as_deref(), Some("+0.5 %"));
+        assert_eq!(Check::near("x", 2.0, 2.0, 0.001).difference.as_deref(), Some("none"));
+        assert_eq!(Check::near("x", 2.0, 1.0, 0.1).difference_after(", off by "), ", off by -50 %");
         let check = Check::points("x", 0.116, 0.042, 5.0);
+        assert_eq!(check.difference.as_deref(), Some("-7.4 points"));
         assert_eq!((check.published.as_str(), check.here.as_str()), ("11.6 %", "4.2 %"));
         assert_eq!((check.tolerance.as_str(), check.verdict()), ("5 points", Verdict::Missed));
     }

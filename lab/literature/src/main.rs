@@ -6,10 +6,12 @@
 mod becker;
 mod catalogue;
 mod experiment;
+mod index;
 mod laboratory;
 mod lastovetsky;
 mod malik;
 mod output;
+mod record;
 mod tinetti;
 
 use apportion::error::{Error, Result};
@@ -18,6 +20,7 @@ use apportion_report::set_text_width;
 use clap::{Parser, Subcommand};
 use experiment::{Context, Experiment, Kind, Verdict};
 use output::Done;
+use record::Record;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,8 +45,15 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the experiments: name, source, what it shows, computed or emulated, about how long it takes.
-    List,
+    /// List the experiments and how many items of each document they show, or the items of documents.
+    ///
+    /// Of experiments: name, computed or emulated, about how long it takes, source, what it shows. Of items,
+    /// in the order of the document: number, what it says, experiment, verdict.
+    List {
+        /// Names of documents (becker, fpm, slides, malik, tinetti): their items instead of the experiments.
+        #[arg(value_name = "DOCUMENT")]
+        documents: Vec<String>,
+    },
     /// Run experiments, and compare them with what is published.
     Run {
         /// Names of experiments, figures or tables (see `list`), or `all`.
@@ -52,7 +62,8 @@ enum Command {
         /// Only those that are computed, with fewer draws: seconds instead of minutes.
         #[arg(long)]
         quick: bool,
-        /// Write a page with pictures for each experiment into a directory; with `all`, also an index.
+        /// Write a page with pictures for each experiment into a directory, and the indexes of experiments
+        /// and documents.
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -72,8 +83,18 @@ fn main() -> ExitCode {
 
 fn carry_out(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
-        Command::List => {
-            show(arguments.json, catalogue::json, catalogue::text);
+        Command::List { documents } => {
+            let chosen = index::find(documents)?;
+            let record = Record::kept()?;
+            let text = || match documents.is_empty() {
+                true => format!("{}\n{}", catalogue::text(), index::summary(&record)),
+                false => chosen.iter().map(|document| document.text(&record)).collect(),
+            };
+            let value = || {
+                let documents: Vec<Value> = chosen.iter().map(|document| document.json(&record)).collect();
+                json!({"experiments": catalogue::json(), "documents": documents})
+            };
+            show(arguments.json, value, text);
             Ok(ExitCode::SUCCESS)
         }
         Command::Run { ids, quick, dir } => {
@@ -81,7 +102,6 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode> {
             if *quick {
                 wanted.retain(|experiment| experiment.about().kind == Kind::Computed);
             }
-            let all = ids.iter().any(|id| id == "all");
             if wanted.is_empty() {
                 return Err(Error::input(
                     "`--quick`",
@@ -104,8 +124,8 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode> {
                     last.write(dir)?;
                 }
             }
-            if let (true, Some(dir)) = (all, dir) {
-                output::write_index(&done, dir)?;
+            if let Some(dir) = dir {
+                output::write_record(&done, dir)?;
             }
             let missed = done.iter().filter(|d| d.verdict() == Verdict::Missed).count();
             if arguments.json {

@@ -1,6 +1,9 @@
 //! Reports as text, JSON and Markdown pages.
 
+use crate::catalogue;
 use crate::experiment::{About, Check, Report, Table, Verdict};
+use crate::index::DOCUMENTS;
+use crate::record::{FILE, Record, Statement};
 use apportion::error::{Error, Result};
 use apportion::output::write_whole;
 use apportion_report::table;
@@ -24,12 +27,8 @@ impl Done {
         self.report.checks.iter().map(Check::verdict).max().unwrap_or(Verdict::Met)
     }
 
-    fn heading(&self) -> String {
-        format!("{}: {} ({})", self.about.ids.join(", "), self.about.shows, self.about.source)
-    }
-
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.heading());
+        let mut text = format!("{}\n", heading(&self.about));
         for own in &self.report.tables {
             let header: Vec<&str> = own.header.iter().map(String::as_str).collect();
             let _ = write!(text, "\n{}\n\n{}", own.title, table(&header, own.rows.clone()));
@@ -39,11 +38,12 @@ impl Done {
             let verdict = check.verdict();
             let _ = writeln!(
                 text,
-                "{}: {} (published {}, here {}, tolerance {})",
+                "{}: {} (published {}, here {}{}, tolerance {})",
                 verdict.name(),
                 check.what,
                 check.published,
                 check.here,
+                check.difference_after(", difference "),
                 check.tolerance
             );
             if let Some(reason) = check.reason() {
@@ -65,7 +65,8 @@ impl Done {
         });
         let checks = self.report.checks.iter().map(|check| {
             json!({"what": check.what, "published": check.published, "here": check.here,
-                "tolerance": check.tolerance, "verdict": check.verdict().name(), "reason": check.reason()})
+                "difference": check.difference, "tolerance": check.tolerance, "verdict": check.verdict().name(),
+                "reason": check.reason()})
         });
         json!({"ids": self.about.ids, "source": self.about.source, "shows": self.about.shows,
             "kind": self.about.kind.name(), "seconds": self.seconds, "verdict": self.verdict().name(),
@@ -95,11 +96,12 @@ impl Done {
             write!(page, "\n```sh\ncargo run --release -p literature -- run {}\n```\n\n", self.about.id());
         for check in self.report.checks.iter().filter(|check| check.verdict() != Verdict::Met) {
             let text = format!(
-                "**{}**: {}. Published: {}; here: {}; tolerance: {}. {}",
+                "**{}**: {}. Published: {}; here: {}{}; tolerance: {}. {}",
                 capitalised(check.verdict().name()),
                 check.what,
                 check.published,
                 check.here,
+                check.difference_after("; difference: "),
                 check.tolerance,
                 check.reason().unwrap_or("The reason is not known.")
             );
@@ -112,8 +114,12 @@ impl Done {
             page += "Met:\n\n";
             for check in met {
                 let text = format!(
-                    "- {}: published {}, here {} (tolerance {}).",
-                    check.what, check.published, check.here, check.tolerance
+                    "- {}: published {}, here {}{} (tolerance {}).",
+                    check.what,
+                    check.published,
+                    check.here,
+                    check.difference_after(", difference "),
+                    check.tolerance
                 );
                 page += &wrapped(&text, "  ");
             }
@@ -148,8 +154,13 @@ fn markdown(own: &Table) -> String {
     )
 }
 
+/// What an experiment is, in a line.
+fn heading(about: &About) -> String {
+    format!("{}: {} ({})", about.ids.join(", "), about.shows, about.source)
+}
+
 /// Breaks a paragraph into lines; all but the first begin with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
+pub fn wrapped(text: &str, indent: &str) -> String {
     let (mut out, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {
         if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
@@ -165,19 +176,39 @@ fn wrapped(text: &str, indent: &str) -> String {
     format!("{out}{line}\n")
 }
 
-/// The page that lists all others, those that miss something first.
+/// Writes the record of the directory with what these experiments found, and the pages that follow from it:
+/// an index of the experiments, and one of each document.
 ///
 /// # Errors
-/// The file cannot be written.
-pub fn write_index(all: &[Done], directory: &Path) -> Result<()> {
+/// A file that cannot be written, or a record that cannot be read.
+pub fn write_record(all: &[Done], directory: &Path) -> Result<()> {
+    let mut record = Record::of_directory(directory)?;
+    for done in all {
+        record.replace(done.about.id(), done.report.checks.iter().map(Statement::of).collect());
+    }
+    write_whole(directory.join(FILE), record.to_json().as_bytes())?;
+    for document in DOCUMENTS {
+        let name = format!("{}.md", document.id);
+        write_whole(directory.join(name), document.page(&record).as_bytes())?;
+    }
+    write_whole(directory.join("README.md"), index_page(&record).as_bytes())
+}
+
+/// The page that lists all others, what is not met first.
+fn index_page(record: &Record) -> String {
     let mut page = "# Reproductions of the source documents\n\n".to_owned();
     page += &wrapped(
-        "Written by `cargo run --release -p literature -- run all --dir DIR`. What the experiments are, and \
-             how to read them, is in [Results: literature](../literature.md).",
+        "Written by `cargo run --release -p literature -- run ID … --dir DIR`. What the experiments are, and \
+         how to read them, is in [Results: literature](../literature.md).",
         "",
     );
-    let checks = || all.iter().flat_map(|done| &done.report.checks);
-    let count = |verdict| checks().filter(|check| check.verdict() == verdict).count();
+    page += "\nEach document has a page in its own order:\n\n";
+    for document in DOCUMENTS {
+        let text = format!("- [{}]({}.md): {}.", document.title, document.id, document.counts(record));
+        page += &wrapped(&text, "  ");
+    }
+    let statements = || record.experiments().iter().flat_map(|one| &one.statements);
+    let count = |verdict| statements().filter(|s| s.verdict == verdict).count();
     let counts: Vec<String> = Verdict::ALL
         .into_iter()
         .filter(|verdict| count(*verdict) > 0)
@@ -187,38 +218,35 @@ pub fn write_index(all: &[Done], directory: &Path) -> Result<()> {
     page += &wrapped(
         &format!(
             "{} experiments compare {} statements of the documents: {}.",
-            all.len(),
-            checks().count(),
+            record.experiments().len(),
+            statements().count(),
             counts.join("; ")
         ),
         "",
     );
     for verdict in Verdict::ALL.into_iter().skip(1).filter(|verdict| count(*verdict) > 0) {
         let _ = write!(page, "\n{}:\n\n", capitalised(verdict.name()));
-        for done in all {
-            for check in done.report.checks.iter().filter(|check| check.verdict() == verdict) {
-                let id = done.about.id();
-                let text = format!(
-                    "- [{id}]({id}.md): {}. Published {}, here {}.",
-                    check.what, check.published, check.here
-                );
+        for one in record.experiments() {
+            for Statement { what, published, here, .. } in
+                one.statements.iter().filter(|s| s.verdict == verdict)
+            {
+                let text = format!("- [{0}]({0}.md): {what}. Published {published}, here {here}.", one.id);
                 page += &wrapped(&text, "  ");
             }
         }
     }
-    page += "\n| experiment | kind | met | seconds |\n| --- | --- | --- | --- |\n";
-    for done in all {
-        let (id, checks) = (done.about.id(), &done.report.checks);
-        let met = checks.iter().filter(|check| check.verdict() == Verdict::Met).count();
-        let kind = done.about.kind.name();
-        let _ =
-            writeln!(page, "| [{id}]({id}.md) | {kind} | {met} of {} | {:.1} |", checks.len(), done.seconds);
+    page += "\n| experiment | kind | met | about |\n| --- | --- | --- | --- |\n";
+    for about in catalogue::all().map(|experiment| experiment.about()) {
+        let (id, statements) = (about.id(), record.statements(about.id()));
+        let met = statements.iter().filter(|s| s.verdict == Verdict::Met).count();
+        let (kind, seconds) = (about.kind.name(), about.seconds);
+        let _ = writeln!(page, "| [{id}]({id}.md) | {kind} | {met} of {} | {seconds} s |", statements.len());
     }
     page += "\n";
-    for done in all {
-        page += &wrapped(&format!("- {}.", done.heading()), "  ");
+    for about in catalogue::all().map(|experiment| experiment.about()) {
+        page += &wrapped(&format!("- {}.", heading(&about)), "  ");
     }
-    write_whole(directory.join("README.md"), page.as_bytes())
+    page
 }
 
 /// With a capital letter in front.

@@ -31,22 +31,30 @@ fn text_of(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The index that is kept beside the pages is written by `run all`, which takes minutes: an experiment that
-/// was added later must be in it.
+/// The items of each document are on its kept page, with the verdicts that `list` prints.
 #[test]
-fn the_kept_index_names_every_experiment() {
-    let index = text_of(&kept_pages().join("README.md"));
+fn list_prints_the_items_of_a_document_as_its_page_does() {
     let object: Value = serde_json::from_slice(&literature(&["list", "--json"]).stdout).expect("one object");
-    let experiments = object["experiments"].as_array().expect("a list");
-    for experiment in experiments {
-        let id = experiment["ids"][0].as_str().expect("a name");
-        assert!(
-            index.contains(&format!("| [{id}]({id}.md) |"))
-                && kept_pages().join(format!("{id}.md")).is_file(),
-            "{id}"
-        );
+    let documents = object["documents"].as_array().expect("a list");
+    assert_eq!(documents.len(), 5);
+    for document in documents {
+        let id = document["document"].as_str().expect("a name");
+        let page = text_of(&kept_pages().join(format!("{id}.md")));
+        let listed = String::from_utf8(literature(&["list", id]).stdout).expect("UTF-8");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (page, listed) = (words(&page), words(&listed));
+        let counts = words(document["counts"].as_str().expect("counts"));
+        assert!(page.contains(&counts) && listed.contains(&counts), "{id}: {counts}");
+        for item in document["items"].as_array().expect("items") {
+            let [place, outcome] = ["item", "outcome"].map(|key| words(item[key].as_str().expect("text")));
+            assert!(listed.contains(&format!("{place}: ")) && listed.contains(&outcome), "{id}: {place}");
+            assert!(
+                page.contains(&format!("| {place} | ")) && page.contains(&format!("| {outcome} |")),
+                "{id}: {place}"
+            );
+        }
     }
-    assert!(index.contains(&format!("{} experiments compare ", experiments.len())));
+    assert_eq!(literature(&["list", "nobody"]).status.code(), Some(2));
 }
 
 #[test]
@@ -60,9 +68,10 @@ fn bad_names_are_one_line_and_exit_code_2() {
     assert_eq!(said, "literature: `ID`: unknown experiment 'becker-9.99' (see `list`)\n");
 }
 
-/// What is computed is the same on every machine: the pages and pictures that the repository keeps are those
-/// that the program writes, byte for byte, and every statement has a verdict other than missed. After an
-/// intended change `run ID --dir lab/results/literature` writes a page again.
+/// What is computed is the same on every machine: the pages, pictures, statements and indexes that the
+/// repository keeps are those that the program writes, byte for byte, and every statement has a verdict other
+/// than missed. After an intended change `run ID --dir lab/results/literature` writes a page and the indexes
+/// again.
 #[test]
 fn everything_computed_is_as_on_the_kept_pages() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -105,5 +114,7 @@ fn a_quick_run_writes_pages_and_an_index() {
     let object: Value = serde_json::from_slice(&output.stdout).expect("one object");
     assert_eq!((output.status.code(), &object["missed"]), (Some(0), &Value::from(0)));
     assert_eq!(object["experiments"].as_array().map(Vec::len), Some(1));
-    assert!(directory.path().join("becker-5.3.md").is_file());
+    for name in ["becker-5.3.md", "README.md", "becker.md", "statements.json"] {
+        assert!(directory.path().join(name).is_file(), "{name}");
+    }
 }

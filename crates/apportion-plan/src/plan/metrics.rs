@@ -31,6 +31,9 @@ pub struct Metrics {
     /// ([`volume_bound()`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_bound: Option<u64>,
+    /// Row and column interrupts ([`interrupts()`]); `None` for a layout that cuts the inner dimension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<u64>,
     /// Elements sent, as `[receiver][sender]`. `None` for more than 1024 processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_matrix: Option<Vec<Vec<u64>>>,
@@ -57,6 +60,7 @@ impl Metrics {
             largest_half_perimeter: None,
             volume: None,
             volume_bound: None,
+            interrupts: None,
             volume_matrix: None,
             imbalance,
             communication_free: None,
@@ -83,7 +87,8 @@ impl Metrics {
         metrics
     }
 
-    /// Adds the elements that need no message, and the table of directions for up to 1024 processors. O(p R).
+    /// Adds the interrupts, the elements that need no message, and the table of directions for up to 1024
+    /// processors. O(p R).
     pub(crate) fn fill_in(&mut self, layout: &Layout) {
         let owned = communication_free(layout);
         let free = |(OwnedLines { rows, cols }, rects): (&OwnedLines, Vec<Rect>)| {
@@ -93,14 +98,15 @@ impl Metrics {
             None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
             Some(boxes) => boxes::communication_free(layout.processors(), boxes, &owned),
         });
+        self.interrupts = layout.boxes().is_none().then(|| interrupts(layout));
         self.volume_matrix = (layout.processors() <= LARGEST_TABLE).then(|| match layout.boxes() {
             None => directions(layout, &layout.rows_by_owner(), &layout.cols_by_owner()),
             Some(boxes) => boxes::directions(layout, boxes),
         });
     }
 
-    /// [`of_layout`](Self::of_layout) without the table of directions, p^2 numbers, and the elements that
-    /// need no message: no choice among layouts needs them. O(R log R), with boxes O(R^2).
+    /// [`of_layout`](Self::of_layout) without the interrupts, the table of directions, p^2 numbers, and the
+    /// elements that need no message: no choice among layouts needs them. O(R log R), with boxes O(R^2).
     pub(crate) fn without_table(layout: &Layout, imbalance: f64) -> Self {
         let touched = layout.row_and_column_counts();
         let half_perimeters = half_perimeters_of(layout.shape(), &touched);
@@ -113,6 +119,7 @@ impl Metrics {
                 Some(boxes) => boxes::volume(layout, boxes),
             }),
             volume_bound: Some(volume_lower_bound(layout)),
+            interrupts: None,
             volume_matrix: None,
             imbalance,
             communication_free: None,
@@ -346,6 +353,8 @@ mod tests {
         assert_eq!(metrics.sum_half_perimeters, Some(2.632));
         assert!((metrics.lower_bound.unwrap() - 2.5295).abs() < 5e-5);
         assert_eq!(metrics.volume, Some(632_000));
+        // 316 rows and 316 columns, each of both processors: TVC / I = N / 2.
+        assert_eq!(metrics.interrupts, Some(4 * 316));
         assert_eq!(metrics.volume_matrix, Some(vec![vec![0, 199_712], vec![432_288, 0]]));
         assert_eq!(metrics.communication_free, Some(vec![467_856, 0]));
         assert_eq!(metrics.largest_direction(), Some(432_288));

@@ -1,24 +1,44 @@
 //! Becker, PhD thesis, 2010: square corners on two and three processors and clusters.
 
+mod algebra;
+mod causes;
+mod cluster;
 mod comparison;
+mod corner;
+mod diagonal;
+mod forecasts;
+mod interrupts;
+mod items;
 mod limiter;
 mod metrics;
 mod monte_carlo;
 mod overlap;
+mod overlapped;
+mod places;
+pub mod rectangles;
 mod stars;
 mod three;
 mod two_parties;
 mod volumes;
 
+pub use items::DOCUMENT;
+
 use crate::experiment::Experiment;
 use two_parties::{Clusters, ConstantPower, Pair, Semirings};
 
 pub const EXPERIMENTS: &[&dyn Experiment] = &[
+    &rectangles::Rectangles,
+    &cluster::Cluster,
+    &corner::Formulae,
     &monte_carlo::MonteCarlo,
     &volumes::Serial,
     &volumes::Parallel,
     &metrics::HybridZones,
     &metrics::HalfPerimeters,
+    &interrupts::Interrupts,
+    &forecasts::Forecasts,
+    &places::Places,
+    &overlapped::Overlapped,
     &stars::Tables,
     &stars::Surface,
     &limiter::Limiter,
@@ -35,7 +55,10 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &ConstantPower,
     &three::STAR,
     &three::FULL,
+    &causes::Causes,
     &three::SITES,
     &Semirings { ids: &["becker-7.2", "becker-7.3"], max_plus: true },
     &Semirings { ids: &["becker-7.4", "becker-7.5"], max_plus: false },
+    &algebra::Algebra,
+    &diagonal::Diagonal,
 ];

@@ -12,7 +12,7 @@ use apportion::schedule::{Flow, ScheduleOptions};
 use apportion_report::{Plot, Series};
 
 /// Nodes of the HCL cluster, N = 5,000.
-const HCL_THREE: Original = Original { size: 5000, speed: 1761e6, element: 8, here: 5.0 };
+pub const HCL_THREE: Original = Original { size: 5000, speed: 1761e6, element: 8, here: 5.0 };
 
 /// 6.3 gives neither size nor speeds: N = 15,000 and the 198 s of 5.8 are assumed for the centre.
 const ORSAY: Original =
@@ -248,10 +248,10 @@ fn star_checks(report: &mut Report, rows: &[Row]) {
     let what = "6.15: less execution time with overlap at 90:5:5";
     report.checks.push(magnitude(what, 0.38, first, too_little(rows)));
     report.note(
-        "At 50:25:25 the straight line's 12.0 s come from the order of its messages: the centre sends its own \
-         data before it relays those of the other two. With the relayed part first the same model gives 8.0 s, \
-         as for the square corner, and equal volumes take equal times. The difference at this ratio, and so a \
-         third of the average difference in communication time, is that order's.",
+        "At 50:25:25 the straight line's 12.0 s come from the order of its messages: the centre sends its \
+         own data before it relays those of the other two. With the relayed part first the same model gives \
+         8.0 s, as for the square corner, and equal volumes take equal times. The difference at this ratio, \
+         and so a third of the average difference in communication time, is that order's.",
     );
 }
 

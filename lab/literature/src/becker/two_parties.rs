@@ -23,10 +23,10 @@ const BULK: ScheduleOptions = ScheduleOptions::new(Flow::Bulk, BLOCK);
 pub const HCL: Original = Original { size: 4500, speed: 1761e6, element: 8, here: 5.0 };
 
 /// hcl06 to hcl08 of Table 3.1, the unrestricted cluster of 5.7.
-const HCL_CLUSTER: Original = Original { speed: (1653e6 + 1879e6 + 1635e6), ..HCL };
+pub const HCL_CLUSTER: Original = Original { speed: (1653e6 + 1879e6 + 1635e6), ..HCL };
 
 /// 5.8: the fastest cluster alone took 198 s. At 8:1, where the other is smallest, that is 8/9 of the whole.
-const BORDEAUX: Original =
+pub const BORDEAUX: Original =
     Original { size: 15_000, speed: 2.0 * 15e3 * 15e3 * 15e3 / 198.0, element: 8, here: 5.0 };
 
 /// 7.5 states no speed: an eighth of what the same hardware did with ATLAS (5.8) is assumed for a loop that
@@ -34,7 +34,7 @@ const BORDEAUX: Original =
 const LOOP: Original = Original { size: 7000, speed: BORDEAUX.speed / 8.0, element: 8, here: 5.0 };
 
 /// The thesis runs 1:1 to 1:25; the ratios from 14 on show where the fast processor alone is as fast.
-const RATIOS: [u64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 15, 17, 20, 22, 23, 24, 25];
+pub const RATIOS: [u64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 15, 17, 20, 22, 23, 24, 25];
 
 /// Two processors: a column of the figures 5.13 to 5.24.
 pub struct Pair {
@@ -122,6 +122,17 @@ fn pairs(
     machine: impl Fn(u64) -> (Original, Join),
     sizes: std::ops::RangeInclusive<u64>,
 ) -> Result<Vec<Line>> {
+    let times = measure(&pair_trials(ratios, kernel, &machine, sizes)?, context)?;
+    Ok(lines(ratios, &times, |ratio| machine(ratio).0.alone()))
+}
+
+/// The runs of straight line and square corner for two parties, one after the other at each ratio.
+pub fn pair_trials(
+    ratios: &[u64],
+    kernel: Algebra,
+    machine: impl Fn(u64) -> (Original, Join),
+    sizes: std::ops::RangeInclusive<u64>,
+) -> Result<Vec<Trial>> {
     let layouts =
         |shape: Shape, w: &[f64]| Ok(vec![StraightLine.layout(shape, w)?, SquareCorner.layout(shape, w)?]);
     let mut trials = Vec::new();
@@ -134,8 +145,7 @@ fn pairs(
             trials.push(machine.trial(kernel, &layout, BULK)?);
         }
     }
-    let times = measure(&trials, context)?;
-    Ok(lines(ratios, &times, |ratio| machine(ratio).0.alone()))
+    Ok(trials)
 }
 
 fn lines(ratios: &[u64], times: &[[Times; 2]], alone: impl Fn(u64) -> f64) -> Vec<Line> {
@@ -166,29 +176,7 @@ impl Experiment for Clusters {
 
     fn run(&self, context: &Context<'_>) -> Result<Report> {
         let ratios: Vec<u64> = (1..=6).chain([8, 10, 12, 15]).collect();
-        let paths = ["one", "one", "one", "two", "two", "two"].map(str::to_owned);
-        let hierarchy = Hierarchy::of_paths(&paths);
-        let layouts = |shape: Shape, weights: &[f64]| {
-            let of = |top| {
-                let methods = [Some(top), Some(Method::Columns)];
-                let (hierarchy, options) = (&hierarchy, &MethodOptions::default());
-                Hierarchical { hierarchy, methods: &methods, options }.layout(shape, weights)
-            };
-            [Method::StraightLine, Method::SquareCorner].into_iter().map(of).collect()
-        };
-        let mut trials = Vec::new();
-        for &ratio in &ratios {
-            let slower = 3.0 * ratio as f64;
-            let members =
-                [("one", 3.0), ("one", 3.0), ("one", 3.0), ("two", slower), ("two", slower), ("two", slower)];
-            let weights = members.map(|(_, slower)| 1.0 / slower);
-            let shape = exact_size(240..=360, &weights, &layouts)?;
-            let machine = Machine::new(HCL_CLUSTER, &members, shape, Join::Cable { mbit: self.mbit })?;
-            for layout in layouts(shape, &weights)? {
-                trials.push(two_level(&machine, &layout, &paths)?);
-            }
-        }
-        let times = measure(&trials, context)?;
+        let times = measure(&cluster_trials(&ratios, self.mbit)?, context)?;
         let figures = Figures {
             ids: self.ids,
             setting: format!("two clusters of three, parallel communications, {} Mbit/s", self.mbit),
@@ -203,6 +191,33 @@ impl Experiment for Clusters {
         );
         Ok(report)
     }
+}
+
+/// The runs of straight line and square corner for two clusters of three, one after the other at each ratio.
+pub fn cluster_trials(ratios: &[u64], mbit: f64) -> Result<Vec<Trial>> {
+    let paths = ["one", "one", "one", "two", "two", "two"].map(str::to_owned);
+    let hierarchy = Hierarchy::of_paths(&paths);
+    let layouts = |shape: Shape, weights: &[f64]| {
+        let of = |top| {
+            let methods = [Some(top), Some(Method::Columns)];
+            let (hierarchy, options) = (&hierarchy, &MethodOptions::default());
+            Hierarchical { hierarchy, methods: &methods, options }.layout(shape, weights)
+        };
+        [Method::StraightLine, Method::SquareCorner].into_iter().map(of).collect()
+    };
+    let mut trials = Vec::new();
+    for &ratio in ratios {
+        let slower = 3.0 * ratio as f64;
+        let members =
+            [("one", 3.0), ("one", 3.0), ("one", 3.0), ("two", slower), ("two", slower), ("two", slower)];
+        let weights = members.map(|(_, slower)| 1.0 / slower);
+        let shape = exact_size(240..=360, &weights, &layouts)?;
+        let machine = Machine::new(HCL_CLUSTER, &members, shape, Join::Cable { mbit })?;
+        for layout in layouts(shape, &weights)? {
+            trials.push(two_level(&machine, &layout, &paths)?);
+        }
+    }
+    Ok(trials)
 }
 
 /// A run of the two-level product.
@@ -331,8 +346,9 @@ impl Experiment for Semirings {
                 .within("1 % or more")
                 .if_only_the_relation(
                     execution > 0.0,
-                    "With one byte an element and the assumed speed communication is less than 1 % of the run, \
-                     so that no partitioning can save more. The thesis prints no numbers for this figure.",
+                    "With one byte an element and the assumed speed communication is less than 1 % of the \
+                     run, so that no partitioning can save more. The thesis prints no numbers for this \
+                     figure.",
                 ),
             );
             report.note(format!(

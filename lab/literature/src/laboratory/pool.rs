@@ -52,6 +52,13 @@ pub struct Trial {
     pub scale: f64,
 }
 
+impl Trial {
+    /// The forecast in seconds of the original.
+    pub fn forecast_there(&self) -> Times {
+        self.forecast.scaled(self.scale)
+    }
+}
+
 /// The number of a trial, and the times of one run.
 type Numbered = (usize, Result<Times>);
 
@@ -95,7 +102,7 @@ pub fn measure(trials: &[Trial], context: &Context<'_>) -> Result<Vec<[Times; 2]
             let median = |of: fn(&Times) -> f64| middle(runs.iter().map(of).collect());
             let measured =
                 Times { communication: median(|t| t.communication), execution: median(|t| t.execution) };
-            [measured.scaled(trial.scale), trial.forecast.scaled(trial.scale)]
+            [measured.scaled(trial.scale), trial.forecast_there()]
         })
         .collect())
 }

@@ -15,13 +15,15 @@ fn shape() -> Result<Shape> {
     Shape::new(SIZE, SIZE, SIZE, "slides")
 }
 
-/// Algorithm 3: r from the root downwards until it divides p.
-fn algorithm_3(p: usize) -> (usize, usize) {
+/// Algorithm 3: r from the root downwards until it divides p, and how often that is tried.
+fn algorithm_3(p: usize) -> ([usize; 2], usize) {
     let mut r = (p as f64).sqrt() as usize;
+    let mut tried = 1;
     while r > 1 && !p.is_multiple_of(r) {
         r -= 1;
+        tried += 1;
     }
-    (r, p / r)
+    ([r, p / r], tried)
 }
 
 /// Grids: cost r + c, whatever the mapping.
@@ -44,7 +46,7 @@ impl Experiment for Grids {
             Table::new("Sum of half-perimeters of grids", &["p", "r x c", "r + c", "here, three mappings"]);
         let (mut off, mut shapes_agree) = (0.0_f64, true);
         for p in 1..=24 {
-            let (r, c) = algorithm_3(p);
+            let ([r, c], _) = algorithm_3(p);
             let Mesh { rows, cols } = Mesh::cheapest(p, SIZE, SIZE);
             let divisors = (1..=p).filter(|d| p.is_multiple_of(*d)).map(|d| d + p / d);
             shapes_agree &= rows + cols == r + c && divisors.min() == Some(r + c);
@@ -73,6 +75,14 @@ impl Experiment for Grids {
             if shapes_agree { "yes" } else { "no" },
             shapes_agree,
         ));
+        let slowest =
+            (1..=10_000_usize).map(|p| algorithm_3(p).1 as f64 / (p as f64).sqrt()).fold(0.0, f64::max);
+        report.checks.push(Check::new(
+            "Algorithm 2 is bounded by O(p^(3/2)): divisions that Algorithm 3 tries, up to p = 10,000",
+            "at most p^(3/2)",
+            format!("at most {} sqrt(p)", short(slowest)),
+            slowest <= 1.0,
+        ));
         Ok(report)
     }
 }
@@ -81,14 +91,16 @@ impl Experiment for Grids {
 pub struct Cartesian;
 
 /// Largest time over ideal time of a Cartesian layout by the slides' Algorithm 5, in real numbers: arrange by
-/// speed, take heights and widths as row and column sums, arrange again by areas, until nothing changes.
-fn algorithm_5(speeds: &[f64], rows: usize, cols: usize) -> f64 {
+/// speed, take heights and widths as row and column sums, arrange again by areas, until nothing changes; and
+/// the number of times that this took, `None` where it did not end.
+fn algorithm_5(speeds: &[f64], rows: usize, cols: usize) -> (f64, Option<usize>) {
     let mut order: Vec<usize> = (0..speeds.len()).collect();
     order.sort_by(|a, b| speeds[*b].total_cmp(&speeds[*a]));
     let total: f64 = speeds.iter().sum();
     let sorted = order.clone();
     let mut worst = f64::INFINITY;
-    for _ in 0..100 {
+    let mut rounds = None;
+    for round in 1..=100 {
         let at = |i: usize, j: usize| speeds[order[i * cols + j]];
         let heights: Vec<f64> = (0..rows).map(|i| (0..cols).map(|j| at(i, j)).sum::<f64>() / total).collect();
         let widths: Vec<f64> = (0..cols).map(|j| (0..rows).map(|i| at(i, j)).sum::<f64>() / total).collect();
@@ -102,9 +114,27 @@ fn algorithm_5(speeds: &[f64], rows: usize, cols: usize) -> f64 {
             next[place] = *processor;
         }
         if next == order {
+            rounds = Some(round);
             break;
         }
         order = next;
+    }
+    (worst, rounds)
+}
+
+/// Largest time over ideal time by Algorithm 5 for speeds whose order by speed, row by row, has rank one:
+/// each row is more than twice as fast as the next, and within a row the fastest is less than twice as fast
+/// as the slowest.
+fn in_order() -> f64 {
+    let mut worst = 0.0_f64;
+    for (rows, cols) in [(2, 2), (2, 3), (3, 3), (3, 4)] {
+        for seed in 0..SEEDS {
+            let mut random = Random::new(seed);
+            let within: Vec<f64> = (0..cols).map(|_| 1.0 + 0.9 * random.unit()).collect();
+            let rows_of: Vec<f64> = (0..rows).map(|i| 2.5_f64.powi(i)).collect();
+            let speeds: Vec<f64> = rows_of.iter().flat_map(|u| within.iter().map(move |v| u * v)).collect();
+            worst = worst.max(algorithm_5(&speeds, rows as usize, cols).0);
+        }
     }
     worst
 }
@@ -134,7 +164,7 @@ impl Experiment for Cartesian {
         let header = ["speeds", "shape", "Algorithm 5, mean", "worst", "here, mean", "worst"];
         let mut table = Table::new("Largest time over ideal time, 20 matrices of speeds each", &header);
         let mut exact = 0.0_f64;
-        let mut better = true;
+        let (mut better, mut rounds) = (true, Vec::new());
         for (rows, cols) in [(2, 2), (2, 3), (3, 3), (3, 4)] {
             for rank_one in [true, false] {
                 let (mut theirs, mut ours) = (Vec::new(), Vec::new());
@@ -147,7 +177,9 @@ impl Experiment for Cartesian {
                         true => u.iter().flat_map(|x| v.iter().map(move |y| x * y)).collect(),
                         false => (0..rows * cols).map(|_| draw()).collect(),
                     };
-                    theirs.push(algorithm_5(&speeds, rows, cols));
+                    let (worst, took) = algorithm_5(&speeds, rows, cols);
+                    theirs.push(worst);
+                    rounds.push(took);
                     ours.push(library(&speeds)?);
                 }
                 let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
@@ -173,6 +205,29 @@ impl Experiment for Cartesian {
             1.0,
             exact,
             0.002,
+        ));
+        report.checks.push(Check::near(
+            "Algorithm 5 is optimal where the arrangement by speed has rank one: largest time over ideal \
+             time",
+            1.0,
+            in_order(),
+            1e-9,
+        ));
+        report.note(
+            "Speeds that have rank one in another arrangement only are beyond Algorithm 5, whose Step 1 \
+             sorts them (lines \"rank one\" of the table); the library looks for their factors.",
+        );
+        let ended = rounds.iter().all(Option::is_some);
+        let most = rounds.iter().flatten().max().copied().unwrap_or(0);
+        report.checks.push(Check::new(
+            "Algorithm 5 ends: Step 5 stops it",
+            "always",
+            if ended {
+                format!("in each of {} cases, after {most} rounds at most", rounds.len())
+            } else {
+                "not always".into()
+            },
+            ended,
         ));
         report.checks.push(
             Check::new(

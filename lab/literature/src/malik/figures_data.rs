@@ -47,12 +47,21 @@ bandwidth = [["891.20 MB/s", "55.01 MB/s", "249.53 MB/s", "56.39 MB/s"],
 /// A plan with one processor for each rectangle, numbered down the columns, and a platform of those clusters.
 /// A unit of the figure is `scale` elements.
 pub fn figure(columns: Figure, scale: u64, links: &str) -> Result<(Plan, Platform)> {
+    let columns: Vec<Column> = columns.iter().map(|(width, blocks)| (*width, blocks.to_vec())).collect();
+    figure_of(&columns, scale, links)
+}
+
+/// A column as (width, [(height, cluster)]).
+pub type Column = (u64, Vec<(u64, usize)>);
+
+/// The same of columns that are computed.
+pub fn figure_of(columns: &[Column], scale: u64, links: &str) -> Result<(Plan, Platform)> {
     let mut text = String::new();
     let mut parts = Vec::new();
     let (mut left, mut height) = (0, 0);
     for (width, blocks) in columns {
         let mut top = 0;
-        for (rows, cluster) in *blocks {
+        for (rows, cluster) in blocks {
             let owner = parts.len();
             text += &format!("[[processor]]\nname = \"p{owner}\"\ncluster = \"c{cluster}\"\n");
             let rect = Rect::new(

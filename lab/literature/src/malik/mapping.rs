@@ -130,7 +130,7 @@ fn initial_mappings(report: &mut Report, domain: GridDomain) -> Result<()> {
     for (word, search) in [("published", SearchMethod::Published), ("heuristic", SearchMethod::Heuristic)] {
         let mut costs = Vec::new();
         for turn in 0..24 {
-            let own = flattened_by(TABLE_4_1, false, &mut |order| *order = permutation(order, turn))?;
+            let own = flattened_by(TABLE_4_1, None, &mut |order| *order = permutation(order, turn))?;
             costs
                 .push(printed(arrange_grid(domain, &own, SearchOptions::new(search, 1))?.cost_after).floor()
                     as u64);

@@ -21,7 +21,7 @@ use apportion_report::plan_svg;
 const RING: CostFunction = CostFunction::Bandwidth(Pivots::Ring);
 const HOPS: CostFunction = CostFunction::Hops(Pivots::Ring);
 /// Pivot block, and the blocks of a matrix's side: 90,000 units of one block each.
-const BLOCK: u64 = 64;
+pub const BLOCK: u64 = 64;
 const SIDE: u64 = 300;
 /// The same in a quick run.
 const QUICK_SIDE: u64 = 100;
@@ -34,9 +34,11 @@ pub struct Ninety {
     ids: &'static [&'static str],
     shows: &'static str,
     source: &'static str,
-    file: (&'static str, &'static str),
+    pub file: (&'static str, &'static str),
     /// Rows: as given, hops heuristic, bandwidth heuristic.
     printed: [Printed; 3],
+    /// Two pairs of clusters of whose traffic 3.5.1 speaks: a slow and a fast one.
+    pairs: Option<[(&'static str, &'static str); 2]>,
 }
 
 pub const SIX: Ninety = Ninety {
@@ -49,6 +51,7 @@ pub const SIX: Ninety = Ninety {
         [1751.0, 21695.06, 200.0589, 176.3399],
         [1948.0, 18840.53, 180.5339, 164.1144],
     ],
+    pairs: Some([("granduc", "suno"), ("edel", "taurus")]),
 };
 pub const EIGHT: Ninety = Ninety {
     ids: &["malik-table-3.12", "malik-3.11", "malik-3.12"],
@@ -60,18 +63,20 @@ pub const EIGHT: Ninety = Ninety {
         [1987.0, 17087.58, 176.7677, 155.7851],
         [2083.0, 12497.47, 160.07, 150.0844],
     ],
+    pairs: None,
 };
 
 /// A platform of the repository, its clusters as a tree of two levels, and whether all pairs of two clusters
 /// share a link.
 pub fn flattened(file: (&str, &str), shared: bool) -> Result<Platform> {
-    flattened_by(file, shared, &mut |_| {})
+    flattened_by(file, shared.then_some(1.0), &mut |_| {})
 }
 
-/// The same with the clusters in another order, which `reorder` makes of a list of their indices.
+/// The same with a shared link of `times` the table's bandwidth for each pair of clusters (`None`: a link for
+/// each pair of nodes), and the clusters in another order, which `reorder` makes of a list of their indices.
 pub fn flattened_by(
     (name, file): (&str, &str),
-    shared: bool,
+    times: Option<f64>,
     reorder: &mut dyn FnMut(&mut Vec<usize>),
 ) -> Result<Platform> {
     let given = parse_platform(file, name)?;
@@ -101,12 +106,13 @@ pub fn flattened_by(
         for (from, here) in &clusters[..=i] {
             let inside = from == to;
             let link = given.network.link(here[0], there[usize::from(inside)]);
+            let wider = if inside { 1.0 } else { times.unwrap_or(1.0) };
             text += &format!(
                 "[[network.link]]\nbetween = [\"{from}\", \"{to}\"]\nshared = {}\n\
                  bandwidth = {{ horizontal = {:?}, vertical = {:?} }}\n",
-                shared && !inside,
-                link.horizontal,
-                link.vertical
+                times.is_some() && !inside,
+                wider * link.horizontal,
+                wider * link.vertical
             );
         }
     }
@@ -119,19 +125,15 @@ impl Experiment for Ninety {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Report> {
-        let [own, shared] = [flattened(self.file, false)?, flattened(self.file, true)?];
-        let speeds: Vec<f64> = own.processors.iter().map(|p| p.speed.map_or(1.0, Speed::value)).collect();
         let side = if context.quick { QUICK_SIDE } else { SIDE };
-        let shape = Shape::new(side * BLOCK, side * BLOCK, side * BLOCK, "shape")?;
-        let layout = in_blocks(shape, BLOCK, |blocks| shapes::Columns::default().layout(blocks, &speeds))?;
-        let given = Plan::of_layout("as given", own.names(), layout.clone(), imbalance(&layout, &speeds));
+        let Arranged { own, shared, speeds, given, hops, bandwidth } = arranged(self, side)?;
         let found = |objective, search| {
             arrange(&given, &own, objective, SearchOptions::new(search, 1)).map(|found| found.plan)
         };
         let mut arrangements = vec![
             ("as given", given.clone(), Some(self.printed[0])),
-            ("hops, published", found(HOPS, SearchMethod::Published)?, Some(self.printed[1])),
-            ("bandwidth, published", found(RING, SearchMethod::Published)?, Some(self.printed[2])),
+            ("hops, published", hops, Some(self.printed[1])),
+            ("bandwidth, published", bandwidth, Some(self.printed[2])),
         ];
         if !context.quick {
             arrangements.push(("bandwidth, heuristic", found(RING, SearchMethod::Heuristic)?, None));
@@ -146,7 +148,7 @@ impl Experiment for Ninety {
         let mut gains = Table::new("Run time saved: printed, and here with shared and own links", &header);
         let mut report = Report::default();
         let mut first: Option<Vec<f64>> = None;
-        let mut found = Vec::new();
+        let (mut found, mut traffic) = (Vec::new(), Vec::new());
         for (word, plan, printed) in arrangements {
             if context.monitor.is_stopped() {
                 return Err(Error::Interrupted);
@@ -170,6 +172,10 @@ impl Experiment for Ninety {
             let [ring, ring_own, all, all_own] = [0, 1, 2, 3].map(|i| percent(gain[i]));
             gains.row([word.into(), published(2), ring, ring_own, published(3), all, all_own]);
             found.push((word, saved(2), saved(3), gain, [hops, microseconds]));
+            if let (Some(pairs), true) = (self.pairs, printed.is_some()) {
+                let scale = full as u64;
+                traffic.push(pairs.map(|(one, other)| links(&plan, &own, one, other, scale)));
+            }
             let method = format!("{word}: {hops:.0} hops, {:.1} ms", microseconds / 1e3);
             if !word.starts_with("one-to-all") && !context.quick {
                 let clusters: Vec<String> = own.processors.iter().map(|p| p.cluster.clone()).collect();
@@ -179,6 +185,9 @@ impl Experiment for Ninety {
         }
         report.tables.extend([costs, gains]);
         checks(&mut report, self.printed, &found);
+        if let [_, hops, bandwidth] = traffic[..] {
+            pair_checks(&mut report, hops, bandwidth);
+        }
         report.note(
             "The thesis prints neither speeds nor layouts. Speeds are clock x 4 flops x threads, the size \
                  is 300 blocks a side, clusters are in two levels (the shipped files have sites above them, \
@@ -187,6 +196,102 @@ impl Experiment for Ninety {
         );
         Ok(report)
     }
+}
+
+/// Plans of ninety nodes, and their networks.
+pub struct Arranged {
+    pub own: Platform,
+    pub shared: Platform,
+    pub speeds: Vec<f64>,
+    pub given: Plan,
+    pub hops: Plan,
+    pub bandwidth: Plan,
+}
+
+/// The layout as given and those of Algorithms 1 and 2, for matrices of `side` blocks.
+pub fn arranged(of: &Ninety, side: u64) -> Result<Arranged> {
+    let [own, shared] = [flattened(of.file, false)?, flattened(of.file, true)?];
+    let speeds: Vec<f64> = own.processors.iter().map(|p| p.speed.map_or(1.0, Speed::value)).collect();
+    let shape = Shape::new(side * BLOCK, side * BLOCK, side * BLOCK, "shape")?;
+    let layout = in_blocks(shape, BLOCK, |blocks| shapes::Columns::default().layout(blocks, &speeds))?;
+    let given = Plan::of_layout("as given", own.names(), layout.clone(), imbalance(&layout, &speeds));
+    let by = |objective| {
+        arrange(&given, &own, objective, SearchOptions::new(SearchMethod::Published, 1))
+            .map(|found| found.plan)
+    };
+    let (hops, bandwidth) = (by(HOPS)?, by(RING)?);
+    Ok(Arranged { own, shared, speeds, given, hops, bandwidth })
+}
+
+/// The traffic of two clusters in an arrangement.
+#[derive(Debug, Clone, Copy)]
+struct Traffic {
+    /// Neighbours in a column, the last and the first among them.
+    vertical: u64,
+    /// Rows of blocks in which they are neighbours in a row, likewise.
+    horizontal: u64,
+}
+
+/// The traffic of two clusters in the rings of a column-based plan; a block of the plan is `scale` of the
+/// original's.
+fn links(plan: &Plan, platform: &Platform, one: &str, other: &str, scale: u64) -> Traffic {
+    let layout = plan.rectangles().expect("a plan of rectangles");
+    let mut parts = layout.parts().to_vec();
+    parts.sort_by_key(|part| (part.cols.start, part.rows.start));
+    let columns: Vec<&[apportion::plan::Part]> = parts.chunk_by(|a, b| a.cols == b.cols).collect();
+    let cluster = |part: &apportion::plan::Part| platform.processors[part.owner.0].cluster.as_str();
+    let of_pair = |a: &apportion::plan::Part, b: &apportion::plan::Part| {
+        [(one, other), (other, one)].contains(&(cluster(a), cluster(b)))
+    };
+    let mut traffic = Traffic { vertical: 0, horizontal: 0 };
+    for (i, column) in columns.iter().enumerate() {
+        for (j, part) in column.iter().enumerate() {
+            traffic.vertical += u64::from(of_pair(part, &column[(j + 1) % column.len()]));
+            for beside in columns[(i + 1) % columns.len()].iter().filter(|beside| of_pair(part, beside)) {
+                let rows =
+                    part.rows.end.min(beside.rows.end).saturating_sub(part.rows.start.max(beside.rows.start));
+                traffic.horizontal += rows / BLOCK * scale;
+            }
+        }
+    }
+    traffic
+}
+
+/// What 3.5.1 says of two pairs of clusters: a slow one and a fast one, each by hops and by bandwidth.
+fn pair_checks(report: &mut Report, [slow_by_hops, fast_by_hops]: [Traffic; 2], [slow, fast]: [Traffic; 2]) {
+    let text = |traffic: Traffic| {
+        format!("{} links in columns, {} rows of blocks", traffic.vertical, traffic.horizontal)
+    };
+    report.checks.push(
+        Check::new(
+            "3.5.1: Granduc and Suno in the bandwidth heuristic's arrangement",
+            "not engaged at all",
+            text(slow),
+            slow.vertical + slow.horizontal == 0,
+        )
+        .unless(Verdict::DataNotGiven, LAYOUTS),
+    );
+    report.checks.push(
+        Check::new(
+            "3.5.1: Granduc and Suno in the hop-count heuristic's arrangement",
+            "significant traffic in both directions",
+            text(slow_by_hops),
+            slow_by_hops.vertical > 0 && slow_by_hops.horizontal > 0,
+        )
+        .within("in both directions")
+        .unless(Verdict::DataNotGiven, LAYOUTS),
+    );
+    let sum = |traffic: Traffic| traffic.vertical * 300 + traffic.horizontal;
+    report.checks.push(
+        Check::new(
+            "3.5.1: Edel and Taurus communicate more in the bandwidth heuristic's arrangement",
+            "much more",
+            format!("{}; by hops {}", text(fast), text(fast_by_hops)),
+            sum(fast) > sum(fast_by_hops),
+        )
+        .within("more")
+        .unless(Verdict::DataNotGiven, LAYOUTS),
+    );
 }
 
 /// An arrangement: its name, what is printed of the gains of ring and one-to-all, ours (ring shared, own,
@@ -222,6 +327,13 @@ fn checks(report: &mut Report, printed: [Printed; 3], found: &[Found<'_>]) {
             });
         }
     }
+    let hops = [found[2].4[0], found[1].4[0]];
+    report.checks.push(Check::new(
+        "the bandwidth heuristic's hops are more than the hop-count heuristic's",
+        format!("{} against {}", printed[2][0], printed[1][0]),
+        format!("{:.0} against {:.0}", hops[0], hops[1]),
+        hops[0] > hops[1],
+    ));
     let better = found[2].3[0] > found[1].3[0];
     report.checks.push(Check::new(
         "ring, shared links: the bandwidth heuristic saves more than the hop count's",
@@ -256,7 +368,8 @@ fn imbalance(layout: &Layout, speeds: &[f64]) -> f64 {
     times.fold(0.0, f64::max) / ideal
 }
 
-fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {
+/// Seconds of a product by a plan.
+pub fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {
     let order = ScheduleOptions::new(flow, BLOCK);
     let layout = plan.layout()?;
     let costs = CostModel { rates, network: &platform.network, element: 8 };

@@ -1,0 +1,305 @@
+//! The source documents item by item, in their own order: what shows each item, and its verdict.
+
+use crate::experiment::Verdict;
+use crate::output::wrapped;
+use crate::record::{Record, Statement};
+use crate::{becker, lastovetsky, malik, tinetti};
+use apportion::error::{Error, Result};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// A source document.
+pub struct Document {
+    /// Its name on the command line, and that of its page.
+    pub id: &'static str,
+    pub title: &'static str,
+    pub chapters: &'static [Chapter],
+}
+
+/// A chapter or section of a document.
+pub struct Chapter {
+    pub title: &'static str,
+    pub items: &'static [Item],
+}
+
+/// A numbered item of a document, or a claim of its text.
+pub struct Item {
+    /// Its number, such as `Figure 5.3`; the section for a claim.
+    pub place: &'static str,
+    /// What it shows or says.
+    pub says: &'static str,
+    proof: Proof,
+}
+
+/// What shows an item.
+enum Proof {
+    /// Statements of one experiment or of two.
+    Statements(Selection, Option<Selection>),
+    /// There is nothing to compare, for this reason.
+    Nothing(&'static str),
+}
+
+/// The statements of an experiment whose text has some words; all of them for no words.
+#[derive(Clone, Copy)]
+struct Selection {
+    experiment: &'static str,
+    words: &'static [&'static str],
+}
+
+impl Item {
+    /// An item that statements of an experiment show: those with any of the words, or all for no words.
+    pub const fn shown(
+        place: &'static str,
+        says: &'static str,
+        experiment: &'static str,
+        words: &'static [&'static str],
+    ) -> Self {
+        Self { place, says, proof: Proof::Statements(Selection { experiment, words }, None) }
+    }
+
+    /// The same item with statements of a second experiment.
+    #[must_use]
+    pub const fn and(self, experiment: &'static str, words: &'static [&'static str]) -> Self {
+        let Proof::Statements(first, _) = self.proof else { panic!("nothing shows the item") };
+        Self { proof: Proof::Statements(first, Some(Selection { experiment, words })), ..self }
+    }
+
+    /// An item without anything to compare.
+    pub const fn nothing(place: &'static str, says: &'static str, reason: &'static str) -> Self {
+        Self { place, says, proof: Proof::Nothing(reason) }
+    }
+
+    /// The experiments that show it.
+    fn selections(&self) -> impl Iterator<Item = Selection> {
+        match self.proof {
+            Proof::Statements(first, second) => [Some(first), second],
+            Proof::Nothing(_) => [None, None],
+        }
+        .into_iter()
+        .flatten()
+    }
+
+    /// The statements that show it.
+    fn statements<'a>(&self, record: &'a Record) -> Vec<&'a Statement> {
+        let selected = self.selections().flat_map(|selection| {
+            record.statements(selection.experiment).iter().filter(move |s| selection.takes(&s.what))
+        });
+        selected.collect()
+    }
+
+    /// Its verdict, the worst of its statements' verdicts; `None` where there is nothing to compare.
+    fn verdict(&self, record: &Record) -> Option<Verdict> {
+        self.statements(record).iter().map(|s| s.verdict).max()
+    }
+
+    /// The verdict in words: with the numbers of statements where they differ, and the reason where there is
+    /// nothing to compare.
+    fn outcome(&self, record: &Record) -> String {
+        if let Proof::Nothing(reason) = self.proof {
+            return format!("nothing to compare: {reason}");
+        }
+        let statements = self.statements(record);
+        let counts: Vec<String> = Verdict::ALL
+            .into_iter()
+            .rev()
+            .map(|verdict| (verdict, statements.iter().filter(|s| s.verdict == verdict).count()))
+            .filter(|(_, count)| *count > 0)
+            .map(|(verdict, count)| format!("{} ({count})", verdict.name()))
+            .collect();
+        counts.join("; ")
+    }
+}
+
+impl Selection {
+    fn takes(&self, statement: &str) -> bool {
+        self.words.is_empty() || self.words.iter().any(|words| contains(statement, words))
+    }
+}
+
+/// True if the words are in a text, and a number at either end of them does not go on there.
+fn contains(text: &str, words: &str) -> bool {
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let goes_on = |rest: &str| {
+        let mut chars = rest.chars();
+        let first = chars.next();
+        digit(first) || (first == Some('.') && digit(chars.next()))
+    };
+    let number = |c: char| c.is_ascii_digit() || c == '.';
+    text.match_indices(words).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + words.len()..]);
+        let begins = words.starts_with(|c: char| c.is_ascii_digit()) && before.ends_with(number);
+        let ends = words.ends_with(|c: char| c.is_ascii_digit()) && goes_on(after);
+        !begins && !ends
+    })
+}
+
+/// All documents.
+pub const DOCUMENTS: [&Document; 5] =
+    [&becker::DOCUMENT, &lastovetsky::PAPER, &lastovetsky::SLIDES, &malik::DOCUMENT, &tinetti::DOCUMENT];
+
+/// The documents of these names; all for no names.
+///
+/// # Errors
+/// A name that no document has: exit code 2.
+pub fn find(ids: &[String]) -> Result<Vec<&'static Document>> {
+    if let Some(unknown) = ids.iter().find(|id| DOCUMENTS.iter().all(|d| d.id != id.as_str())) {
+        let names: Vec<&str> = DOCUMENTS.iter().map(|d| d.id).collect();
+        let remedy = format!("use one of {}", names.join(", "));
+        return Err(Error::input("`DOCUMENT`", format!("unknown document '{unknown}'"), remedy));
+    }
+    Ok(DOCUMENTS.into_iter().filter(|d| ids.is_empty() || ids.iter().any(|id| id == d.id)).collect())
+}
+
+impl Document {
+    fn items(&self) -> impl Iterator<Item = &'static Item> {
+        self.chapters.iter().flat_map(|chapter| chapter.items)
+    }
+
+    /// How many items have which verdict, in a sentence.
+    pub fn counts(&self, record: &Record) -> String {
+        let count = |verdict| self.items().filter(|item| item.verdict(record) == verdict).count();
+        let mut parts: Vec<String> = Verdict::ALL
+            .into_iter()
+            .map(|verdict| (verdict.name(), count(Some(verdict))))
+            .chain([("nothing to compare", count(None))])
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        parts.insert(0, format!("{} items", self.items().count()));
+        format!("{}: {}", parts[0], parts[1..].join("; "))
+    }
+
+    /// The items as text, chapter by chapter.
+    pub fn text(&self, record: &Record) -> String {
+        let mut text = format!("{}\n\n{}\n", self.title, wrapped(&format!("{}.", self.counts(record)), ""));
+        for chapter in self.chapters {
+            let _ = writeln!(text, "{}\n", chapter.title);
+            for item in chapter.items {
+                let by: Vec<&str> = item.selections().map(|s| s.experiment).collect();
+                let by = if by.is_empty() { String::new() } else { format!(" [{}]", by.join(", ")) };
+                let line = format!("  {}: {}{by}: {}", item.place, item.says, item.outcome(record));
+                text += &wrapped(&line, "    ");
+            }
+            text += "\n";
+        }
+        text
+    }
+
+    pub fn json(&self, record: &Record) -> Value {
+        let items = self.chapters.iter().flat_map(|chapter| {
+            chapter.items.iter().map(|item| {
+                let by: Vec<&str> = item.selections().map(|s| s.experiment).collect();
+                json!({"chapter": chapter.title, "item": item.place, "says": item.says, "experiments": by,
+                    "verdict": item.verdict(record).map(Verdict::name), "outcome": item.outcome(record),
+                    "statements": item.statements(record).len()})
+            })
+        });
+        json!({"document": self.id, "title": self.title, "counts": self.counts(record),
+            "items": items.collect::<Vec<_>>()})
+    }
+
+    /// The page: counts, then a table for each chapter.
+    pub fn page(&self, record: &Record) -> String {
+        let mut page = format!("# {}\n\n", self.title);
+        page += &wrapped(&format!("{}.", self.counts(record)), "");
+        page += "\n";
+        page += &wrapped(
+            "In the document's own order: every numbered figure, table, equation, algorithm, definition and \
+             theorem, and the claims of the text. An item's verdict is the worst of those of the statements \
+             that show it, whose number is in brackets; the page of the experiment has published and \
+             computed values, differences and tolerances. [Results: literature](../literature.md) explains \
+             the verdicts.",
+            "",
+        );
+        let _ = write!(
+            page,
+            "\n```sh\n\
+             cargo run --release -p literature -- run EXPERIMENT\n\
+             cargo run --release -p literature -- list {}\n\
+             ```\n",
+            self.id
+        );
+        for chapter in self.chapters {
+            let _ = write!(page, "\n## {}\n\n", chapter.title);
+            page += "| item | what it shows or says | experiment | verdict (statements) |\n";
+            page += "| --- | --- | --- | --- |\n";
+            for item in chapter.items {
+                let by: Vec<String> =
+                    item.selections().map(|s| format!("[{0}]({0}.md)", s.experiment)).collect();
+                let _ = writeln!(
+                    page,
+                    "| {} | {} | {} | {} |",
+                    item.place,
+                    item.says,
+                    by.join(", "),
+                    item.outcome(record)
+                );
+            }
+        }
+        page
+    }
+}
+
+/// A line for each document: its name, its title and its counts.
+pub fn summary(record: &Record) -> String {
+    let line = |document: &Document| {
+        let text = format!("{:8} {}. {}", document.id, document.title, document.counts(record));
+        wrapped(&text, "         ")
+    };
+    DOCUMENTS.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn numbers_match_whole() {
+        assert!(contains("figure 5.1: x", "figure 5.1") && contains("Table 5.2, side", "Table 5.2"));
+        assert!(!contains("figure 5.10: x", "figure 5.1") && !contains("figure 5.1.2", "figure 5.1"));
+        assert!(!contains("15.3", "5.3") && contains("at 5.3", "5.3") && contains("p = 3.", "p = 3"));
+    }
+
+    #[test]
+    fn every_item_is_once_in_its_document() {
+        for document in DOCUMENTS {
+            let places: Vec<[&str; 2]> = document.items().map(|item| [item.place, item.says]).collect();
+            let distinct: BTreeSet<&[&str; 2]> = places.iter().collect();
+            assert_eq!(places.len(), distinct.len(), "{}", document.id);
+        }
+    }
+
+    /// Every item that names statements has some, and every statement shows an item.
+    #[test]
+    fn items_and_statements_cover_each_other() {
+        let record = Record::kept().unwrap();
+        let items = || DOCUMENTS.into_iter().flat_map(Document::items);
+        for item in items() {
+            for selection in item.selections() {
+                let mut statements = record.statements(selection.experiment).iter();
+                assert!(
+                    statements.any(|s| selection.takes(&s.what)),
+                    "{} ({}): no statement of {} has {:?}",
+                    item.place,
+                    item.says,
+                    selection.experiment,
+                    selection.words
+                );
+                for words in selection.words {
+                    let one = Selection { words: std::slice::from_ref(words), ..selection };
+                    let mut statements = record.statements(selection.experiment).iter();
+                    assert!(statements.any(|s| one.takes(&s.what)), "{}: {words:?}", item.place);
+                }
+            }
+        }
+        for one in record.experiments() {
+            for statement in &one.statements {
+                let shows = |item: &Item| {
+                    item.selections().any(|s| s.experiment == one.id && s.takes(&statement.what))
+                };
+                assert!(items().any(shows), "{}: \"{}\" shows no item", one.id, statement.what);
+            }
+        }
+    }
+}

@@ -45,7 +45,7 @@ pub fn written(directory: &Path, chosen: &str) -> String {
     let files = [
         ("layouts.svg", "the layouts side by side"),
         ("times.svg", "forecast and measured times"),
-        ("trace.svg", "its run above the forecast; trace.json for Perfetto"),
+        ("trace.svg", "its run and forecast; trace.json for Perfetto"),
         ("plan.svg", "its layout"),
         ("platform.toml, models.json", "the machines, and their measured speeds"),
         (plan.as_str(), "the plan; the others are beside it"),

@@ -19,7 +19,7 @@ from pathlib import Path
 import apportion
 import map_jobs
 import pytest
-from apportion._map import Chunk, Place, Worker, speeds_now, take
+from apportion._map import Chunk, Place, Worker, _crowded, speeds_now, take
 
 CORES = sorted(os.sched_getaffinity(0))
 
@@ -97,9 +97,13 @@ def test_a_worker_whose_first_item_compiles_still_takes_part() -> None:
 
 def test_forecasts_of_the_rivals() -> None:
     worker = Worker("p0", [Chunk(1, 0.5, 0.0, 1.0), Chunk(10, 2.0, 1.0, 3.0)], first_end=1.5)
-    # Without the first chunk: 0.3 s an item with messages; 0.1 s where nobody takes the core.
+    # After the first chunk: 0.3 s an item with messages, 0.2 s without, 0.1 s if nobody took the core.
     assert worker.even_seconds(11) == pytest.approx(1.5 + 10 * 0.3)
-    assert worker.alone_seconds(11) == pytest.approx(0.5 + 10 * 0.1)
+    assert worker.alone_seconds(11, crowded=False) == pytest.approx(0.5 + 10 * 0.2)
+    assert worker.alone_seconds(11, crowded=True) == pytest.approx(0.5 + 10 * 0.1)
+    core = CORES[0]
+    assert _crowded([[core], [core]]) and _crowded([None] * (len(CORES) + 1))
+    assert not _crowded([[core]]) and not _crowded([None] * len(CORES))
     results = apportion.Results([1, 2])
     results.processors, results.counts, results.compute = ["p0", "p1"], [1, 1], [0.5, 0.25]
     results.seconds, results.even_seconds, results.alone_seconds = 2.0, 3.0, 4.0

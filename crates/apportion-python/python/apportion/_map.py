@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import sys
 import time
@@ -98,7 +99,7 @@ class Answer:
     results: list[Any]
     seconds: float = 0.0
     delay: float = 0.0
-    """Seconds of these in which the thread waited for its core, because others used it."""
+    """Seconds of these in which the thread waited for a core, because others used it."""
     failed: tuple[int, BaseException | None, str, str] | None = None
     """The item, its error, the same as a line, and where it happened."""
 
@@ -207,6 +208,8 @@ class Workers(Protocol):
 
     names: list[str | None]
     """Their names; none where a chunk cannot be addressed to one of them, and whoever is free takes it."""
+    crowded: bool
+    """They are more than the cores that they have: one of them alone would be faster."""
 
     def send(self, place: int, chunk: bytes) -> None: ...
 
@@ -217,8 +220,9 @@ class Workers(Protocol):
 class Processes:
     """Processes of this program, on cores of their own or anywhere."""
 
-    def __init__(self, names: list[str], team: Sequence[Any], function: str) -> None:
+    def __init__(self, names: list[str], team: Sequence[Any], function: str, crowded: bool) -> None:
         self.names: list[str | None] = [*names]
+        self.crowded = crowded
         self._team, self._function = team, function
         self._ready = [False] * len(team)
         self._answered: list[int] = []
@@ -302,6 +306,7 @@ class Executor:
                 "concurrent.futures, joblib or Dask)"
             )
         del self.names[most:]
+        self.crowded = not self._addresses and len(self.names) > len(os.sched_getaffinity(0))
         self._ready = list(range(len(self.names)))
 
     def send(self, place: int, chunk: bytes) -> None:
@@ -378,11 +383,11 @@ class Worker:
         per_item = seconds / items if items else self.trial_seconds()
         return self.first_end + max(count - self.chunks[0].count, 0) * per_item
 
-    def alone_seconds(self, count: int) -> float:
-        """The time of a plain loop over `count` items here, while no other worker takes the core."""
+    def alone_seconds(self, count: int, crowded: bool) -> float:
+        """The time of a plain loop over `count` items here; in a crowd, it need not wait for the others."""
         first, later = self.chunks[0], self.chunks[1:] or self.chunks
-        per_item = sum(chunk.seconds - chunk.delay for chunk in later) / sum(chunk.count for chunk in later)
-        return first.seconds - first.delay + max(count - first.count, 0) * per_item
+        own = [chunk.seconds - (chunk.delay if crowded else 0.0) for chunk in [first, *later]]
+        return own[0] + max(count - first.count, 0) * sum(own[1:]) / sum(chunk.count for chunk in later)
 
 
 @dataclass
@@ -463,6 +468,7 @@ def run(function: Callable[[T], R], data: Iterable[T], workers: Any, verbose: bo
     done: list[Worker] = []
     if len(items):
         with _workers(function, workers, len(items)) as (team, packer):
+            crowded = team.crowded
             values, done = _compute(items, team, packer, start)
             computed = time.perf_counter() - start
         results.seconds = time.perf_counter() - start
@@ -472,7 +478,7 @@ def run(function: Callable[[T], R], data: Iterable[T], workers: Any, verbose: bo
         # The processes of an even split end as these do.
         results.even_seconds = even + results.seconds - computed
         measured = [worker for worker in done if len(worker.chunks) > 1] or done
-        results.alone_seconds = min(worker.alone_seconds(len(items)) for worker in measured)
+        results.alone_seconds = min(worker.alone_seconds(len(items), crowded) for worker in measured)
     results.processors = [worker.name for worker in done]
     results.counts = [worker.done for worker in done]
     results.compute = [sum(chunk.seconds for chunk in worker.chunks) for worker in done]
@@ -521,9 +527,16 @@ def _workers(function: Any, given: Any, most: int) -> Iterator[tuple[Workers, st
     names = list(cores)[:most]
     content, packer = _pack(function, elsewhere=False)
     with started(serve, (content, packer), [cores[name] for name in names]) as team:
-        processes = Processes(names, team, _name(function))
+        processes = Processes(names, team, _name(function), _crowded([cores[name] for name in names]))
         yield processes, packer
         processes.kill_late()
+
+
+def _crowded(cores: Sequence[Sequence[int] | None]) -> bool:
+    """Whether processes on these cores, or anywhere, are more than their cores."""
+    pinned = [core for own in cores for core in own or []]
+    anywhere = sum(own is None for own in cores)
+    return len(set(pinned)) < len(pinned) or anywhere > len(os.sched_getaffinity(0))
 
 
 def _name(function: Any) -> str:

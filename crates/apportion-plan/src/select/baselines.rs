@@ -46,9 +46,15 @@ pub fn baseline_plans(shape: Shape, machine: &Machine, options: &PlanOptions) ->
     Ok(BaselinePlans { fastest_alone, even_split })
 }
 
-/// The forecast of the fastest flow that fits into the processors' memory; `None` if none does.
+/// The forecast of the fastest flow that fits into the processors' memory; `None` if none does, or if a processor
+/// cannot do its part: it has a speed of 0, or its model ends before.
 fn fastest_forecast(layout: &Layout, machine: &Machine, options: &PlanOptions) -> Result<Option<Forecast>> {
-    let rates = machine.rates(&layout.sizes());
+    let parts = layout.sizes();
+    let able = |(model, size): (&Model, &u64)| *size == 0 || model.seconds(*size as f64).is_finite();
+    if !machine.models.iter().zip(&parts).all(able) {
+        return Ok(None);
+    }
+    let rates = machine.rates(&parts);
     let costs = CostModel { rates: &rates, network: &machine.platform.network, element: options.element };
     let mut fastest: Option<Forecast> = None;
     for order in options.orders() {
@@ -142,6 +148,15 @@ mod tests {
         assert_eq!(found.even_split, None, "five units are more than the first can hold");
         assert_eq!(Baselines::of_units(&models[..1], 10), None);
         assert_eq!(Baselines::of_units(&[Model::ratio("a", 2.0).unwrap(), models[1].clone()], 9), None);
+    }
+
+    /// An even split gives work to a processor that does none: it is no baseline.
+    #[test]
+    fn a_processor_that_stands_still_has_no_even_split() {
+        let shape = Shape::new(100, 100, 100, "test").unwrap();
+        let machine = machine(&[3e9, 0.0], 8e9);
+        let found = Baselines::of_product(shape, &machine, &PlanOptions::open(10, 8)).unwrap().unwrap();
+        assert!(found.fastest_alone.is_some() && found.even_split.is_none(), "{found:?}");
     }
 
     /// A machine of which one processor has no memory for the whole product.

@@ -48,7 +48,7 @@ struct Selection {
 
 impl Item {
     /// An item that statements of an experiment show: those with any of the words, or all for no words.
-    pub const fn shown(
+    pub const fn of(
         place: &'static str,
         says: &'static str,
         experiment: &'static str,
@@ -273,7 +273,7 @@ mod tests {
     /// Every item that names statements has some, and every statement shows an item.
     #[test]
     fn items_and_statements_cover_each_other() {
-        let record = Record::kept().unwrap();
+        let record = Record::of_repository().unwrap();
         let items = || DOCUMENTS.into_iter().flat_map(Document::items);
         for item in items() {
             for selection in item.selections() {

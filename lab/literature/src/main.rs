@@ -85,7 +85,7 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode> {
     match &arguments.command {
         Command::List { documents } => {
             let chosen = index::find(documents)?;
-            let record = Record::kept()?;
+            let record = Record::of_repository()?;
             let text = || match documents.is_empty() {
                 true => format!("{}\n{}", catalogue::text(), index::summary(&record)),
                 false => chosen.iter().map(|document| document.text(&record)).collect(),

@@ -13,7 +13,7 @@ use std::path::Path;
 pub const FILE: &str = "statements.json";
 
 /// The record that the repository keeps.
-const KEPT: &str = include_str!("../../results/literature/statements.json");
+const REPOSITORY: &str = include_str!("../../results/literature/statements.json");
 
 /// A statement of the source and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Record {
     pub fn of_directory(directory: &Path) -> Result<Self> {
         match std::fs::read_to_string(directory.join(FILE)) {
             Ok(text) => Self::parse(&text),
-            Err(_) => Self::kept(),
+            Err(_) => Self::of_repository(),
         }
     }
 
@@ -66,8 +66,8 @@ impl Record {
     ///
     /// # Errors
     /// As [`Record::of_directory`].
-    pub fn kept() -> Result<Self> {
-        Self::parse(KEPT)
+    pub fn of_repository() -> Result<Self> {
+        Self::parse(REPOSITORY)
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -124,13 +124,13 @@ mod tests {
 
     #[test]
     fn the_kept_record_is_written_as_it_is_read() {
-        let record = Record::kept().unwrap();
-        assert_eq!(record.to_json(), KEPT);
+        let record = Record::of_repository().unwrap();
+        assert_eq!(record.to_json(), REPOSITORY);
     }
 
     #[test]
     fn every_experiment_has_statements_and_none_is_missed() {
-        let record = Record::kept().unwrap();
+        let record = Record::of_repository().unwrap();
         for about in catalogue::all().map(|e| e.about()) {
             let statements = record.statements(about.id());
             assert!(!statements.is_empty(), "{}", about.id());

@@ -16,7 +16,7 @@ use apportion_advect::{AdvectOptions, AdvectProblem, AdvectSchedule, advection_r
 ///
 /// # Errors
 /// A plan of another grid, no layout for these processors, too many messages.
-pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, (rule, json): (&Rule, bool)) -> Result<Forecast> {
+pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule, json: bool) -> Result<Forecast> {
     let given = |plan: &Plan| {
         let shape = plan.rectangles().expect("a plan of a grid has rectangles").shape();
         vec![shape.m as usize, shape.n as usize]

@@ -64,7 +64,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let finish = || {
         let files = files.map_or_else(|| EventFiles::open(args), Ok)?;
         tell(args, (&simulation, &matrices, &runs), files, console, || {
-            commit(&outcome, Vec::new(), texts, running, (world, console)).map(Some)
+            commit(&outcome, Vec::new(), texts, running, world, console).map(Some)
         })
     };
     world.on_root(finish).map(drop)

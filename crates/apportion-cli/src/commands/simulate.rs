@@ -80,8 +80,8 @@ fn forecast(args: &SimulateArgs, rule: &Rule, json: bool) -> Result<Forecast> {
     let advects = advects(args, plan.as_ref());
     refuse_of_others(args, advects)?;
     match plan {
-        Some(plan) if !advects => of_plan(args, plan, (rule, json)),
-        plan => of_grid(args, plan.as_ref(), (rule, json)),
+        Some(plan) if !advects => of_plan(args, plan, rule, json),
+        plan => of_grid(args, plan.as_ref(), rule, json),
     }
 }
 
@@ -95,7 +95,7 @@ fn swept_plan(path: &Path) -> Result<Plan> {
     Ok(plan)
 }
 
-fn of_plan(args: &SimulateArgs, plan: Plan, (rule, json): (&Rule, bool)) -> Result<Forecast> {
+fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<Forecast> {
     if plan.layout().is_err() {
         refuse_for_units(args)?;
     }

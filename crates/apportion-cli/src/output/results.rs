@@ -73,7 +73,7 @@ pub fn print_and_commit(
     let (world, files) = (context.world, std::mem::take(&mut outcome.files));
     let print = || {
         let name = files.first().map_or_else(|| "C".into(), |file| file.path().display().to_string());
-        let (value, details) = commit(&outcome, files, texts, running, (world, console))?;
+        let (value, details) = commit(&outcome, files, texts, running, world, console)?;
         let summary = || run_summary(&outcome.report, &name) + &necessary(&outcome);
         let text = || if console.is_verbose() { format!("{}\n{details}", summary()) } else { summary() };
         console.detail(messages_text(&outcome.report));
@@ -112,7 +112,8 @@ pub fn commit(
     files: Vec<OutputFile>,
     texts: Texts,
     running: &RunningArgs,
-    (world, console): (&World, &Console),
+    world: &World,
+    console: &Console,
 ) -> Result<(Value, String)> {
     let texts = if world.is_solo() { texts } else { Texts::create(running)? };
     let Outcome { report, decision, panels, .. } = outcome;

@@ -24,117 +24,102 @@ pub const DOCUMENT: Document = Document {
         Chapter {
             title: "Chapter 2: Background and related work",
             items: &[
-                Item::shown(
-                    "Figure 2.1",
-                    "nine equal parts in one dimension",
-                    "becker-2.3",
-                    &["strips move"],
-                ),
-                Item::shown(
-                    "Figure 2.2",
-                    "nine equal parts in two dimensions",
-                    "becker-2.3",
-                    &["strips move"],
-                ),
+                Item::of("Figure 2.1", "nine equal parts in one dimension", "becker-2.3", &["strips move"]),
+                Item::of("Figure 2.2", "nine equal parts in two dimensions", "becker-2.3", &["strips move"]),
                 Item::nothing("Figure 2.3", "pivot rows and columns and where they are broadcast", DRAWING),
-                Item::shown(
+                Item::of(
                     "Section 2.3.1",
                     "two dimensions move less than one",
                     "becker-2.3",
                     &["a two-dimensional"],
                 ),
-                Item::shown(
+                Item::of(
                     "Sections 2.3.1, 2.3.2.1",
                     "the volume is proportional to the sum of half-perimeters less 2",
                     "becker-2.3",
                     &["less 2"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 2.4",
                     "unlike processors: areas in proportion to speeds",
                     "becker-2.3",
                     &["areas are"],
                 ),
-                Item::shown(
+                Item::of(
                     "Algorithm 2.1",
                     "optimal columns, in O(p^3)",
                     "becker-2.3",
                     &["Algorithm 2.1 is optimal", "the library's columns", "O(p^3)"],
                 ),
-                Item::shown("Figure 2.5", "columns of rectangles", "becker-2.3", &["the library's columns"]),
-                Item::shown(
+                Item::of("Figure 2.5", "columns of rectangles", "becker-2.3", &["the library's columns"]),
+                Item::of(
                     "Algorithm 2.2",
                     "given columns, optimal for them",
                     "becker-2.3",
                     &["Algorithm 2.2"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 2.6",
                     "Algorithm 2.2 on 3 x 3 processors",
                     "becker-2.3",
                     &["Algorithm 2.2: columns"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 2.7",
                     "a grid of 12 partitions costs r + c",
                     "slides-grid",
                     &["half-perimeters is r + c"],
                 ),
-                Item::shown(
+                Item::of(
                     "Algorithm 2.3",
                     "the optimal grid, whatever the mapping",
                     "slides-grid",
                     &["half-perimeters is r + c", "Algorithm 3 finds"],
                 ),
-                Item::shown("Figure 2.8", "a grid by Algorithm 2.3", "slides-grid", &["Algorithm 3 finds"]),
-                Item::shown(
+                Item::of("Figure 2.8", "a grid by Algorithm 2.3", "slides-grid", &["Algorithm 3 finds"]),
+                Item::of(
                     "Algorithm 2.4",
                     "r and c of least sum, in O(p^(3/2))",
                     "slides-grid",
                     &["Algorithm 3 finds", "O(p^(3/2))"],
                 ),
-                Item::shown(
+                Item::of(
                     "Algorithm 2.5",
                     "Cartesian partitions by rearranging until nothing changes",
                     "slides-cartesian",
                     &["Algorithm 5"],
                 ),
-                Item::shown("Figure 2.9", "a Cartesian partition", "slides-columns", &["Cartesian layout"]),
+                Item::of("Figure 2.9", "a Cartesian partition", "slides-columns", &["Cartesian layout"]),
             ],
         },
         Chapter {
             title: "Chapter 3 and appendices: the HCL cluster",
             items: &[
                 Item::nothing("Figure 3.1", "load, CPU, memory and network for a year", MONITORING),
-                Item::shown(
+                Item::of(
                     "Section 3.4.3",
                     "ports and cable from 8 kbit/s to 1 Gbit/s",
                     "becker-table-3.1",
                     &["Section 3.4.3"],
                 ),
-                Item::shown(
-                    "Figure 3.2",
-                    "sixteen nodes on two switches",
-                    "becker-table-3.1",
-                    &["Figure 3.2"],
-                ),
-                Item::shown("Figure 3.3", "two clusters of eight", "becker-table-3.1", &["Figure 3.3"]),
-                Item::shown("Figure 3.4", "two nodes on both switches", "becker-table-3.1", &["Figure 3.4"]),
-                Item::shown("Figure 3.5", "the same without the cable", "becker-table-3.1", &["Figure 3.5"]),
-                Item::shown(
+                Item::of("Figure 3.2", "sixteen nodes on two switches", "becker-table-3.1", &["Figure 3.2"]),
+                Item::of("Figure 3.3", "two clusters of eight", "becker-table-3.1", &["Figure 3.3"]),
+                Item::of("Figure 3.4", "two nodes on both switches", "becker-table-3.1", &["Figure 3.4"]),
+                Item::of("Figure 3.5", "the same without the cable", "becker-table-3.1", &["Figure 3.5"]),
+                Item::of(
                     "Table 3.1",
                     "speeds of the nodes and their total",
                     "becker-table-3.1",
                     &["Table 3.1"],
                 ),
-                Item::shown(
+                Item::of(
                     "Table 3.2",
                     "hardware and operating systems; memory",
                     "becker-table-3.1",
                     &["Table 3.2"],
                 ),
-                Item::shown("Table C.1", "Table 3.1 again", "becker-table-3.1", &["Table 3.1"]),
-                Item::shown("Table C.2", "Table 3.2 again", "becker-table-3.1", &["Table 3.2"]),
+                Item::of("Table C.1", "Table 3.1 again", "becker-table-3.1", &["Table 3.1"]),
+                Item::of("Table C.2", "Table 3.2 again", "becker-table-3.1", &["Table 3.2"]),
                 Item::nothing(
                     "Figures D.1 to D.5",
                     "load, CPU, memory and network, node by node",
@@ -145,7 +130,7 @@ pub const DOCUMENT: Document = Document {
                     "STREAM on the cluster, 24.5 to 27.7 GB/s",
                     "a measurement of the real machines, from which nothing in the thesis follows",
                 ),
-                Item::shown(
+                Item::of(
                     "Appendix F",
                     "HPL on the cluster: 18 times and rates",
                     "becker-table-3.1",
@@ -169,44 +154,44 @@ pub const DOCUMENT: Document = Document {
                     "the general matrix partitioning problem",
                     "a problem; chapters 4 and 5 solve it",
                 ),
-                Item::shown("Figure 4.2", "every straight cut costs 3", "becker-4.2", &["Section 4.2.2"]),
-                Item::shown("Algorithm 4.1", "a rectangle in a corner", "becker-4.2", &["(4.1)"]),
-                Item::shown("Figure 4.3", "the rectangle of x by y in the corner", "becker-4.2", &["(4.1)"]),
-                Item::shown("(4.1)", "half-perimeters 2 + x + y", "becker-4.2", &["(4.1)"]),
-                Item::shown("(4.2)", "half-perimeters 2 + 2 sqrt(s2)", "becker-4.2", &["(4.2)"]),
-                Item::shown("(4.3)", "fewer than 3 above 3:1", "becker-4.2", &["(4.3)"]),
-                Item::shown("(4.4)", "the lower bound", "becker-4.2", &["(4.4)"]),
-                Item::shown(
+                Item::of("Figure 4.2", "every straight cut costs 3", "becker-4.2", &["Section 4.2.2"]),
+                Item::of("Algorithm 4.1", "a rectangle in a corner", "becker-4.2", &["(4.1)"]),
+                Item::of("Figure 4.3", "the rectangle of x by y in the corner", "becker-4.2", &["(4.1)"]),
+                Item::of("(4.1)", "half-perimeters 2 + x + y", "becker-4.2", &["(4.1)"]),
+                Item::of("(4.2)", "half-perimeters 2 + 2 sqrt(s2)", "becker-4.2", &["(4.2)"]),
+                Item::of("(4.3)", "fewer than 3 above 3:1", "becker-4.2", &["(4.3)"]),
+                Item::of("(4.4)", "the lower bound", "becker-4.2", &["(4.4)"]),
+                Item::of(
                     "Section 4.2.4",
                     "the corner is optimal as s2 goes to 0",
                     "becker-4.2",
                     &["Section 4.2.4"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 4.4",
                     "columns over the lower bound, p = 1 to 40",
                     "becker-4.4",
                     &["p = 2, ratios any, columns", "columns: "],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 4.2.4",
                     "the means of columns: worst at 2, by a factor of 2",
                     "becker-4.4",
                     &["in the mean, by a factor", "the worst mean is at p"],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 4.2.4",
                     "the minima of columns: worst at 2 by a factor of 5, then 6, then 3; magic numbers",
                     "becker-4.4",
                     &["in the minimum", "the worst minimum is at p", "\"magic\""],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 4.5",
                     "the same with the corner for p = 2",
                     "becker-4.4",
                     &["p = 2, ratios any, square corner", "with the corner"],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 4.2.4",
                     "the mean of p = 2 improves by almost 49 %",
                     "becker-4.4",
@@ -217,264 +202,214 @@ pub const DOCUMENT: Document = Document {
         Chapter {
             title: "Chapter 5: The square corner, by formula",
             items: &[
-                Item::shown("Algorithm 5.1", "a square in any corner", "becker-4.2", &["Algorithm 5.1"]),
-                Item::shown("(5.1)", "volume 2 N sqrt(s2)", "becker-4.2", &["(5.1)"]),
-                Item::shown("(5.2), (5.3)", "volume with a rectangle", "becker-4.2", &["(5.2)"]),
-                Item::shown("Theorem 5.1", "less volume above 3:1", "becker-4.2", &["Theorem 5.1"]),
-                Item::shown("Theorem 5.2", "a square is the best rectangle", "becker-4.2", &["Theorem 5.2"]),
-                Item::shown(
+                Item::of("Algorithm 5.1", "a square in any corner", "becker-4.2", &["Algorithm 5.1"]),
+                Item::of("(5.1)", "volume 2 N sqrt(s2)", "becker-4.2", &["(5.1)"]),
+                Item::of("(5.2), (5.3)", "volume with a rectangle", "becker-4.2", &["(5.2)"]),
+                Item::of("Theorem 5.1", "less volume above 3:1", "becker-4.2", &["Theorem 5.1"]),
+                Item::of("Theorem 5.2", "a square is the best rectangle", "becker-4.2", &["Theorem 5.2"]),
+                Item::of(
                     "Figure 5.1",
                     "the straight line: two messages",
                     "becker-5.10",
                     &["messages of the straight line"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.2",
                     "the square corner: four messages",
                     "becker-5.10",
                     &["messages of the corner"],
                 ),
-                Item::shown("(5.4)", "limit of the line's volume", "becker-4.2", &["(5.4)"]),
-                Item::shown("(5.5)", "limit of the corner's volume", "becker-4.2", &["(5.5)"]),
-                Item::shown(
+                Item::of("(5.4)", "limit of the line's volume", "becker-4.2", &["(5.4)"]),
+                Item::of("(5.5)", "limit of the corner's volume", "becker-4.2", &["(5.5)"]),
+                Item::of(
                     "Figure 5.3",
                     "volume by ratio",
                     "becker-5.3",
                     &["figure 5.3", "equal volumes", "at 15:1"],
                 ),
-                Item::shown("Figure 5.4", "volume of the hybrid by ratio", "becker-5.3", &["figure 5.4"]),
-                Item::shown("(5.6)", "s2 by the ratio", "becker-4.2", &["(5.6)"]),
-                Item::shown("(5.7)", "the line from 1 to 2", "becker-4.2", &["(5.7)"]),
-                Item::shown("(5.8)", "the same by the ratio", "becker-4.2", &["(5.8)"])
+                Item::of("Figure 5.4", "volume of the hybrid by ratio", "becker-5.3", &["figure 5.4"]),
+                Item::of("(5.6)", "s2 by the ratio", "becker-4.2", &["(5.6)"]),
+                Item::of("(5.7)", "the line from 1 to 2", "becker-4.2", &["(5.7)"]),
+                Item::of("(5.8)", "the same by the ratio", "becker-4.2", &["(5.8)"])
                     .and("becker-5.5", &["figure 5.5"]),
-                Item::shown("(5.9)", "its limit", "becker-4.2", &["(5.9)"]),
-                Item::shown("(5.10), (5.11)", "the corner from 1 to 2", "becker-5.5", &["figure 5.7"]),
-                Item::shown(
-                    "(5.12)",
-                    "the corner from 2 to 1",
-                    "becker-5.5",
-                    &["figure 5.7", "equal at 3:1"],
-                ),
-                Item::shown("(5.13)", "the corner's busiest direction", "becker-5.5", &["figure 5.5"]),
-                Item::shown(
+                Item::of("(5.9)", "its limit", "becker-4.2", &["(5.9)"]),
+                Item::of("(5.10), (5.11)", "the corner from 1 to 2", "becker-5.5", &["figure 5.7"]),
+                Item::of("(5.12)", "the corner from 2 to 1", "becker-5.5", &["figure 5.7", "equal at 3:1"]),
+                Item::of("(5.13)", "the corner's busiest direction", "becker-5.5", &["figure 5.5"]),
+                Item::of(
                     "Figure 5.5",
                     "busiest direction by ratio",
                     "becker-5.5",
                     &["figure 5.5", "busiest directions"],
                 ),
-                Item::shown("(5.14)", "the corner's limit", "becker-4.2", &["(5.14)"]),
-                Item::shown("(5.15)", "the hybrid's busiest direction", "becker-5.5", &["figure 5.6"]),
-                Item::shown("Figure 5.6", "busiest direction of the hybrid", "becker-5.5", &["figure 5.6"]),
-                Item::shown("Table 5.1", "the three zones of the hybrid", "becker-table-5.1", &[]),
-                Item::shown("Figure 5.7", "both directions", "becker-5.5", &["figure 5.7"]),
-                Item::shown(
+                Item::of("(5.14)", "the corner's limit", "becker-4.2", &["(5.14)"]),
+                Item::of("(5.15)", "the hybrid's busiest direction", "becker-5.5", &["figure 5.6"]),
+                Item::of("Figure 5.6", "busiest direction of the hybrid", "becker-5.5", &["figure 5.6"]),
+                Item::of("Table 5.1", "the three zones of the hybrid", "becker-table-5.1", &[]),
+                Item::of("Figure 5.7", "both directions", "becker-5.5", &["figure 5.7"]),
+                Item::of(
                     "Figure 5.8",
                     "a square on an edge: five messages",
                     "becker-5.10",
                     &["messages of the edge"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.9",
                     "a square in the middle: six messages",
                     "becker-5.10",
                     &["messages of the middle"],
                 ),
-                Item::shown("(5.16)", "half-perimeters of the corner", "becker-4.2", &["(5.16)"]),
-                Item::shown("(5.17)", "the side by the ratio", "becker-4.2", &["(5.17)"]),
-                Item::shown(
-                    "Table 5.2",
-                    "half-perimeters over volume by place",
-                    "becker-5.10",
-                    &["Table 5.2"],
-                ),
-                Item::shown(
+                Item::of("(5.16)", "half-perimeters of the corner", "becker-4.2", &["(5.16)"]),
+                Item::of("(5.17)", "the side by the ratio", "becker-4.2", &["(5.17)"]),
+                Item::of("Table 5.2", "half-perimeters over volume by place", "becker-5.10", &["Table 5.2"]),
+                Item::of(
                     "Table 5.3",
                     "half-perimeters over volume of equal parts",
                     "becker-5.10",
                     &["Table 5.3"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.10",
                     "half-perimeters against volume",
                     "becker-5.10",
                     &["Table 5.2", "Table 5.3"],
                 ),
-                Item::shown("(5.18)", "row and column interrupts", "becker-5.11", &["(5.18)"]),
-                Item::shown("Section 5.5.3", "TVC / I = N / 2", "becker-5.11", &["TVC / I for two"]),
-                Item::shown(
+                Item::of("(5.18)", "row and column interrupts", "becker-5.11", &["(5.18)"]),
+                Item::of("Section 5.5.3", "TVC / I = N / 2", "becker-5.11", &["TVC / I for two"]),
+                Item::of(
                     "Section 5.5.3",
                     "interrupts measure the volume of any partitioning",
                     "becker-5.11",
                     &["of any partitioning"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.11",
                     "four polygons and their bounding rectangles",
                     "becker-5.11",
                     &["Figure 5.11"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.12",
                     "the part of C that needs no message",
                     "becker-5.11",
                     &["Figure 5.12"],
                 ),
-                Item::shown("Section 5.5.4", "the line has none, the corner most", "becker-5.11", &["5.5.4"]),
-                Item::shown("Section 5.5.4", "what overlap recovers", "becker-5.5.4", &[]),
+                Item::of("Section 5.5.4", "the line has none, the corner most", "becker-5.11", &["5.5.4"]),
+                Item::of("Section 5.5.4", "what overlap recovers", "becker-5.5.4", &[]),
             ],
         },
         Chapter {
             title: "Chapter 5: The square corner, by experiment",
             items: &[
-                Item::shown("Section 5.6.1", "the CPU limiter, within 2 %", "becker-5.6.1", &[]),
-                Item::shown("Section 5.6.2", "50 Mbit/s, serial", "becker-5.6.2", &["Section 5.6.2"]),
-                Item::shown(
-                    "Figure 5.13",
-                    "communication, serial, 100 Mbit/s",
-                    "becker-5.13",
-                    &["figure 5.13"],
-                ),
-                Item::shown(
-                    "Figure 5.14",
-                    "communication, serial, 500 Mbit/s",
-                    "becker-5.14",
-                    &["figure 5.14"],
-                ),
-                Item::shown(
-                    "Figure 5.15",
-                    "communication, serial, 1 Gbit/s",
-                    "becker-5.15",
-                    &["figure 5.15"],
-                ),
-                Item::shown(
+                Item::of("Section 5.6.1", "the CPU limiter, within 2 %", "becker-5.6.1", &[]),
+                Item::of("Section 5.6.2", "50 Mbit/s, serial", "becker-5.6.2", &["Section 5.6.2"]),
+                Item::of("Figure 5.13", "communication, serial, 100 Mbit/s", "becker-5.13", &["figure 5.13"]),
+                Item::of("Figure 5.14", "communication, serial, 500 Mbit/s", "becker-5.14", &["figure 5.14"]),
+                Item::of("Figure 5.15", "communication, serial, 1 Gbit/s", "becker-5.15", &["figure 5.15"]),
+                Item::of(
                     "Section 5.6.3",
                     "corner against one processor, 17:1 and 23:1",
                     "becker-5.13",
                     &["alone up to"],
                 )
                 .and("becker-5.15", &["alone up to"]),
-                Item::shown(
+                Item::of(
                     "Section 5.6.3",
                     "line against one processor, by bandwidth",
                     "becker-5.6.2",
                     &["Section 5.6.3"],
                 ),
-                Item::shown("Figure 5.16", "execution, serial, 100 Mbit/s", "becker-5.13", &["figure 5.16"]),
-                Item::shown("Figure 5.17", "execution, serial, 500 Mbit/s", "becker-5.14", &["figure 5.17"]),
-                Item::shown("Figure 5.18", "execution, serial, 1 Gbit/s", "becker-5.15", &["figure 5.18"]),
-                Item::shown("Section 5.6.5", "50 Mbit/s, parallel", "becker-5.6.2", &["Section 5.6.5"]),
-                Item::shown(
+                Item::of("Figure 5.16", "execution, serial, 100 Mbit/s", "becker-5.13", &["figure 5.16"]),
+                Item::of("Figure 5.17", "execution, serial, 500 Mbit/s", "becker-5.14", &["figure 5.17"]),
+                Item::of("Figure 5.18", "execution, serial, 1 Gbit/s", "becker-5.15", &["figure 5.18"]),
+                Item::of("Section 5.6.5", "50 Mbit/s, parallel", "becker-5.6.2", &["Section 5.6.5"]),
+                Item::of(
                     "Figure 5.19",
                     "communication, parallel, 100 Mbit/s",
                     "becker-5.19",
                     &["figure 5.19"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.20",
                     "communication, parallel, 500 Mbit/s",
                     "becker-5.20",
                     &["figure 5.20"],
                 ),
-                Item::shown(
-                    "Figure 5.21",
-                    "communication, parallel, 1 Gbit/s",
-                    "becker-5.21",
-                    &["figure 5.21"],
-                ),
-                Item::shown(
+                Item::of("Figure 5.21", "communication, parallel, 1 Gbit/s", "becker-5.21", &["figure 5.21"]),
+                Item::of(
                     "Section 5.6.6",
                     "corner against one processor, 19:1 and 22:1",
                     "becker-5.19",
                     &["alone up to"],
                 )
                 .and("becker-5.21", &["alone up to"]),
-                Item::shown(
+                Item::of(
                     "Section 5.6.6",
                     "line against one processor, by bandwidth",
                     "becker-5.6.2",
                     &["Section 5.6.6"],
                 ),
-                Item::shown(
-                    "Figure 5.22",
-                    "execution, parallel, 100 Mbit/s",
-                    "becker-5.19",
-                    &["figure 5.22"],
-                ),
-                Item::shown(
-                    "Figure 5.23",
-                    "execution, parallel, 500 Mbit/s",
-                    "becker-5.20",
-                    &["figure 5.23"],
-                ),
-                Item::shown("Figure 5.24", "execution, parallel, 1 Gbit/s", "becker-5.21", &["figure 5.24"]),
-                Item::shown(
-                    "Figure 5.25",
-                    "two clusters of three nodes",
-                    "becker-table-3.1",
-                    &["Figure 5.25"],
-                ),
-                Item::shown(
+                Item::of("Figure 5.22", "execution, parallel, 100 Mbit/s", "becker-5.19", &["figure 5.22"]),
+                Item::of("Figure 5.23", "execution, parallel, 500 Mbit/s", "becker-5.20", &["figure 5.23"]),
+                Item::of("Figure 5.24", "execution, parallel, 1 Gbit/s", "becker-5.21", &["figure 5.24"]),
+                Item::of("Figure 5.25", "two clusters of three nodes", "becker-table-3.1", &["Figure 5.25"]),
+                Item::of(
                     "Section 5.7.1",
                     "slightly longer than two machines",
                     "becker-5.6.2",
                     &["Section 5.7.1"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.26",
                     "communication of two clusters, 100 Mbit/s",
                     "becker-5.26",
                     &["figure 5.26"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.27",
                     "communication of two clusters, 500 Mbit/s",
                     "becker-5.27",
                     &["figure 5.27"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.28",
                     "communication of two clusters, 1 Gbit/s",
                     "becker-5.28",
                     &["figure 5.28"],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 5.7.2",
                     "three-fold power, and bandwidth",
                     "becker-5.6.2",
                     &["Section 5.7.2"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.29",
                     "execution of two clusters, 100 Mbit/s",
                     "becker-5.26",
                     &["figure 5.29"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.30",
                     "execution of two clusters, 500 Mbit/s",
                     "becker-5.27",
                     &["figure 5.30"],
                 ),
-                Item::shown(
+                Item::of(
                     "Figure 5.31",
                     "execution of two clusters, 1 Gbit/s",
                     "becker-5.28",
                     &["figure 5.31"],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 5.8.1",
                     "constant power flattens communication",
                     "becker-5.6.2",
                     &["Section 5.8.1"],
                 ),
-                Item::shown(
-                    "Figure 5.32",
-                    "communication at constant power",
-                    "becker-5.32",
-                    &["figure 5.32"],
-                ),
-                Item::shown("Figure 5.33", "execution at constant power", "becker-5.32", &["figure 5.33"]),
-                Item::shown(
+                Item::of("Figure 5.32", "communication at constant power", "becker-5.32", &["figure 5.32"]),
+                Item::of("Figure 5.33", "execution at constant power", "becker-5.32", &["figure 5.33"]),
+                Item::of(
                     "Section 5.8.2",
                     "faster than the fastest cluster alone, 198 s",
                     "becker-5.32",
@@ -486,97 +421,77 @@ pub const DOCUMENT: Document = Document {
             title: "Chapter 6: Three clusters",
             items: &[
                 Item::nothing("Figure 6.1", "star and fully connected", DRAWING),
-                Item::shown("Figure 6.2", "the straight line for three", "becker-6.6", &["(6.3)"]),
-                Item::shown("(6.1)", "the sum of half-perimeters", "becker-6.6", &["(6.1)"]),
-                Item::shown("(6.2)", "its lower bound", "becker-6.6", &["(6.2)"]),
-                Item::shown("Figure 6.3", "the square corner for three", "becker-6.6", &["(6.6)"]),
-                Item::shown("Figure 6.4", "messages of the straight line", "becker-6.6", &["Figure 6.4"]),
-                Item::shown("(6.3), (6.4)", "volume N^2 + s2 + s3", "becker-6.6", &["(6.3)"]),
-                Item::shown("(6.5)", "volume on a star", "becker-6.6", &["(6.5)"])
+                Item::of("Figure 6.2", "the straight line for three", "becker-6.6", &["(6.3)"]),
+                Item::of("(6.1)", "the sum of half-perimeters", "becker-6.6", &["(6.1)"]),
+                Item::of("(6.2)", "its lower bound", "becker-6.6", &["(6.2)"]),
+                Item::of("Figure 6.3", "the square corner for three", "becker-6.6", &["(6.6)"]),
+                Item::of("Figure 6.4", "messages of the straight line", "becker-6.6", &["Figure 6.4"]),
+                Item::of("(6.3), (6.4)", "volume N^2 + s2 + s3", "becker-6.6", &["(6.3)"]),
+                Item::of("(6.5)", "volume on a star", "becker-6.6", &["(6.5)"])
                     .and("becker-table-6.1", &["Table 6.1, centre 1"]),
-                Item::shown("Figure 6.5", "messages of the square corner", "becker-6.6", &["Figure 6.5"]),
-                Item::shown("(6.6)", "volume of the corner", "becker-6.6", &["(6.6): volume"]),
-                Item::shown(
+                Item::of("Figure 6.5", "messages of the square corner", "becker-6.6", &["Figure 6.5"]),
+                Item::of("(6.6)", "volume of the corner", "becker-6.6", &["(6.6): volume"]),
+                Item::of(
                     "Figure 6.6",
                     "squares elsewhere: messages and volume",
                     "becker-6.6",
                     &["Figure 6.6"],
                 ),
-                Item::shown("(6.7)", "speeds whose squares fit", "becker-6.6", &["(6.7)"]),
-                Item::shown("(6.8)", "where the corner moves less on a star", "becker-6.6", &["(6.8)"]),
-                Item::shown("(6.9)", "z is negative", "becker-6.6", &["(6.9)"]),
-                Item::shown("Figure 6.7", "three stars, straight line", "becker-table-6.1", &["Table 6.1"]),
-                Item::shown(
-                    "Table 6.1",
-                    "volumes by centre, straight line",
-                    "becker-table-6.1",
-                    &["Table 6.1"],
-                ),
-                Item::shown("Figure 6.8", "three stars, square corner", "becker-table-6.1", &["Table 6.2"]),
-                Item::shown(
-                    "Table 6.2",
-                    "volumes by centre, square corner",
-                    "becker-table-6.1",
-                    &["Table 6.2"],
-                ),
-                Item::shown(
+                Item::of("(6.7)", "speeds whose squares fit", "becker-6.6", &["(6.7)"]),
+                Item::of("(6.8)", "where the corner moves less on a star", "becker-6.6", &["(6.8)"]),
+                Item::of("(6.9)", "z is negative", "becker-6.6", &["(6.9)"]),
+                Item::of("Figure 6.7", "three stars, straight line", "becker-table-6.1", &["Table 6.1"]),
+                Item::of("Table 6.1", "volumes by centre, straight line", "becker-table-6.1", &["Table 6.1"]),
+                Item::of("Figure 6.8", "three stars, square corner", "becker-table-6.1", &["Table 6.2"]),
+                Item::of("Table 6.2", "volumes by centre, square corner", "becker-table-6.1", &["Table 6.2"]),
+                Item::of(
                     "Section 6.1.1",
                     "with the fastest in the centre the corner moves less",
                     "becker-table-6.1",
                     &["with the fastest"],
                 ),
-                Item::shown(
+                Item::of(
                     "(6.10)",
                     "where the corner moves less, fully connected",
                     "becker-6.9",
                     &["2 z N^2"],
                 ),
-                Item::shown("(6.11)", "the same as a surface", "becker-6.9", &["(6.11)", "z at s2"]),
-                Item::shown("Figure 6.9", "the surface (6.11)", "becker-6.9", &["(6.11)", "z at s2"]),
-                Item::shown("Figure 6.10", "its contour at z = 0", "becker-6.9", &["the curve z = 0"]),
-                Item::shown("(6.12)", "half-perimeters 3 + q", "becker-6.6", &["(6.12)"]),
-                Item::shown("(6.13)", "the lower bound for three", "becker-6.6", &["(6.13)"]),
-                Item::shown("(6.14)", "half-perimeters of the corner for three", "becker-6.6", &["(6.14)"]),
-                Item::shown("(6.15)", "their limit", "becker-6.6", &["(6.15)"]),
-                Item::shown("Section 6.1.3", "means and minima of random areas", "becker-4.4", &["p = 3"]),
-                Item::shown("Section 6.1.3", "improvements of 38, 99, 40 and 86 %", "becker-4.4", &["6.1.3"]),
-                Item::shown("Figure 6.11", "the part that needs no message", "becker-6.12", &["Figure 6.11"]),
-                Item::shown(
-                    "Figure 6.12",
-                    "t = max(I, II) + max(III, IV, V)",
-                    "becker-6.12",
-                    &["Figure 6.12"],
-                ),
-                Item::shown("Figure 6.13", "1:1:1 does not fit", "becker-6.6", &["Figure 6.13"]),
-                Item::shown("Section 6.1.5", "2:1:1 is the nearest to 1:1:1", "becker-6.6", &["6.1.5"]),
-                Item::shown(
+                Item::of("(6.11)", "the same as a surface", "becker-6.9", &["(6.11)", "z at s2"]),
+                Item::of("Figure 6.9", "the surface (6.11)", "becker-6.9", &["(6.11)", "z at s2"]),
+                Item::of("Figure 6.10", "its contour at z = 0", "becker-6.9", &["the curve z = 0"]),
+                Item::of("(6.12)", "half-perimeters 3 + q", "becker-6.6", &["(6.12)"]),
+                Item::of("(6.13)", "the lower bound for three", "becker-6.6", &["(6.13)"]),
+                Item::of("(6.14)", "half-perimeters of the corner for three", "becker-6.6", &["(6.14)"]),
+                Item::of("(6.15)", "their limit", "becker-6.6", &["(6.15)"]),
+                Item::of("Section 6.1.3", "means and minima of random areas", "becker-4.4", &["p = 3"]),
+                Item::of("Section 6.1.3", "improvements of 38, 99, 40 and 86 %", "becker-4.4", &["6.1.3"]),
+                Item::of("Figure 6.11", "the part that needs no message", "becker-6.12", &["Figure 6.11"]),
+                Item::of("Figure 6.12", "t = max(I, II) + max(III, IV, V)", "becker-6.12", &["Figure 6.12"]),
+                Item::of("Figure 6.13", "1:1:1 does not fit", "becker-6.6", &["Figure 6.13"]),
+                Item::of("Section 6.1.5", "2:1:1 is the nearest to 1:1:1", "becker-6.6", &["6.1.5"]),
+                Item::of(
                     "Section 6.1.5",
                     "about 20 % of ratios, fully connected",
                     "becker-6.9",
                     &["about 20 %"],
                 ),
-                Item::shown("Figure 6.14", "communication on a star, 100 Mbit/s", "becker-6.14", &["6.14"]),
-                Item::shown(
-                    "Section 6.2",
-                    "volumes converge; the \"illegal\" schedule",
-                    "becker-6.6",
-                    &["6.2"],
-                ),
-                Item::shown(
+                Item::of("Figure 6.14", "communication on a star, 100 Mbit/s", "becker-6.14", &["6.14"]),
+                Item::of("Section 6.2", "volumes converge; the \"illegal\" schedule", "becker-6.6", &["6.2"]),
+                Item::of(
                     "Figure 6.15",
                     "execution on a star, with and without overlap",
                     "becker-6.14",
                     &["6.15"],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 6.2",
                     "with and without overlap converge at 50:25:25",
                     "becker-6.12",
                     &["6.2"],
                 ),
-                Item::shown("Figure 6.16", "communication, fully connected", "becker-6.16", &["6.16"]),
-                Item::shown("Figure 6.17", "execution, fully connected", "becker-6.16", &["6.17"]),
-                Item::shown(
+                Item::of("Figure 6.16", "communication, fully connected", "becker-6.16", &["6.16"]),
+                Item::of("Figure 6.17", "execution, fully connected", "becker-6.16", &["6.17"]),
+                Item::of(
                     "Section 6.2",
                     "the savings under assumptions that are left open",
                     "becker-6.2.1",
@@ -587,31 +502,31 @@ pub const DOCUMENT: Document = Document {
                     "similar results at other bandwidths, N and ratios",
                     "data not given: the thesis names none of them",
                 ),
-                Item::shown("Figure 6.18", "communication of three sites", "becker-6.18", &["6.18"]),
-                Item::shown("Figure 6.19", "execution of three sites", "becker-6.18", &["6.19"]),
+                Item::of("Figure 6.18", "communication of three sites", "becker-6.18", &["6.18"]),
+                Item::of("Figure 6.19", "execution of three sites", "becker-6.18", &["6.19"]),
             ],
         },
         Chapter {
             title: "Chapter 7: Max-plus algebra and discrete events",
             items: &[
-                Item::shown("(7.1)", "the operations", "becker-7.1", &["(7.1)"]),
-                Item::shown(
+                Item::of("(7.1)", "the operations", "becker-7.1", &["(7.1)"]),
+                Item::of(
                     "(7.2)",
                     "the algebra and its neutral elements",
                     "becker-7.1",
                     &["(7.2)", "a + epsilon"],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 7.3",
                     "associativity, commutativity, distributivity",
                     "becker-7.1",
                     &["Section 7.3, laws"],
                 ),
-                Item::shown("(7.3)", "the state equation", "becker-7.1", &["(7.3)"]),
-                Item::shown("(7.4)", "the start equation", "becker-7.1", &["(7.4)"]),
-                Item::shown("(7.5)", "the resource release equation", "becker-7.1", &["(7.5)"]),
-                Item::shown("(7.6)", "the product output equation", "becker-7.1", &["(7.6)"]),
-                Item::shown(
+                Item::of("(7.3)", "the state equation", "becker-7.1", &["(7.3)"]),
+                Item::of("(7.4)", "the start equation", "becker-7.1", &["(7.4)"]),
+                Item::of("(7.5)", "the resource release equation", "becker-7.1", &["(7.5)"]),
+                Item::of("(7.6)", "the product output equation", "becker-7.1", &["(7.6)"]),
+                Item::of(
                     "Section 7.4.1",
                     "firing vectors carry the simulation on",
                     "becker-7.1",
@@ -622,83 +537,53 @@ pub const DOCUMENT: Document = Document {
                     "a workcell of Tacconi and Lewis",
                     "data not given: the drawing is not in the text; becker-7.1 runs a cell of the same kind",
                 ),
-                Item::shown("Figure 7.2", "communication over max-plus", "becker-7.2", &["figure 7.2"]),
-                Item::shown("Figure 7.3", "execution over max-plus", "becker-7.2", &["figure 7.3"]),
-                Item::shown(
-                    "Section 7.5.1",
-                    "powers benefit as products do",
-                    "becker-7.1",
-                    &["Section 7.5.1"],
-                ),
-                Item::shown("Figure 7.4", "communication of the MDEM's core", "becker-7.4", &["figure 7.4"]),
-                Item::shown("Figure 7.5", "execution of the MDEM's core", "becker-7.4", &["figure 7.5"]),
+                Item::of("Figure 7.2", "communication over max-plus", "becker-7.2", &["figure 7.2"]),
+                Item::of("Figure 7.3", "execution over max-plus", "becker-7.2", &["figure 7.3"]),
+                Item::of("Section 7.5.1", "powers benefit as products do", "becker-7.1", &["Section 7.5.1"]),
+                Item::of("Figure 7.4", "communication of the MDEM's core", "becker-7.4", &["figure 7.4"]),
+                Item::of("Figure 7.5", "execution of the MDEM's core", "becker-7.4", &["figure 7.5"]),
             ],
         },
         Chapter {
             title: "Chapter 8: More partitions, rectangular matrices",
             items: &[
-                Item::shown("Figure 8.1", "Figure 6.6 again", "becker-6.6", &["Figure 6.6"]),
-                Item::shown(
-                    "Figure 8.2",
-                    "four partitions, by the five rules",
-                    "becker-8.1",
-                    &["Figure 8.2"],
-                ),
-                Item::shown(
-                    "Figure 8.3",
-                    "many partitions, by the five rules",
-                    "becker-8.1",
-                    &["Figure 8.3"],
-                ),
-                Item::shown("Section 8.1, rule 1", "all but one are squares", "becker-8.1", &["rule 1"]),
-                Item::shown(
+                Item::of("Figure 8.1", "Figure 6.6 again", "becker-6.6", &["Figure 6.6"]),
+                Item::of("Figure 8.2", "four partitions, by the five rules", "becker-8.1", &["Figure 8.2"]),
+                Item::of("Figure 8.3", "many partitions, by the five rules", "becker-8.1", &["Figure 8.3"]),
+                Item::of("Section 8.1, rule 1", "all but one are squares", "becker-8.1", &["rule 1"]),
+                Item::of(
                     "Section 8.1, rule 2",
                     "no two squares share a row or a column",
                     "becker-8.1",
                     &["rule 2"],
                 ),
-                Item::shown("Section 8.1, rule 3", "a partition for each cluster", "becker-8.1", &["rule 3"]),
-                Item::shown(
-                    "Section 8.1, rule 4",
-                    "areas in proportion to speeds",
-                    "becker-8.1",
-                    &["rule 4"],
-                ),
-                Item::shown("Section 8.1, rule 5", "A, B and C alike", "becker-8.1", &["rule 5"]),
+                Item::of("Section 8.1, rule 3", "a partition for each cluster", "becker-8.1", &["rule 3"]),
+                Item::of("Section 8.1, rule 4", "areas in proportion to speeds", "becker-8.1", &["rule 4"]),
+                Item::of("Section 8.1, rule 5", "A, B and C alike", "becker-8.1", &["rule 5"]),
                 Item::nothing("Figure 8.4", "a rectangle in the corner of a rectangle", DRAWING),
-                Item::shown("(8.1)", "Gamma = alpha y + beta x", "becker-8.1", &["least Gamma"]),
-                Item::shown(
+                Item::of("(8.1)", "Gamma = alpha y + beta x", "becker-8.1", &["least Gamma"]),
+                Item::of(
                     "Proposition 8.1",
                     "Gamma is least for a scaled rectangle",
                     "becker-8.1",
                     &["Proposition 8.1"],
                 ),
-                Item::shown("(8.2)", "the area is kept", "becker-8.1", &["(8.2)"]),
-                Item::shown(
-                    "Figure 8.5",
-                    "data movements of a rectangular product",
-                    "becker-8.1",
-                    &["(8.3)"],
-                ),
-                Item::shown("(8.3)", "volume n (alpha + beta)", "becker-8.1", &["(8.3)"]),
-                Item::shown(
+                Item::of("(8.2)", "the area is kept", "becker-8.1", &["(8.2)"]),
+                Item::of("Figure 8.5", "data movements of a rectangular product", "becker-8.1", &["(8.3)"]),
+                Item::of("(8.3)", "volume n (alpha + beta)", "becker-8.1", &["(8.3)"]),
+                Item::of(
                     "Proposition 8.2",
                     "the volume is least for a square",
                     "becker-8.1",
                     &["Proposition 8.2"],
                 ),
-                Item::shown(
+                Item::of(
                     "Section 8.3",
                     "the volume depends on n; scaling does not minimise it",
                     "becker-8.1",
                     &["on n alone", "scaled as by"],
                 ),
-                Item::shown(
-                    "Section 8.3",
-                    "what if the square does not fit",
-                    "becker-8.1",
-                    &["the open case"],
-                ),
+                Item::of("Section 8.3", "what if the square does not fit", "becker-8.1", &["the open case"]),
             ],
         },
         Chapter {

@@ -34,63 +34,63 @@ pub const PAPER: Document = Document {
         Chapter {
             title: "3: Distributing independent chunks",
             items: &[
-                Item::shown("Figure 3", "the line on which all end together", "fpm-3", &["Proposition 1"]),
-                Item::shown(
+                Item::of("Figure 3", "the line on which all end together", "fpm-3", &["Proposition 1"]),
+                Item::of(
                     "Algorithm 1",
                     "an approximation, then a refinement",
                     "fpm-3",
                     &["Algorithm 1, step 1", "the library's shares"],
                 ),
-                Item::shown("Figure 4", "the initial lines U and L", "fpm-3", &["Proposition 1"]),
-                Item::shown(
+                Item::of("Figure 4", "the initial lines U and L", "fpm-3", &["Proposition 1"]),
+                Item::of(
                     "Algorithm 1.1",
                     "bisection of the angle between two lines",
                     "fpm-3",
                     &["Proposition 1", "Proposition 3: bisections"],
                 ),
-                Item::shown("Proposition 1", "the floor of x_i or one less", "fpm-3", &["Proposition 1"]),
+                Item::of("Proposition 1", "the floor of x_i or one less", "fpm-3", &["Proposition 1"]),
                 Item::nothing(
                     "Lemmas 1.1 to 1.3",
                     "speed functions are bounded, meet lines once, in order",
                     "steps of a proof; Proposition 1 is what follows",
                 ),
-                Item::shown(
+                Item::of(
                     "Algorithm 1.2",
                     "increments where the time is least",
                     "fpm-3",
                     &["Proposition 2", "Proposition 4"],
                 ),
-                Item::shown("Proposition 2", "Algorithm 1.2 is optimal", "fpm-3", &["Proposition 2"]),
-                Item::shown("Proposition 3", "O(p log2 n) for Algorithm 1.1", "fpm-3", &["Proposition 3"]),
+                Item::of("Proposition 2", "Algorithm 1.2 is optimal", "fpm-3", &["Proposition 2"]),
+                Item::of("Proposition 3", "O(p log2 n) for Algorithm 1.1", "fpm-3", &["Proposition 3"]),
                 Item::nothing(
                     "Lemma 3.1, Figures 5 and 6",
                     "the lines' lengths are bounded",
                     "a step of a proof; Proposition 3 is what follows",
                 ),
-                Item::shown(
+                Item::of(
                     "Proposition 4",
                     "O(p log2 n) for Algorithm 1",
                     "fpm-3",
                     &["Proposition 4", "Proposition 3: bisections"],
                 ),
                 Item::nothing("Figure 7", "the striped product", DRAWING),
-                Item::shown("Table 2", "eight processors", "fpm-table-2", &[]),
-                Item::shown(
+                Item::of("Table 2", "eight processors", "fpm-table-2", &[]),
+                Item::of(
                     "Figure 8(a), (b)",
                     "surfaces of X1 and X5",
                     "fpm-table-2",
                     &["X1 over X5", "shipped surfaces"],
                 ),
-                Item::shown("Figure 8(c)", "their relative speed", "fpm-9", &["Figure 8(c)"]),
-                Item::shown("Figure 8(d)", "the cut at n = 9,000", "fpm-9", &["Figure 8(d)"]),
+                Item::of("Figure 8(c)", "their relative speed", "fpm-9", &["Figure 8(c)"]),
+                Item::of("Figure 8(d)", "the cut at n = 9,000", "fpm-9", &["Figure 8(d)"]),
             ],
         },
         Chapter {
             title: "4: Experimental results",
             items: &[
-                Item::shown("Figure 9", "speed-up over X1", "fpm-9", &["Figure 9"]),
-                Item::shown("Section 4", "X1 over X5: 13.5, 3.75, 57.0", "fpm-table-2", &["X1 over X5"]),
-                Item::shown("Figure 10", "speed functions against single numbers", "fpm-10", &[]),
+                Item::of("Figure 9", "speed-up over X1", "fpm-9", &["Figure 9"]),
+                Item::of("Section 4", "X1 over X5: 13.5, 3.75, 57.0", "fpm-table-2", &["X1 over X5"]),
+                Item::of("Figure 10", "speed functions against single numbers", "fpm-10", &[]),
             ],
         },
     ],
@@ -105,28 +105,18 @@ pub const SLIDES: Document = Document {
             items: &[
                 Item::nothing("Slides 1 to 6", "heterogeneous computing, constant models", "introduction"),
                 Item::nothing("Slide 7", "the 2-D block-cyclic algorithm", DRAWING),
-                Item::shown(
-                    "Slide 8",
-                    "what each processor receives in a step",
-                    "slides-columns",
-                    &["slide 8"],
-                ),
-                Item::shown("Slides 9, 10", "generalised blocks", "slides-columns", &["slide 9"]),
-                Item::shown(
+                Item::of("Slide 8", "what each processor receives in a step", "slides-columns", &["slide 8"]),
+                Item::of("Slides 9, 10", "generalised blocks", "slides-columns", &["slide 9"]),
+                Item::of(
                     "Slide 11",
                     "areas in proportion to speeds balance the load",
                     "slides-columns",
                     &["slide 11"],
                 ),
-                Item::shown(
-                    "Slide 12",
-                    "rounding is asymptotically optimal",
-                    "slides-columns",
-                    &["slide 12"],
-                ),
-                Item::shown("Slide 13", "the geometrical partitioning problem", "becker-2.3", &["areas are"]),
-                Item::shown("Slide 14", "half-perimeters are volume", "becker-2.3", &["less 2"]),
-                Item::shown("Slide 15", "the largest half-perimeter", "slides-columns", &["slide 15"]),
+                Item::of("Slide 12", "rounding is asymptotically optimal", "slides-columns", &["slide 12"]),
+                Item::of("Slide 13", "the geometrical partitioning problem", "becker-2.3", &["areas are"]),
+                Item::of("Slide 14", "half-perimeters are volume", "becker-2.3", &["less 2"]),
+                Item::of("Slide 15", "the largest half-perimeter", "slides-columns", &["slide 15"]),
                 Item::nothing(
                     "Slide 15, proposition",
                     "the general problem is NP-complete",
@@ -137,28 +127,28 @@ pub const SLIDES: Document = Document {
         Chapter {
             title: "Slides 16 to 27: columns and grids",
             items: &[
-                Item::shown(
+                Item::of(
                     "Slides 16, 17",
                     "optimal columns in O(p^3)",
                     "becker-2.3",
                     &["Algorithm 2.1 is", "O(p^3)"],
                 ),
-                Item::shown("Slides 18, 19", "Algorithm 1: given columns", "becker-2.3", &["Algorithm 2.2"]),
+                Item::of("Slides 18, 19", "Algorithm 1: given columns", "becker-2.3", &["Algorithm 2.2"]),
                 Item::nothing("Slide 20", "the grid-based problem", "a definition"),
-                Item::shown(
+                Item::of(
                     "Slide 21",
                     "cost r + c, whatever the mapping",
                     "slides-grid",
                     &["half-perimeters is r + c"],
                 ),
-                Item::shown(
+                Item::of(
                     "Slides 22, 23",
                     "Algorithm 2: the optimal grid",
                     "slides-grid",
                     &["Algorithm 3 finds", "half-perimeters is r + c"],
                 ),
-                Item::shown("Slide 24", "Algorithm 3: r and c", "slides-grid", &["Algorithm 3 finds"]),
-                Item::shown(
+                Item::of("Slide 24", "Algorithm 3: r and c", "slides-grid", &["Algorithm 3 finds"]),
+                Item::of(
                     "Slide 25",
                     "Algorithm 3 is right, Algorithm 2 in O(p^(3/2))",
                     "slides-grid",
@@ -175,8 +165,8 @@ pub const SLIDES: Document = Document {
             title: "Slides 28 to 36: Cartesian partitionings",
             items: &[
                 Item::nothing("Slides 28, 29", "Cartesian partitioning", "a definition"),
-                Item::shown("Slide 30", "the Cartesian problem", "slides-columns", &["slide 30"]),
-                Item::shown(
+                Item::of("Slide 30", "the Cartesian problem", "slides-columns", &["slide 30"]),
+                Item::of(
                     "Slide 31",
                     "some optimum is in non-increasing order",
                     "slides-columns",
@@ -187,26 +177,26 @@ pub const SLIDES: Document = Document {
                     "NP-complete",
                     "proved elsewhere (Beaumont et al. 2001)",
                 ),
-                Item::shown(
+                Item::of(
                     "Slide 32",
                     "rank-one speeds balance perfectly",
                     "slides-cartesian",
                     &["speeds of rank one"],
                 ),
-                Item::shown("Slide 33", "Algorithm 4", "slides-cartesian", &["no larger than Algorithm 5's"]),
-                Item::shown(
+                Item::of("Slide 33", "Algorithm 4", "slides-cartesian", &["no larger than Algorithm 5's"]),
+                Item::of(
                     "Slide 34",
                     "Algorithm 5, until nothing changes",
                     "slides-cartesian",
                     &["Algorithm 5 ends"],
                 ),
-                Item::shown(
+                Item::of(
                     "Slide 35",
                     "cost r + c of a Cartesian partitioning",
                     "slides-grid",
                     &["half-perimeters is r + c"],
                 ),
-                Item::shown(
+                Item::of(
                     "Slide 36",
                     "Algorithm 5 is optimal for rank one",
                     "slides-cartesian",

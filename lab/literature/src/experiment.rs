@@ -185,9 +185,10 @@ impl Check {
     pub fn near(what: impl Into<String>, published: f64, here: f64, tolerance: f64) -> Self {
         let met = (here - published).abs() <= tolerance * published.abs();
         let relative = 100.0 * (here - published) / published.abs();
-        let difference = relative.is_finite().then(|| match relative.abs() < 1e-7 {
-            true => "none".to_owned(),
-            false => format!("{}{} %", if relative > 0.0 { "+" } else { "" }, short(relative)),
+        let difference = relative.is_finite().then(|| match relative.abs() {
+            off if off < 1e-7 => "none".to_owned(),
+            off if off < 0.005 => "below 0.01 %".to_owned(),
+            _ => format!("{relative:+.2} %"),
         });
         // As published, unless it is a fraction that does not end.
         let exact = published.to_string();
@@ -284,9 +285,9 @@ mod tests {
     #[test]
     fn a_tolerance_is_stated() {
         assert_eq!(Check::near("x", 1.0, 1.0, 0.001).tolerance, "0.1 %");
-        assert_eq!(Check::near("x", 2.0, 2.01, 0.001).difference.as_deref(), Some("+0.5 %"));
+        assert_eq!(Check::near("x", 2.0, 2.01, 0.001).difference.as_deref(), Some("+0.50 %"));
         assert_eq!(Check::near("x", 2.0, 2.0, 0.001).difference.as_deref(), Some("none"));
-        assert_eq!(Check::near("x", 2.0, 1.0, 0.1).difference_after(", off by "), ", off by -50 %");
+        assert_eq!(Check::near("x", 2.0, 1.0, 0.1).difference_after(", off by "), ", off by -50.00 %");
         let check = Check::points("x", 0.116, 0.042, 5.0);
         assert_eq!(check.difference.as_deref(), Some("-7.4 points"));
         assert_eq!((check.published.as_str(), check.here.as_str()), ("11.6 %", "4.2 %"));

@@ -1,7 +1,7 @@
 //! Straight line against square corner: tables, pictures and checks of a pair of figures.
 
 use crate::experiment::{Check, Report, Table, short};
-use crate::laboratory::{REPETITIONS, Times};
+use crate::laboratory::Times;
 use apportion_report::{Plot, Series};
 
 /// One ratio of a figure.
@@ -23,6 +23,12 @@ struct What {
 const COMMUNICATION: What = What { name: "communication", of: |times| times.communication };
 const EXECUTION: What = What { name: "execution", of: |times| times.execution };
 
+/// All ratios of a pair of figures, and how often they were measured.
+pub struct Lines {
+    pub lines: Vec<Line>,
+    pub repeated: String,
+}
+
 /// A pair of figures: communication and execution.
 pub struct Figures<'a> {
     pub ids: &'a [&'a str],
@@ -32,7 +38,8 @@ pub struct Figures<'a> {
 }
 
 /// Tables, pictures and the checks of the crossovers.
-pub fn report(figures: &Figures<'_>, lines: &[Line]) -> Report {
+pub fn report(figures: &Figures<'_>, measured: &Lines) -> Report {
+    let lines = &measured.lines;
     let mut report = Report::default();
     for (id, what) in figures.ids.iter().zip([COMMUNICATION, EXECUTION]) {
         let figure = id.trim_start_matches("becker-");
@@ -52,8 +59,9 @@ pub fn report(figures: &Figures<'_>, lines: &[Line]) -> Report {
         report.draw(id, &plot(figures, figure, what, lines));
     }
     report.note(format!(
-        "Seconds are those of the original: measured here on emulated processors and links (medians of \
-         {REPETITIONS}), and multiplied by the scale."
+        "Seconds are those of the original: measured here on emulated processors and links, and multiplied by the \
+         scale. {}",
+        measured.repeated
     ));
     report.note(copies(lines));
     report

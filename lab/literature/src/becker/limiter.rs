@@ -21,9 +21,9 @@ use apportion::schedule::{Flow, ScheduleOptions};
 /// Ratios of speeds.
 const RATIOS: [f64; 5] = [1.0, 2.0, 5.0, 10.0, 25.0];
 /// Pairs of runs of a ratio.
-const PAIRS: usize = 5;
+const PAIRS: usize = 3;
 /// Order of the matrices.
-const SIZE: u64 = 700;
+const SIZE: u64 = 2_000;
 
 /// Why a slowed run takes longer than asked for.
 const COLD: &str = "The slowdown multiplies the thread's own CPU time, and a thread that has slept begins its next \
@@ -40,7 +40,7 @@ impl Experiment for Limiter {
             source: "Becker 2010, 5.6.1",
             shows: "the CPU limiter: ratio of run times against the ratio asked for",
             kind: Kind::Emulated,
-            seconds: 10,
+            seconds: 45,
         }
     }
 

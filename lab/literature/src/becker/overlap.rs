@@ -2,7 +2,7 @@
 
 use super::two_parties::HCL;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
-use crate::laboratory::{Algebra, BLOCK, Join, Machine, exact_size, measure};
+use crate::laboratory::{Algebra, BLOCK, Join, Machine, Measured, exact_size, measure};
 use apportion::error::{Error, Result};
 use apportion::plan::shapes::{LayoutMethod, SquareCorner};
 use apportion::plan::{Layout, Metrics, Shape};
@@ -67,7 +67,7 @@ impl Experiment for Recovered {
                 settings.push((mbit, flow, free_seconds(&machine, &layout, flow) * HCL.scale()));
             }
         }
-        let times = measure(&trials, context)?;
+        let Measured { times, repeated } = measure(&trials, context)?;
         let header =
             ["Mbit/s", "flow", "without", "forecast", "with", "forecast", "recoverable", "recovered"];
         let mut table = Table::new(
@@ -105,6 +105,7 @@ impl Experiment for Recovered {
             ));
         }
         report.tables.push(table);
+        report.note(repeated);
         report.note(
             "In bulk only the processor with the free part computes while data travel. With speeds r1 and \
                  r2, at most r1 / (r1 + r2) of the communication is gained, by shares that give it more \

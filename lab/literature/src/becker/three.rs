@@ -2,7 +2,7 @@
 
 use super::overlap::shares_for_overlap;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, percent};
-use crate::laboratory::{Algebra, BLOCK, Join, Machine, Original, REPETITIONS, Times, exact_size, measure};
+use crate::laboratory::{Algebra, BLOCK, Join, Machine, Measured, Original, Times, exact_size, measure};
 use apportion::error::Result;
 use apportion::geometry::Rank;
 use apportion::plan::Shape;
@@ -69,6 +69,12 @@ struct Row {
     times: [[Times; 2]; 4],
 }
 
+/// All ratios, and how often they were measured.
+struct ThreeRows {
+    rows: Vec<Row>,
+    repeated: String,
+}
+
 const NAMES: [&str; 4] = ["straight line", "square corner", "overlapped", "overlapped, shares for it"];
 
 impl Row {
@@ -84,7 +90,7 @@ impl Experiment for Three {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Report> {
-        let rows = self.rows(context)?;
+        let ThreeRows { rows, repeated } = self.rows(context)?;
         let mut report = Report::default();
         let [communication, execution] = self.ids else { unreachable!("two figures") };
         self.table(&mut report, communication, ("communication", |t| t.communication, 2), &rows);
@@ -105,14 +111,14 @@ impl Experiment for Three {
         ));
         report.note(format!(
             "*Overlapped* keeps the shares of the run without overlap; *shares for it* moves work to the \
-             processor with the free part until all end together (6.1.4). Medians of {REPETITIONS}."
+             processor with the free part until all end together (6.1.4). {repeated}"
         ));
         Ok(report)
     }
 }
 
 impl Three {
-    fn rows(&self, context: &Context<'_>) -> Result<Vec<Row>> {
+    fn rows(&self, context: &Context<'_>) -> Result<ThreeRows> {
         let order = ScheduleOptions::new(Flow::Bulk, BLOCK);
         let overlapped = order.with_look_ahead(1);
         let topology = if self.star { Topology::Star { centre: Rank(0) } } else { Topology::Full };
@@ -136,9 +142,9 @@ impl Three {
                 trials.push(machine.trial(Algebra::PlusTimes, layout, order)?);
             }
         }
-        let times = measure(&trials, context)?;
+        let Measured { times, repeated } = measure(&trials, context)?;
         let four = |(slow, t): (u64, &[[Times; 2]])| Row { slow, times: [t[0], t[1], t[2], t[3]] };
-        Ok(SLOW.into_iter().zip(times.chunks(4)).map(four).collect())
+        Ok(ThreeRows { rows: SLOW.into_iter().zip(times.chunks(4)).map(four).collect(), repeated })
     }
 
     /// The table and the picture of a figure: of the first `count` layouts.

@@ -1,9 +1,11 @@
 //! Two processors and two clusters (5.6 to 5.8), max-plus and the core of the MDEM (7.5).
 
-use super::comparison::{Figures, Line, report, worth};
+use super::comparison::{Figures, Line, Lines, report, worth};
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Verdict};
 use crate::laboratory::two_level::TwoLevel;
-use crate::laboratory::{Algebra, BLOCK, Join, Machine, Original, Times, Trial, exact_size, measure};
+use crate::laboratory::{
+    Algebra, BLOCK, Join, Machine, Measured, Original, Times, Trial, exact_size, measure,
+};
 use apportion::error::Result;
 use apportion::plan::shapes::{
     Hierarchical, LayoutMethod, Method, MethodOptions, SquareCorner, StraightLine,
@@ -93,7 +95,7 @@ impl Experiment for Pair {
         };
         let mut report = report(&figures, &lines);
         if let Some(published) = self.alone {
-            let check = worth(&lines, published, self.worth_up_to());
+            let check = worth(&lines.lines, published, self.worth_up_to());
             let (verdict, reason) = match self.mbit as u64 {
                 100 => (Verdict::RelationMet, {
                     "With Table 3.1's speed for hcl03 and (5.1), (5.10) the two sides are equal at the \
@@ -121,9 +123,9 @@ fn pairs(
     kernel: Algebra,
     machine: impl Fn(u64) -> (Original, Join),
     sizes: std::ops::RangeInclusive<u64>,
-) -> Result<Vec<Line>> {
-    let times = measure(&pair_trials(ratios, kernel, &machine, sizes)?, context)?;
-    Ok(lines(ratios, &times, |ratio| machine(ratio).0.alone()))
+) -> Result<Lines> {
+    let measured = measure(&pair_trials(ratios, kernel, &machine, sizes)?, context)?;
+    Ok(lines(ratios, measured, |ratio| machine(ratio).0.alone()))
 }
 
 /// The runs of straight line and square corner for two parties, one after the other at each ratio.
@@ -148,9 +150,14 @@ pub fn pair_trials(
     Ok(trials)
 }
 
-fn lines(ratios: &[u64], times: &[[Times; 2]], alone: impl Fn(u64) -> f64) -> Vec<Line> {
+fn lines(ratios: &[u64], Measured { times, repeated }: Measured, alone: impl Fn(u64) -> f64) -> Lines {
     let both = ratios.iter().zip(times.chunks(2));
-    both.map(|(&ratio, times)| Line { ratio, times: [times[0], times[1]], alone: alone(ratio) }).collect()
+    let line = |(&ratio, times): (&u64, &[[Times; 2]])| Line {
+        ratio,
+        times: [times[0], times[1]],
+        alone: alone(ratio),
+    };
+    Lines { lines: both.map(line).collect(), repeated }
 }
 
 /// Two clusters of three nodes, joined by one cable: a column of the figures 5.26 to 5.31.
@@ -176,13 +183,13 @@ impl Experiment for Clusters {
 
     fn run(&self, context: &Context<'_>) -> Result<Report> {
         let ratios: Vec<u64> = (1..=6).chain([8, 10, 12, 15]).collect();
-        let times = measure(&cluster_trials(&ratios, self.mbit)?, context)?;
+        let measured = measure(&cluster_trials(&ratios, self.mbit)?, context)?;
         let figures = Figures {
             ids: self.ids,
             setting: format!("two clusters of three, parallel communications, {} Mbit/s", self.mbit),
             crossover: 2,
         };
-        let mut report = report(&figures, &lines(&ratios, &times, |_| HCL_CLUSTER.alone()));
+        let mut report = report(&figures, &lines(&ratios, measured, |_| HCL_CLUSTER.alone()));
         report.note(
             "The thesis does not say how data travel inside a cluster. Here each element crosses the cable \
                  once to one of the nodes that need it, which passes it on over ports of 1 Gbit/s. (A ring \
@@ -272,7 +279,7 @@ impl Experiment for ConstantPower {
             crossover: 2,
         };
         let mut report = report(&figures, &lines);
-        let slowest = lines.iter().flat_map(|l| &l.times).map(|t| t[0].execution).fold(0.0, f64::max);
+        let slowest = lines.lines.iter().flat_map(|l| &l.times).map(|t| t[0].execution).fold(0.0, f64::max);
         report.checks.push(Check::new(
             "both partitionings are faster than the fastest cluster alone",
             "198 s",
@@ -332,7 +339,7 @@ impl Experiment for Semirings {
         ));
         if !self.max_plus {
             let gain = |what: fn(&Times) -> f64| {
-                let last = lines.last().expect("six ratios");
+                let last = lines.lines.last().expect("six ratios");
                 100.0 * (1.0 - what(&last.times[1][0]) / what(&last.times[0][0]))
             };
             let execution = gain(|t| t.execution);

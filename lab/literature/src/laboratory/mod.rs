@@ -9,7 +9,7 @@
 mod pool;
 pub mod two_level;
 
-pub use pool::{REPETITIONS, Times, Trial, measure, middle};
+pub use pool::{Measured, Times, Trial, measure, middle};
 
 use apportion::error::Result;
 use apportion::kernels::Kernel;

@@ -1,7 +1,7 @@
 //! Tinetti's broadcasts on a bus beside his time model (chapter 3, equations (3.1) to (3.11)).
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
-use crate::laboratory::{Algebra, Join, Machine, Original, exact_size, measure};
+use crate::laboratory::{Algebra, Join, Machine, Measured, Original, exact_size, measure};
 use apportion::error::Result;
 use apportion::plan::Shape;
 use apportion::plan::shapes::{LayoutMethod, Rows};
@@ -69,7 +69,7 @@ impl Experiment for Equations {
                 }
             }
         }
-        let times = measure(&trials, context)?;
+        let Measured { times, repeated } = measure(&trials, context)?;
         let header =
             ["Mbit/s", "P", "blocks", "equation", "seconds", "forecast", "measured", "over the equation"];
         let mut table = Table::new("Broadcasts on a bus, strips of rows, seconds of the original", &header);
@@ -117,6 +117,7 @@ impl Experiment for Equations {
             if overlap { "yes" } else { "no" },
             overlap,
         ));
+        report.note(repeated);
         report.draw("tinetti-3.10", &plot(&settings, &times));
         report.note(
             "Equations: t_bcast = alpha + beta n^2 / (P blocks) (3.7), t_comp = (2 n^3 - n^2) / (P blocks \

@@ -153,6 +153,16 @@ fn c_gets_answers_codes_and_messages() {
     assert_eq!(succeeded(&command.output().unwrap()), "all answers are right\n");
 }
 
+/// The program of the page for users of C prints what the page says.
+#[test]
+fn the_first_program_divides_and_multiplies() {
+    let Some(cc) = compiler(Need::C, &["cc", "gcc"], "gcc") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let built = compile(&cc, &[here("examples/first.c")], directory.path());
+    let out = Command::new(&built).output().unwrap();
+    assert_eq!(succeeded(&out), "900 and 100 units\nC is 21 and 43\n");
+}
+
 /// The static library needs no shared one.
 #[test]
 fn c_links_statically() {

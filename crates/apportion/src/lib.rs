@@ -97,3 +97,8 @@ pub mod prelude {
     pub use crate::simulate::{CostModel, simulate};
     pub use crate::trace::Trace;
 }
+
+/// The page for Rust users, whose snippets are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/rust.md")]
+struct RustPage;

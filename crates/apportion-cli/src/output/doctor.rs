@@ -3,7 +3,7 @@
 use apportion::error::Result;
 use apportion::kernels::{Blas, OpenClDevice, instruction_set, opencl_devices};
 use apportion::measure::{ClockNoise, CpuShare, UNDISTURBED, measure_availability, measure_clock_noise};
-use apportion::platform::{Host, discover};
+use apportion::platform::{CoreKind, Grouping, Host, discover};
 use apportion::process_memory::available_memory;
 use apportion::run::{Monitor, MpiLibrary, mpi_libraries};
 use apportion::units::{show_bytes, show_seconds};
@@ -44,7 +44,7 @@ impl Findings {
     /// Looks. Only an interruption is an error: what cannot be found out stays unknown.
     pub fn new(monitor: &Monitor) -> Result<Self> {
         let host = discover();
-        let shares = measure_availability(&host.platform(), LOOK, monitor)?;
+        let shares = measure_availability(&host.platform(Grouping::Core), LOOK, monitor)?;
         Ok(Self {
             available: available_memory(),
             shares,
@@ -57,23 +57,13 @@ impl Findings {
         })
     }
 
-    /// The kinds of cores: cluster, number, clock in kHz, and hardware threads of a core.
-    fn kinds(&self) -> Vec<Kind> {
-        let platform = self.host.platform();
-        let mut kinds: Vec<Kind> = Vec::new();
-        for (core, processor) in self.host.cores.iter().zip(&platform.processors) {
-            match kinds
-                .iter_mut()
-                .find(|kind| kind.cluster == processor.cluster && kind.threads == core.threads)
-            {
-                Some(kind) => kind.cores += 1,
-                None => kinds.push(Kind {
-                    cluster: processor.cluster.clone(),
-                    cores: 1,
-                    max_khz: core.max_khz,
-                    threads: core.threads,
-                }),
-            }
+    /// The kinds of cores, with their numbers.
+    fn kinds(&self) -> Vec<Kind<'_>> {
+        let mut kinds = Vec::new();
+        for (number, kind) in self.host.kinds.iter().enumerate() {
+            let cores = || self.host.cores.iter().filter(|core| core.kind == number);
+            let threads = cores().map(|core| core.threads.len()).max().unwrap_or(1);
+            kinds.push(Kind { kind, cores: cores().count(), threads });
         }
         kinds
     }
@@ -132,9 +122,9 @@ impl Findings {
     }
 
     pub fn to_value(&self) -> Value {
-        let platform = self.host.platform();
+        let platform = self.host.platform(Grouping::Core);
         let kinds = self.kinds().into_iter().map(|kind| {
-            json!({"cluster": kind.cluster, "cores": kind.cores, "max_khz": kind.max_khz,
+            json!({"kind": kind.kind.name, "cores": kind.cores, "max_khz": kind.kind.max_khz,
                    "threads_per_core": kind.threads})
         });
         let shares = platform.processors.iter().zip(&self.shares).map(|(processor, share)| {
@@ -238,23 +228,23 @@ impl Findings {
     }
 }
 
-/// Cores that are alike.
-struct Kind {
-    cluster: String,
+/// A kind of core, with the number of cores and the hardware threads of each.
+struct Kind<'a> {
+    kind: &'a CoreKind,
     cores: usize,
-    max_khz: Option<u64>,
     threads: usize,
 }
 
-impl Kind {
+impl Kind<'_> {
     fn text(&self) -> String {
         let plural = if self.cores == 1 { "" } else { "s" };
-        let clock = self.max_khz.map_or_else(String::new, |khz| format!(" of up to {} MHz", khz / 1000));
+        let name = if self.kind.name == "core" { String::new() } else { format!("{} ", self.kind.name) };
+        let clock = self.kind.max_khz.map_or_else(String::new, |khz| format!(" of up to {} MHz", khz / 1000));
         let threads = match self.threads {
             1 => "one hardware thread each".to_owned(),
             several => format!("{several} hardware threads each, of which one is used"),
         };
-        format!("{} core{plural}{clock}, {threads} ({})", self.cores, self.cluster)
+        format!("{} {name}core{plural}{clock}, {threads}", self.cores)
     }
 }
 

@@ -1,7 +1,8 @@
 //! What this machine has, what it lacks, and what installs it.
 
+use super::devices::{Device, find_devices};
 use apportion::error::Result;
-use apportion::kernels::{Blas, OpenClDevice, instruction_set, opencl_devices};
+use apportion::kernels::{Blas, instruction_set};
 use apportion::measure::{ClockNoise, CpuShare, UNDISTURBED, measure_availability, measure_clock_noise};
 use apportion::platform::{CoreKind, Grouping, Host, discover};
 use apportion::process_memory::available_memory;
@@ -37,7 +38,7 @@ pub struct Findings {
     launchers: Vec<(&'static str, PathBuf)>,
     blas: Vec<Blas>,
     /// `None` without an OpenCL library.
-    devices: Option<Vec<OpenClDevice>>,
+    devices: Option<Vec<Device>>,
 }
 
 impl Findings {
@@ -52,7 +53,7 @@ impl Findings {
             mpi: mpi_libraries(),
             launchers: LAUNCHERS.into_iter().filter_map(|name| Some((name, program(name)?))).collect(),
             blas: Blas::all(),
-            devices: opencl_devices(),
+            devices: find_devices(),
             host,
         })
     }
@@ -130,13 +131,6 @@ impl Findings {
         let shares = platform.processors.iter().zip(&self.shares).map(|(processor, share)| {
             json!({"processor": processor.name, "mean": share.mean, "least": share.least, "most": share.most})
         });
-        let devices = self.devices.as_ref().map(|devices| {
-            let one = |device: &OpenClDevice| {
-                json!({"id": device.id, "name": device.name, "memory_bytes": device.memory_bytes,
-                       "f64": device.f64, "api": "opencl"})
-            };
-            devices.iter().map(one).collect::<Vec<_>>()
-        });
         json!({
             "model": self.host.model, "instructions": instruction_set(),
             "kinds": kinds.collect::<Vec<_>>(), "numa_nodes": self.nodes(),
@@ -149,7 +143,7 @@ impl Findings {
             "blas": self.blas.iter().map(|blas| {
                 json!({"name": blas.name(), "library": blas.file(), "version": blas.version()})
             }).collect::<Vec<_>>(),
-            "devices": devices,
+            "devices": self.devices,
             "cpu_shares": shares.collect::<Vec<_>>(),
             "clock": {"resolution_seconds": self.noise.resolution, "low": self.noise.low, "high": self.noise.high},
             "advice": self.advice().into_iter().map(|one| json!({"what": one.what, "remedy": one.remedy}))
@@ -189,16 +183,7 @@ impl Findings {
         list("BLAS", blas.collect());
         match &self.devices {
             None => list("OpenCL", vec!["no library".into()]),
-            Some(devices) => list(
-                "OpenCL",
-                devices
-                    .iter()
-                    .map(|d| {
-                        let f64 = if d.f64 { "f64" } else { "no f64" };
-                        format!("{}: {}, {}, {f64}", d.id, d.name, show_bytes(d.memory_bytes as f64))
-                    })
-                    .collect(),
-            ),
+            Some(devices) => list("OpenCL", devices.iter().map(Device::text).collect()),
         }
         let percent = |x: f64| format!("{:.0} %", 100.0 * x);
         let (least, most) =

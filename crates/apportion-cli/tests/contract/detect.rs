@@ -164,6 +164,9 @@ fn recorded_machines_are_described() {
         assert_eq!(by_kind["memory_limit_bytes"], json!(expected.memory_limit), "{name}");
         assert!(by_kind["memory"].as_u64() > Some(1 << 30), "{name}: {by_kind}");
         assert_eq!(by_kind["instructions"], Value::Null, "{name}: the kernels are those of this machine");
+        assert_eq!(by_kind["devices"], json!([]), "{name}: the devices are those of this machine");
+        let online = if name == "cpuset" { 8 } else { expected.kinds.iter().map(|kind| kind.1).sum() };
+        assert_eq!(by_kind["online_cores"], online, "{name}");
         let kinds: Vec<(&str, usize)> = by_kind["kinds"]
             .as_array()
             .unwrap()
@@ -246,6 +249,8 @@ fn pools_are_written_and_read_back() {
         (&plan["processors"], &plan["shares"]),
         (&json!(["performance", "efficient"]), &json!([60, 30]))
     );
+    let text = bench.done(&["detect", "--root", recorded_machine("cpuset").path().to_str().unwrap()]);
+    assert!(text.contains("the process may use 3 of 8 cores"), "{text}");
     let text = bench.done(&["detect", "--root", recorded_machine("container-v2").path().to_str().unwrap()]);
     assert!(
         text.contains("the control group allows 1.5 of 8 cores\nthe control group allows 4.3 GB of memory"),
@@ -266,6 +271,14 @@ fn this_machine_has_a_pool_for_each_kind() {
         all
     };
     assert_eq!(texts(&here["processors"], "kind"), texts(&here["kinds"], "name"));
+    // Devices are those of `doctor`.
+    let devices = bench.json("doctor")["devices"].as_array().cloned().unwrap_or_default();
+    assert_eq!(here["devices"], json!(devices));
+    let text = bench.done("detect");
+    for device in devices {
+        let [id, name] = ["id", "name"].map(|field| device[field].as_str().unwrap());
+        assert!(text.contains(&format!("device {id}: {name}")), "{text}");
+    }
     for by in ["core", "node", "machine"] {
         assert_eq!(cores(&bench.json(&["detect", "--by", by])), cores(&here), "{by}");
     }

@@ -11,7 +11,7 @@ pub use state::{CoreState, HostState, read_host_state};
 use super::{Network, Platform, Processor};
 use crate::ControlGroups;
 use crate::system_files::read_kib;
-use files::{nodes_of_cpus, number_of_cpu, read_model, threads_of_core, usable_cpus};
+use files::{nodes_of_cpus, number_of_cpu, online_cpus, read_model, threads_of_core, usable_cpus};
 use kinds::{Kinds, Traits, kinds_of};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,8 @@ pub struct Host {
     pub kinds: Vec<CoreKind>,
     /// One entry per usable physical core.
     pub cores: Vec<Core>,
+    /// The number of physical cores that are online, those that this process may not use included.
+    pub online_cores: usize,
     /// Total memory in bytes; `None` if unknown.
     pub memory: Option<u64>,
     /// CPU seconds per second that the control groups of this process allow; `None` for no limit.
@@ -105,13 +107,15 @@ impl Host {
     fn read_or(root: &Path, cpus: usize, model: &str) -> Self {
         let mut seen = BTreeSet::new();
         let mut cores = Vec::new();
-        for cpu in usable_cpus(root, cpus) {
+        let online = online_cpus(root);
+        for cpu in usable_cpus(root, &online, cpus) {
             let threads = threads_of_core(root, cpu);
             if seen.insert(threads[0]) {
                 let package = number_of_cpu(root, cpu, "topology/physical_package_id");
                 cores.push(Core { cpu, kind: 0, max_khz: None, node: None, package, threads });
             }
         }
+        let online_cores: BTreeSet<usize> = online.iter().map(|cpu| threads_of_core(root, *cpu)[0]).collect();
         let traits = Traits::of_cores(root, &cores);
         let Kinds { kinds, of_core } = kinds_of(&traits);
         let nodes = nodes_of_cpus(root);
@@ -126,6 +130,7 @@ impl Host {
             name: None,
             model: if found.is_empty() { model.to_owned() } else { found },
             kinds,
+            online_cores: online_cores.len().max(cores.len()),
             cores,
             memory: read_kib(&root.join("proc/meminfo"), "MemTotal:"),
             quota_cores: groups.quota(),
@@ -267,6 +272,7 @@ mod tests {
             model: "m".into(),
             kinds: vec![kind("performance"), kind("efficient")],
             cores: vec![core(0, 0, 0), core(1, 1, 0), core(2, 1, 1)],
+            online_cores: 3,
             memory: None,
             quota_cores: None,
             memory_limit: None,

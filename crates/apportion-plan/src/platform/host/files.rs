@@ -56,22 +56,24 @@ fn number_after(prefix: &str, name: &str) -> Option<usize> {
     name.strip_prefix(prefix)?.parse().ok()
 }
 
-/// The CPUs that the process may use and that are online, in ascending order; `count` of them where nothing
-/// lists them. What is allowed may contain CPUs that the machine does not have.
-pub(super) fn usable_cpus(root: &Path, count: usize) -> Vec<usize> {
-    let status = read_system_file(&root.join("proc/self/status")).unwrap_or_default();
-    let allowed = status.lines().find_map(|line| parse_list(line.strip_prefix("Cpus_allowed_list:")?));
+/// The CPUs that are online, in ascending order.
+pub(super) fn online_cpus(root: &Path) -> BTreeSet<usize> {
     let directory = root.join("sys/devices/system/cpu");
     let online = read_system_file(&directory.join("online")).and_then(|text| parse_list(&text));
-    let online = online.unwrap_or_else(|| {
-        let numbers = names_in(&directory).into_iter().filter_map(|name| number_after("cpu", &name));
-        numbers.filter(|cpu| *cpu < MOST_CPUS).collect()
-    });
-    let online: BTreeSet<usize> = online.into_iter().collect();
+    let numbers = || names_in(&directory).into_iter().filter_map(|name| number_after("cpu", &name)).collect();
+    let online: Vec<usize> = online.unwrap_or_else(numbers);
+    online.into_iter().filter(|cpu| *cpu < MOST_CPUS).collect()
+}
+
+/// The CPUs that the process may use and that are online, in ascending order; `count` of them where nothing
+/// lists them. What is allowed may contain CPUs that the machine does not have.
+pub(super) fn usable_cpus(root: &Path, online: &BTreeSet<usize>, count: usize) -> BTreeSet<usize> {
+    let status = read_system_file(&root.join("proc/self/status")).unwrap_or_default();
+    let allowed = status.lines().find_map(|line| parse_list(line.strip_prefix("Cpus_allowed_list:")?));
     let allowed: BTreeSet<usize> = allowed.into_iter().flatten().collect();
-    let both: BTreeSet<usize> = allowed.intersection(&online).copied().collect();
-    let found = [both, allowed, online].into_iter().find(|cpus| !cpus.is_empty());
-    found.map_or_else(|| (0..count).collect(), |cpus| cpus.into_iter().collect())
+    let both = allowed.intersection(online).copied().collect();
+    let found = [both, allowed, online.clone()].into_iter().find(|cpus: &BTreeSet<usize>| !cpus.is_empty());
+    found.unwrap_or_else(|| (0..count).collect())
 }
 
 /// The hardware threads of the CPU's core that are online, in ascending order; at least itself.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const ALONE: [&str; 2] = ["balance", "run"];
 
 /// Rejects a command of which each of a launcher's tasks would do the whole work, or write the same file. A
-/// command that only prints may run in every task; `--engine mpi` looks at the world itself.
+/// command that only prints may run in every task; `--engine mpi` and `detect` look at the world themselves.
 ///
 /// # Errors
 /// The launcher, and what to do: exit code 2.
@@ -35,6 +35,7 @@ pub fn check(matches: &ArgMatches) -> Result<()> {
             format!("{started} do the whole work on threads"),
             format!("add --engine mpi, or {without}"),
         )),
+        None if command == "detect" => Ok(()),
         None if ALONE.contains(&command) => {
             Err(Error::input("usage", format!("{started} do the whole work"), without))
         }

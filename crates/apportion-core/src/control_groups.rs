@@ -1,7 +1,7 @@
 //! Limits of CPU time and memory that control groups (cgroups, versions 1 and 2) set to this process.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::system_files::read_system_file;
+use std::path::{Component, Path, PathBuf};
 
 /// What version 1 writes where memory has no limit: the largest multiple of a page in 63 bits, so that every
 /// limit above this is none.
@@ -32,7 +32,7 @@ enum Version {
 impl ControlGroups {
     /// Those of this process on the machine whose files are under `root`; `/` is the one that runs.
     pub fn of_process(root: &Path) -> Self {
-        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+        let read = |path: &str| read_system_file(&root.join(path)).unwrap_or_default();
         let (own, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
         let mut groups = Vec::new();
         for line in own.lines() {
@@ -71,7 +71,7 @@ impl ControlGroups {
 
 impl Group {
     fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.directory.join(name)).ok()
+        read_system_file(&self.directory.join(name))
     }
 
     fn number(&self, name: &str) -> Option<u64> {
@@ -137,12 +137,19 @@ fn hierarchy(root: &Path, version: Version, path: &str, mounts: &str) -> Vec<Gro
         };
         (top.to_owned(), path.to_owned())
     });
-    let top = root.join(top.trim_start_matches('/'));
-    let own = top.join(inside.trim_start_matches('/'));
+    let top = root.join(below(&top));
+    let own = top.join(below(&inside));
     own.ancestors()
         .take_while(|directory| directory.starts_with(&top))
         .map(|directory| Group { directory: directory.to_owned(), version })
         .collect()
+}
+
+/// A path without its root. One that climbs leads out of what can be seen: the kernel shows the groups around
+/// the root of a namespace so, and the top is then the innermost that can be read.
+fn below(path: &str) -> &str {
+    let climbs = Path::new(path).components().any(|part| part == Component::ParentDir);
+    if climbs { "" } else { path.trim_start_matches('/') }
 }
 
 /// From a line of `/proc/self/mountinfo`: where the hierarchy is mounted, and the path of the group from
@@ -167,6 +174,7 @@ fn mount(line: &str, version: Version, path: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// A recorded machine: files and their texts.
     fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, ControlGroups) {
@@ -243,6 +251,18 @@ mod tests {
             (groups.quota(), groups.memory_limit(), groups.memory_left()),
             (Some(2.0), Some(3000), Some(2000))
         );
+    }
+
+    /// A process outside of the root of its namespace: what is seen of its groups is the root.
+    #[test]
+    fn paths_that_climb_stay_within_the_machine() {
+        let (_files, groups) = machine(&[
+            ("proc/self/cgroup", "0::/../../job\n"),
+            ("sys/fs/cgroup/cpu.max", "300000 100000\n"),
+            ("job/cpu.max", "100000 100000\n"),
+            ("sys/job/cpu.max", "100000 100000\n"),
+        ]);
+        assert_eq!(groups.quota(), Some(3.0));
     }
 
     #[test]

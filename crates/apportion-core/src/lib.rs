@@ -20,6 +20,7 @@ pub mod memory;
 pub mod output;
 pub mod process_memory;
 pub mod random;
+pub mod system_files;
 pub mod threads;
 pub mod units;
 

@@ -1,6 +1,7 @@
 //! The memory of this process, and what it may still take: what the host has free, and what limits leave.
 
 use crate::ControlGroups;
+use crate::system_files::read_kib;
 use std::fs;
 use std::path::Path;
 
@@ -8,24 +9,16 @@ use std::path::Path;
 /// available, what its control groups leave, and what its limit of address space (`ulimit -v`) leaves;
 /// `None` if unknown. Outside Linux nothing is known.
 pub fn available_memory() -> Option<u64> {
-    let machine = read_kib("/proc/meminfo", "MemAvailable:");
+    let machine = read_kib(Path::new("/proc/meminfo"), "MemAvailable:");
     let groups = ControlGroups::of_process(Path::new("/")).memory_left();
     [machine, groups, left_by_limit()].into_iter().flatten().min()
-}
-
-/// A field of a file of `/proc` that is written in KiB, in bytes.
-pub fn read_kib(path: &str, field: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// What the limit of address space leaves.
 #[cfg(target_os = "linux")]
 fn left_by_limit() -> Option<u64> {
     let most = rustix::process::getrlimit(rustix::process::Resource::As).current?;
-    Some(most.saturating_sub(read_kib("/proc/self/status", "VmSize:")?))
+    Some(most.saturating_sub(read_kib(Path::new("/proc/self/status"), "VmSize:")?))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -70,7 +63,7 @@ pub fn return_freed_blocks(bytes: u32) {
 /// The largest number of bytes of memory that this process has held at once, including code and mapped files;
 /// `None` if the system does not report it.
 pub fn peak_memory() -> Option<u64> {
-    read_kib("/proc/self/status", "VmHWM:")
+    read_kib(Path::new("/proc/self/status"), "VmHWM:")
 }
 
 #[cfg(test)]
@@ -81,6 +74,6 @@ mod tests {
     #[test]
     fn no_more_than_the_machine_has() {
         let free = available_memory().unwrap();
-        assert!(free <= read_kib("/proc/meminfo", "MemTotal:").unwrap());
+        assert!(free <= read_kib(Path::new("/proc/meminfo"), "MemTotal:").unwrap());
     }
 }

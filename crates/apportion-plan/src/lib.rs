@@ -33,5 +33,5 @@ pub mod select;
 pub mod simulate;
 pub mod trace;
 
-use apportion_core::{ControlGroups, input, output, process_memory, random};
+use apportion_core::{ControlGroups, input, output, random, system_files};
 pub use apportion_core::{Error, Rank, Rect, Result, Span, error, geometry, units};

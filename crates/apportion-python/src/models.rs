@@ -174,7 +174,7 @@ impl Models {
 /// This machine's processors: name and numbers of their cores.
 #[pyfunction]
 pub fn processors(py: Python<'_>) -> Vec<(String, Vec<usize>)> {
-    let platform = py.detach(|| apportion::platform::discover().platform());
+    let platform = py.detach(apportion::job::discover_platform);
     platform.processors.into_iter().map(|p| (p.name, p.cores)).collect()
 }
 

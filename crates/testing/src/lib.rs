@@ -5,10 +5,13 @@
 //!   a line, appends it to the file named by `APPORTION_SKIPS` (cargo hides the output of tests that pass;
 //!   `./test` prints that file at its end), and panics if `APPORTION_REQUIRE` says that the machine must have
 //!   what is missing.
+//! - [`recorded_machine`]: the files of `/proc` and `/sys` of a machine that is not here.
 //! - [`cases`]: fewer cases of a slow test in `./test` than in `./test all`.
 
 mod bench;
+mod machines;
 mod skip;
 
 pub use bench::{Bench, Words, binary, holds, object, without_progress};
+pub use machines::{recorded_machine, recorded_machines};
 pub use skip::{Need, cases, program, skip};

@@ -1,57 +1,85 @@
 //! `apportion detect`.
 
-use crate::args::DetectArgs;
+use crate::args::{DetectArgs, EngineName};
 use crate::console::Console;
-use apportion::error::Result;
+use crate::output::detect::{Description, Descriptions};
+use crate::output::devices::find_devices;
+use crate::prepare::world::on_engine;
+use apportion::error::{Error, Result};
+use apportion::job::InputFiles;
 use apportion::kernels::instruction_set;
 use apportion::output::write_whole;
-use apportion::platform::discover;
-use apportion::units::show_bytes;
-use apportion_report::table;
-use serde_json::json;
+use apportion::platform::{Host, discover};
+use apportion::run::{MpiLaunch, World};
 
 pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
-    let machine = discover();
-    let platform = machine.platform();
-    if let Some(path) = &args.output {
-        write_whole(path, platform.to_toml().as_bytes())?;
+    let launch = MpiLaunch::detect().filter(|launch| launch.size > 1 && args.root.is_none());
+    let Some(launch) = launch else { return describe_alone(args, console) };
+    let joined = on_engine((EngineName::Mpi, None), &InputFiles::default(), console, |world, console| {
+        describe_hosts(args, world, console)
+    });
+    match (joined, &args.output) {
+        // Tasks that form no world describe their hosts one by one.
+        (Err(Error::Input { .. }), None) => describe_alone(args, console),
+        (Err(Error::Input { what, remedy, .. }), Some(path)) => {
+            let (launcher, size) = (launch.launcher.name, launch.size);
+            let what = format!("{launcher} started {size} processes, each of which would write it: {what}");
+            Err(Error::input(path.display().to_string(), what, remedy))
+        }
+        (outcome, _) => outcome,
     }
-    console.result(
-        || {
-            let cores: Vec<_> = machine
-                .cores
-                .iter()
-                .zip(&platform.processors)
-                .map(|(core, p)| {
-                    json!({"name": p.name, "cpu": core.cpu, "cluster": p.cluster,
-                           "max_khz": core.max_khz, "numa_node": core.node})
-                })
-                .collect();
-            json!({"model": machine.model, "memory": machine.memory, "instructions": instruction_set(),
-                   "quota_cores": machine.quota_cores, "memory_limit_bytes": machine.memory_limit,
-                   "processors": cores})
-        },
-        || {
-            let rows = machine.cores.iter().zip(&platform.processors).map(|(core, p)| {
-                let clock = core.max_khz.map_or("?".into(), |khz| format!("{} MHz", khz / 1000));
-                vec![p.name.clone(), core.cpu.to_string(), p.cluster.clone(), clock]
-            });
-            let memory = machine.memory.map_or(String::new(), |bytes| {
-                format!(", {:.1} GiB of memory", bytes as f64 / (1u64 << 30) as f64)
-            });
-            let quota = machine.quota_cores.map(|quota| machine.quota_text(quota));
-            let limit = machine
-                .memory_limit
-                .map(|bytes| format!("the control group allows {} of memory", show_bytes(bytes as f64)));
-            let limits: String =
-                [quota, limit].into_iter().flatten().map(|limit| format!("\n{limit}")).collect();
-            format!(
-                "{}{memory}; kernels: {}{limits}\n{}",
-                machine.model,
-                instruction_set(),
-                table(&["processor", "cpu", "cluster", "top clock"], rows)
-            )
-        },
-    );
+}
+
+/// Describes this machine, or a recorded one.
+fn describe_alone(args: &DetectArgs, console: &Console) -> Result<()> {
+    let description = match &args.root {
+        None => describe_this_machine(None),
+        Some(root) if !root.is_dir() => {
+            let what = format!("{} is no directory", root.display());
+            let remedy = "name the directory that holds the machine's proc and sys";
+            return Err(Error::input("--root", what, remedy));
+        }
+        Some(root) => Description { host: Host::read(root), instructions: None, devices: Vec::new() },
+    };
+    let by = args.by.grouping();
+    if let Some(path) = &args.output {
+        write_whole(path, description.host.platform(by).to_toml().as_bytes())?;
+    }
+    console.result(|| description.to_value(by), || description.to_text(by));
     Ok(())
+}
+
+/// Describes the hosts of a world: the first rank of each describes its own, and rank 0 prints and writes all.
+fn describe_hosts(args: &DetectArgs, world: &World, console: &Console) -> Result<()> {
+    let hosts = world.hosts()?;
+    let rank = world.rank();
+    let mine = match hosts.first_ranks().contains(&rank) {
+        true => {
+            let name = hosts.names[hosts.of_rank[rank]].clone();
+            serde_json::to_vec(&describe_this_machine(Some(name))).expect("a description has text for keys")
+        }
+        false => Vec::new(),
+    };
+    let texts = world.all_gather(&mine)?;
+    let by = args.by.grouping();
+    world.on_root(|| {
+        let described = texts.iter().filter(|text| !text.is_empty());
+        let described =
+            described.map(|text| serde_json::from_slice(text).expect("a rank sends a description"));
+        let all = Descriptions(described.collect());
+        if let Some(path) = &args.output {
+            write_whole(path, all.platform(by).to_toml().as_bytes())?;
+        }
+        console.result(|| all.to_value(by), || all.to_text(by));
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn describe_this_machine(name: Option<String>) -> Description {
+    Description {
+        host: Host { name, ..discover() },
+        instructions: Some(instruction_set().to_string()),
+        devices: find_devices().unwrap_or_default(),
+    }
 }

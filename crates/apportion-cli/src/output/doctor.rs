@@ -1,9 +1,10 @@
 //! What this machine has, what it lacks, and what installs it.
 
+use super::devices::{Device, find_devices};
 use apportion::error::Result;
-use apportion::kernels::{Blas, OpenClDevice, instruction_set, opencl_devices};
+use apportion::kernels::{Blas, instruction_set};
 use apportion::measure::{ClockNoise, CpuShare, UNDISTURBED, measure_availability, measure_clock_noise};
-use apportion::platform::{Host, discover};
+use apportion::platform::{CoreKind, Grouping, Host, discover};
 use apportion::process_memory::available_memory;
 use apportion::run::{Monitor, MpiLibrary, mpi_libraries};
 use apportion::units::{show_bytes, show_seconds};
@@ -37,14 +38,14 @@ pub struct Findings {
     launchers: Vec<(&'static str, PathBuf)>,
     blas: Vec<Blas>,
     /// `None` without an OpenCL library.
-    devices: Option<Vec<OpenClDevice>>,
+    devices: Option<Vec<Device>>,
 }
 
 impl Findings {
     /// Looks. Only an interruption is an error: what cannot be found out stays unknown.
     pub fn new(monitor: &Monitor) -> Result<Self> {
         let host = discover();
-        let shares = measure_availability(&host.platform(), LOOK, monitor)?;
+        let shares = measure_availability(&host.platform(Grouping::Core), LOOK, monitor)?;
         Ok(Self {
             available: available_memory(),
             shares,
@@ -52,28 +53,18 @@ impl Findings {
             mpi: mpi_libraries(),
             launchers: LAUNCHERS.into_iter().filter_map(|name| Some((name, program(name)?))).collect(),
             blas: Blas::all(),
-            devices: opencl_devices(),
+            devices: find_devices(),
             host,
         })
     }
 
-    /// The kinds of cores: cluster, number, clock in kHz, and hardware threads of a core.
-    fn kinds(&self) -> Vec<Kind> {
-        let platform = self.host.platform();
-        let mut kinds: Vec<Kind> = Vec::new();
-        for (core, processor) in self.host.cores.iter().zip(&platform.processors) {
-            match kinds
-                .iter_mut()
-                .find(|kind| kind.cluster == processor.cluster && kind.threads == core.threads)
-            {
-                Some(kind) => kind.cores += 1,
-                None => kinds.push(Kind {
-                    cluster: processor.cluster.clone(),
-                    cores: 1,
-                    max_khz: core.max_khz,
-                    threads: core.threads,
-                }),
-            }
+    /// The kinds of cores, with their numbers.
+    fn kinds(&self) -> Vec<Kind<'_>> {
+        let mut kinds = Vec::new();
+        for (number, kind) in self.host.kinds.iter().enumerate() {
+            let cores = || self.host.cores.iter().filter(|core| core.kind == number);
+            let threads = cores().map(|core| core.threads.len()).max().unwrap_or(1);
+            kinds.push(Kind { kind, cores: cores().count(), threads });
         }
         kinds
     }
@@ -132,20 +123,13 @@ impl Findings {
     }
 
     pub fn to_value(&self) -> Value {
-        let platform = self.host.platform();
+        let platform = self.host.platform(Grouping::Core);
         let kinds = self.kinds().into_iter().map(|kind| {
-            json!({"cluster": kind.cluster, "cores": kind.cores, "max_khz": kind.max_khz,
+            json!({"kind": kind.kind.name, "cores": kind.cores, "max_khz": kind.kind.max_khz,
                    "threads_per_core": kind.threads})
         });
         let shares = platform.processors.iter().zip(&self.shares).map(|(processor, share)| {
             json!({"processor": processor.name, "mean": share.mean, "least": share.least, "most": share.most})
-        });
-        let devices = self.devices.as_ref().map(|devices| {
-            let one = |device: &OpenClDevice| {
-                json!({"id": device.id, "name": device.name, "memory_bytes": device.memory_bytes,
-                       "f64": device.f64, "api": "opencl"})
-            };
-            devices.iter().map(one).collect::<Vec<_>>()
         });
         json!({
             "model": self.host.model, "instructions": instruction_set(),
@@ -159,7 +143,7 @@ impl Findings {
             "blas": self.blas.iter().map(|blas| {
                 json!({"name": blas.name(), "library": blas.file(), "version": blas.version()})
             }).collect::<Vec<_>>(),
-            "devices": devices,
+            "devices": self.devices,
             "cpu_shares": shares.collect::<Vec<_>>(),
             "clock": {"resolution_seconds": self.noise.resolution, "low": self.noise.low, "high": self.noise.high},
             "advice": self.advice().into_iter().map(|one| json!({"what": one.what, "remedy": one.remedy}))
@@ -199,16 +183,7 @@ impl Findings {
         list("BLAS", blas.collect());
         match &self.devices {
             None => list("OpenCL", vec!["no library".into()]),
-            Some(devices) => list(
-                "OpenCL",
-                devices
-                    .iter()
-                    .map(|d| {
-                        let f64 = if d.f64 { "f64" } else { "no f64" };
-                        format!("{}: {}, {}, {f64}", d.id, d.name, show_bytes(d.memory_bytes as f64))
-                    })
-                    .collect(),
-            ),
+            Some(devices) => list("OpenCL", devices.iter().map(Device::text).collect()),
         }
         let percent = |x: f64| format!("{:.0} %", 100.0 * x);
         let (least, most) =
@@ -238,23 +213,23 @@ impl Findings {
     }
 }
 
-/// Cores that are alike.
-struct Kind {
-    cluster: String,
+/// A kind of core, with the number of cores and the hardware threads of each.
+struct Kind<'a> {
+    kind: &'a CoreKind,
     cores: usize,
-    max_khz: Option<u64>,
     threads: usize,
 }
 
-impl Kind {
+impl Kind<'_> {
     fn text(&self) -> String {
         let plural = if self.cores == 1 { "" } else { "s" };
-        let clock = self.max_khz.map_or_else(String::new, |khz| format!(" of up to {} MHz", khz / 1000));
+        let name = if self.kind.name == "core" { String::new() } else { format!("{} ", self.kind.name) };
+        let clock = self.kind.max_khz.map_or_else(String::new, |khz| format!(" of up to {} MHz", khz / 1000));
         let threads = match self.threads {
             1 => "one hardware thread each".to_owned(),
             several => format!("{several} hardware threads each, of which one is used"),
         };
-        format!("{} core{plural}{clock}, {threads} ({})", self.cores, self.cluster)
+        format!("{} {name}core{plural}{clock}, {threads}", self.cores)
     }
 }
 

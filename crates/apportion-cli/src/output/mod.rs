@@ -5,6 +5,8 @@ pub mod arrangement;
 pub mod balance;
 pub mod compare;
 pub mod demo;
+pub mod detect;
+pub mod devices;
 pub mod distinct_files;
 pub mod doctor;
 pub mod explain;

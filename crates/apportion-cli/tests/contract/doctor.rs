@@ -29,7 +29,7 @@ fn a_machine_is_described_in_eighty_columns() {
 fn the_same_as_one_object() {
     let bench = Bench::new();
     let said = bench.json("doctor");
-    let detected = bench.json("detect");
+    let detected = bench.json("detect --by core");
     for field in ["model", "instructions", "quota_cores", "memory_limit_bytes"] {
         assert_eq!(said[field], detected[field], "{field}");
     }

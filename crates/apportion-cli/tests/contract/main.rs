@@ -13,6 +13,7 @@ mod choices;
 #[cfg(unix)]
 mod commands;
 mod crossovers;
+mod detect;
 mod distributed;
 mod divided;
 mod docs;

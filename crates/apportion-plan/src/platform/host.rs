@@ -1,20 +1,36 @@
-//! This host: its cores (one hardware thread per physical core) and memory, and what measured speeds depend on
-//! besides; from `/sys` and `/proc` where they exist, else from the standard library.
+//! A host: its cores by kind (one hardware thread per physical core), NUMA nodes, packages, memory, and what
+//! control groups allow; from `/proc` and `/sys` where they exist, else from the standard library.
+
+mod files;
+mod kinds;
+mod state;
+
+pub use kinds::CoreKind;
+pub use state::{CoreState, HostState, read_host_state};
 
 use super::{Network, Platform, Processor};
 use crate::ControlGroups;
-use crate::process_memory::read_kib;
-use std::collections::BTreeSet;
-use std::fs;
+use crate::system_files::read_kib;
+use files::{nodes_of_cpus, number_of_cpu, online_cpus, read_model, threads_of_core, usable_cpus};
+use kinds::{Kinds, Traits, kinds_of};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// The description of this machine.
-#[derive(Debug, Clone, PartialEq)]
+/// The description of a machine as one process sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
+    /// Its name where several hosts are described together: the names of its processors then begin with it.
+    pub name: Option<String>,
     /// Processor model, e.g. "AMD EPYC".
     pub model: String,
+    /// The kinds of its usable cores, the most capable first.
+    pub kinds: Vec<CoreKind>,
     /// One entry per usable physical core.
     pub cores: Vec<Core>,
+    /// The number of physical cores that are online, those that this process may not use included.
+    pub online_cores: usize,
     /// Total memory in bytes; `None` if unknown.
     pub memory: Option<u64>,
     /// CPU seconds per second that the control groups of this process allow; `None` for no limit.
@@ -24,45 +40,104 @@ pub struct Host {
 }
 
 /// One physical core.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Core {
     /// The hardware thread to pin to.
     pub cpu: usize,
-    /// Highest clock in kHz, if known; it distinguishes kinds of cores.
+    /// The index of its kind in [`Host::kinds`].
+    pub kind: usize,
+    /// Highest clock in kHz, if known.
     pub max_khz: Option<u64>,
     /// NUMA node, if known.
     pub node: Option<usize>,
-    /// Its hardware threads, those that this process may not use included.
-    pub threads: usize,
+    /// Package (socket), if known.
+    pub package: Option<usize>,
+    /// Its hardware threads that are online, those that this process may not use included.
+    pub threads: Vec<usize>,
+}
+
+impl Core {
+    /// Its NUMA node; where none is known, there is one.
+    fn node(&self) -> usize {
+        self.node.unwrap_or(0)
+    }
+}
+
+/// Which cores are one processor of a platform. Several cores are a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// Each core.
+    Core,
+    /// The cores of a kind.
+    Kind,
+    /// The cores of a NUMA node, of whatever kinds.
+    Node,
+    /// All cores.
+    Machine,
+}
+
+/// Cores that are one processor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoreGroup<'a> {
+    /// The processor's name.
+    pub name: String,
+    /// The processor's place in the hierarchy of clusters.
+    pub cluster: String,
+    /// One core or more.
+    pub cores: Vec<&'a Core>,
 }
 
 /// Describes this machine. It never fails: unknown values stay empty.
 pub fn discover() -> Host {
-    let mut cores = Vec::new();
-    let mut seen = BTreeSet::new();
-    for cpu in usable_cpus() {
-        let siblings = read(cpu, "topology/thread_siblings_list").unwrap_or_else(|| cpu.to_string());
-        let threads = parse_list(&siblings).map_or(1, |threads| threads.len().max(1));
-        if seen.insert(siblings) {
-            cores.push(Core {
-                cpu,
-                max_khz: read(cpu, "cpufreq/cpuinfo_max_freq").and_then(|s| s.parse().ok()),
-                node: numa_node(cpu),
-                threads,
-            });
-        }
-    }
-    let groups = ControlGroups::of_process(Path::new("/"));
-    Host {
-        model: cpu_model(),
-        cores,
-        memory: read_kib("/proc/meminfo", "MemTotal:"),
-        quota_cores: groups.quota(),
-        memory_limit: groups.memory_limit(),
-    }
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    Host::read_or(Path::new("/"), cpus, std::env::consts::ARCH)
 }
 
 impl Host {
+    /// Describes a recorded machine: under `root` are those files of its `/proc` and `/sys` that are read
+    /// here. Of the process that was recorded, `proc/self/status` says which CPUs it may use, and
+    /// `proc/self/cgroup` and `mountinfo` say which its control groups are.
+    ///
+    /// It never fails: what is missing or damaged stays empty, and there is at least one core.
+    pub fn read(root: &Path) -> Self {
+        Self::read_or(root, 1, "unknown processor")
+    }
+
+    /// The same, with the number of CPUs and the model where no file tells.
+    fn read_or(root: &Path, cpus: usize, model: &str) -> Self {
+        let mut seen = BTreeSet::new();
+        let mut cores = Vec::new();
+        let online = online_cpus(root);
+        for cpu in usable_cpus(root, &online, cpus) {
+            let threads = threads_of_core(root, cpu);
+            if seen.insert(threads[0]) {
+                let package = number_of_cpu(root, cpu, "topology/physical_package_id");
+                cores.push(Core { cpu, kind: 0, max_khz: None, node: None, package, threads });
+            }
+        }
+        let online_cores: BTreeSet<usize> = online.iter().map(|cpu| threads_of_core(root, *cpu)[0]).collect();
+        let traits = Traits::of_cores(root, &cores);
+        let Kinds { kinds, of_core } = kinds_of(&traits);
+        let nodes = nodes_of_cpus(root);
+        for ((core, traits), kind) in cores.iter_mut().zip(&traits).zip(of_core) {
+            core.kind = kind;
+            core.max_khz = traits.max_khz;
+            core.node = nodes.get(&core.cpu).copied();
+        }
+        let groups = ControlGroups::of_process(root);
+        let found = read_model(root);
+        Self {
+            name: None,
+            model: if found.is_empty() { model.to_owned() } else { found },
+            kinds,
+            online_cores: online_cores.len().max(cores.len()),
+            cores,
+            memory: read_kib(&root.join("proc/meminfo"), "MemTotal:"),
+            quota_cores: groups.quota(),
+            memory_limit: groups.memory_limit(),
+        }
+    }
+
     /// CPU seconds per second that the control groups allow, if that is less than the cores could use.
     pub fn scarce_cores(&self) -> Option<f64> {
         self.quota_cores.filter(|quota| *quota < self.cores.len() as f64)
@@ -73,115 +148,77 @@ impl Host {
         format!("the control group allows {} of {} cores", (quota * 100.0).round() / 100.0, self.cores.len())
     }
 
-    /// One pinned processor per core; cores of one kind (same maximum clock) share a cluster.
-    pub fn platform(&self) -> Platform {
-        let processors = self
-            .cores
-            .iter()
-            .enumerate()
-            .map(|(i, core)| Processor {
-                cluster: match (core.node, core.max_khz) {
-                    (Some(node), Some(khz)) => format!("node{node}/{}MHz", khz / 1000),
-                    (Some(node), None) => format!("node{node}"),
-                    _ => "machine".into(),
-                },
-                cores: vec![core.cpu],
-                ..Processor::named(format!("core{i}"))
-            })
-            .collect();
+    /// The cores as processors: named `core0`, `core1`, …; by their kinds; `node0`, `node1`, …; or `machine`,
+    /// which is also the one kind of a machine whose cores are alike. Kinds are in their order, all else in
+    /// the order of CPUs and nodes.
+    ///
+    /// Where the host has a name, processors are `alpha-core0`, `alpha-performance`, `alpha-node0` and
+    /// `alpha`, in the cluster `alpha`; otherwise in the cluster `machine`. Beneath it are a cluster for each
+    /// NUMA node where there are several, and for single cores one for each kind.
+    pub fn groups(&self, by: Grouping) -> Vec<CoreGroup<'_>> {
+        let mut groups: BTreeMap<usize, Vec<&Core>> = BTreeMap::new();
+        for (number, core) in self.cores.iter().enumerate() {
+            let group = match by {
+                Grouping::Core => number,
+                Grouping::Kind => core.kind,
+                Grouping::Node => core.node(),
+                Grouping::Machine => 0,
+            };
+            groups.entry(group).or_default().push(core);
+        }
+        let has_nodes = self.cores.iter().any(|core| core.node() != self.cores[0].node());
+        let mut named = Vec::new();
+        for (number, cores) in groups {
+            let part = match by {
+                Grouping::Core => Some(format!("core{number}")),
+                Grouping::Kind if self.kinds.len() > 1 => Some(self.kinds[number].name.clone()),
+                Grouping::Node => Some(format!("node{number}")),
+                Grouping::Kind | Grouping::Machine => None,
+            };
+            let name = match (&self.name, part) {
+                (Some(host), Some(part)) => format!("{host}-{part}"),
+                (Some(host), None) => host.clone(),
+                (None, part) => part.unwrap_or_else(|| "machine".into()),
+            };
+            let mut cluster = self.name.clone().unwrap_or_else(|| "machine".into());
+            let node = cores[0].node();
+            if has_nodes && cores.iter().all(|core| core.node() == node) {
+                cluster += &format!("/node{node}");
+            }
+            if by == Grouping::Core && self.kinds.len() > 1 {
+                cluster += &format!("/{}", self.kinds[cores[0].kind].name);
+            }
+            named.push(CoreGroup { name, cluster, cores });
+        }
+        named
+    }
+
+    /// The cores as a platform: a processor for each of [`Host::groups`], pinned to its cores.
+    pub fn platform(&self, by: Grouping) -> Platform {
+        let processor = |group: CoreGroup<'_>| Processor {
+            cluster: group.cluster,
+            cores: group.cores.iter().map(|core| core.cpu).collect(),
+            ..Processor::named(group.name)
+        };
+        let processors = self.groups(by).into_iter().map(processor).collect();
         Platform { name: self.model.clone(), processors, network: Network::free() }
     }
 }
 
-fn read(cpu: usize, file: &str) -> Option<String> {
-    let path = format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
-    fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
-}
-
-/// CPUs that this process may use.
-fn usable_cpus() -> Vec<usize> {
-    let allowed = fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|s| {
-            s.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).and_then(|l| parse_list(l.trim()))
-        })
-        .filter(|cpus| !cpus.is_empty());
-    allowed.unwrap_or_else(|| {
-        let n = std::thread::available_parallelism().map_or(1, usize::from);
-        (0..n).collect()
-    })
-}
-
-/// Parses a kernel list such as `0-3,8`.
-fn parse_list(text: &str) -> Option<Vec<usize>> {
-    let mut out = Vec::new();
-    for part in text.split(',') {
-        let (a, b) = part.split_once('-').unwrap_or((part, part));
-        let (a, b): (usize, usize) = (a.trim().parse().ok()?, b.trim().parse().ok()?);
-        if b < a || b > 1 << 20 {
-            return None;
+/// CPUs as the kernel and `taskset` list them: `0-3,8`.
+pub fn list_cpus(cpus: &[usize]) -> String {
+    let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some(last) if last.end() + 1 == cpu => *last = *last.start()..=cpu,
+            _ => ranges.push(cpu..=cpu),
         }
-        out.extend(a..=b);
     }
-    Some(out)
-}
-
-fn numa_node(cpu: usize) -> Option<usize> {
-    let entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?;
-    entries.flatten().find_map(|e| {
-        e.file_name().to_str().and_then(|n| n.strip_prefix("node")).and_then(|n| n.parse().ok())
-    })
-}
-
-fn cpu_model() -> String {
-    let from_proc = fs::read_to_string("/proc/cpuinfo").ok().and_then(|s| {
-        s.lines()
-            .find(|l| l.starts_with("model name"))
-            .and_then(|l| l.split_once(':'))
-            .map(|(_, v)| v.trim().to_owned())
-    });
-    from_proc.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
-}
-
-/// What a host's measured speeds depend on besides its processors; unknown values stay empty.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct HostState {
-    /// The release of the operating system's kernel.
-    pub release: String,
-    /// One entry per core that was asked for.
-    pub cores: Vec<CoreState>,
-    /// CPU seconds per second that the control groups of this process allow; `None` for no limit.
-    pub quota: Option<f64>,
-}
-
-/// The state of one core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CoreState {
-    /// Relative capacity; 1024 for the fastest kind.
-    pub capacity: Option<u64>,
-    /// Highest clock in kHz.
-    pub max_khz: Option<u64>,
-}
-
-/// The state of this host for this process on these cores. It never fails.
-pub fn read_host_state(cores: &[usize]) -> HostState {
-    let number = |core: usize, file: &str| read(core, file).and_then(|text| text.parse().ok());
-    let state = |&core: &usize| CoreState {
-        capacity: number(core, "cpu_capacity"),
-        max_khz: number(core, "cpufreq/scaling_max_freq"),
+    let show = |range: &RangeInclusive<usize>| match range.start() == range.end() {
+        true => range.start().to_string(),
+        false => format!("{}-{}", range.start(), range.end()),
     };
-    let quota = ControlGroups::of_process(Path::new("/")).quota();
-    HostState { release: release(), cores: cores.iter().map(state).collect(), quota }
-}
-
-#[cfg(unix)]
-fn release() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
-}
-
-#[cfg(not(unix))]
-fn release() -> String {
-    String::new()
+    ranges.iter().map(show).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -189,23 +226,71 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_lists_are_read() {
-        assert_eq!(parse_list("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_list("3-1"), None);
-        assert_eq!(parse_list(""), None);
-    }
-
-    #[test]
     fn this_machine_has_a_core() {
         let host = discover();
         assert!(!host.cores.is_empty());
-        assert_eq!(host.platform().len(), host.cores.len());
+        assert!(host.cores.iter().all(|core| core.threads.contains(&core.cpu)));
+        assert_eq!(host.platform(Grouping::Core).len(), host.cores.len());
+        assert_eq!(host.platform(Grouping::Kind).len(), host.kinds.len());
+        assert_eq!(host.platform(Grouping::Machine).processors[0].cores.len(), host.cores.len());
     }
 
     #[test]
-    fn a_host_has_one_state() {
-        let here = read_host_state(&[0]);
-        assert_eq!(here, read_host_state(&[0]));
-        assert_eq!(here.cores.len(), 1);
+    fn cpus_are_listed_in_ranges() {
+        assert_eq!(list_cpus(&[0, 1, 2, 5, 7, 8, 3]), "0-2,5,7-8,3");
+        assert_eq!(list_cpus(&[]), "");
+    }
+
+    #[test]
+    fn nothing_is_a_machine_of_one_core() {
+        let host = Host::read(Path::new("/nonexistent"));
+        assert_eq!((host.cores.len(), host.kinds.len(), host.memory), (1, 1, None));
+        assert_eq!(host.model, "unknown processor");
+    }
+
+    /// Names and clusters of two hosts do not clash.
+    #[test]
+    fn hosts_with_names_have_processors_with_names() {
+        let core = |cpu: usize, kind: usize, node: usize| Core {
+            cpu,
+            kind,
+            max_khz: None,
+            node: Some(node),
+            package: None,
+            threads: vec![cpu],
+        };
+        let kind = |name: &str| CoreKind {
+            name: name.into(),
+            capacity: None,
+            max_khz: None,
+            l2_bytes: None,
+            l2_cores: None,
+            l3_bytes: None,
+        };
+        let host = Host {
+            name: Some("alpha".into()),
+            model: "m".into(),
+            kinds: vec![kind("performance"), kind("efficient")],
+            cores: vec![core(0, 0, 0), core(1, 1, 0), core(2, 1, 1)],
+            online_cores: 3,
+            memory: None,
+            quota_cores: None,
+            memory_limit: None,
+        };
+        let names = |by: Grouping| -> Vec<String> {
+            let groups = host.groups(by);
+            groups.iter().map(|group| format!("{} in {}", group.name, group.cluster)).collect()
+        };
+        assert_eq!(
+            names(Grouping::Core),
+            [
+                "alpha-core0 in alpha/node0/performance",
+                "alpha-core1 in alpha/node0/efficient",
+                "alpha-core2 in alpha/node1/efficient"
+            ]
+        );
+        assert_eq!(names(Grouping::Kind), ["alpha-performance in alpha/node0", "alpha-efficient in alpha"]);
+        assert_eq!(names(Grouping::Node), ["alpha-node0 in alpha/node0", "alpha-node1 in alpha/node1"]);
+        assert_eq!(names(Grouping::Machine), ["alpha in alpha"]);
     }
 }

@@ -14,7 +14,9 @@ mod speed_list;
 mod write;
 
 pub use emulated::Emulated;
-pub use host::{Core, CoreState, Host, HostState, discover, read_host_state};
+pub use host::{
+    Core, CoreGroup, CoreKind, CoreState, Grouping, Host, HostState, discover, list_cpus, read_host_state,
+};
 pub use host_network::{HostLink, HostNetwork};
 pub(crate) use link_bookings::NumberHasher;
 pub use link_bookings::{LinkBookings, Load, Transit};

@@ -6,7 +6,7 @@ use crate::kernels::Kernel;
 use crate::matrix::Element;
 use crate::model::{Interpolation, Machine, Model, Models, Point, WorkUnit, only_ratios, platform_models};
 use crate::plan::{Layout, Plan, Shape};
-use crate::platform::{Network, Platform, Processor, Speed, discover};
+use crate::platform::{Grouping, Network, Platform, Processor, Speed, discover};
 use crate::run::{World, absent_cores};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -236,7 +236,7 @@ pub fn models_from_times(
 
 /// This machine as a platform: a processor for each core.
 pub fn discover_platform() -> Platform {
-    discover().platform()
+    discover().platform(Grouping::Core)
 }
 
 /// The platform as threads use it: with its network only if that is emulated.

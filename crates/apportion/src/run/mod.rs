@@ -27,6 +27,5 @@ pub use mpi_libraries::{MpiLibrary, mpi_libraries};
 pub use session::{Monitor, Progress, Session};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;
-pub(crate) use world::Hosts;
-pub use world::{Fact, World, hash_elements, host_name, redistribute};
+pub use world::{Fact, Hosts, World, hash_elements, host_name, redistribute};
 pub(crate) use world::{first_failure, redistribute_views};

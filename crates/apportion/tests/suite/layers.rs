@@ -18,7 +18,7 @@ const HOUSES: [House; 5] = [
     House {
         name: "apportion-core",
         floors: &[
-            &["error", "memory"],
+            &["error", "memory", "system_files"],
             &["files", "threads", "control_groups"],
             &["input", "process_memory"],
             &["units", "geometry", "output", "random"],

@@ -92,11 +92,16 @@ impl Hosts {
 
     /// `apportion` with these arguments, `--engine mpi` and a rank on each host.
     fn apportion(&self, arguments: &str) -> Output {
+        self.plain(&format!("{arguments} --engine mpi"))
+    }
+
+    /// The same without `--engine mpi`.
+    fn plain(&self, arguments: &str) -> Output {
         let ([a, _], mpirun) = (&self.names, self.mpirun);
         let line = format!(
             "ip netns exec {a} unshare --uts sh -c 'hostname {a}; exec {mpirun} --allow-run-as-root --bind-to none \
              --mca plm_rsh_agent {} --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 10.213.77.0/24 \
-             --mca oob_tcp_if_include 10.213.77.0/24 --host {a}:1,10.213.77.2:1 -n 2 {} {arguments} --engine mpi'",
+             --mca oob_tcp_if_include 10.213.77.0/24 --host {a}:1,10.213.77.2:1 -n 2 {} {arguments}'",
             self.bench.path("agent").display(),
             binary().display(),
         );
@@ -204,4 +209,39 @@ fn an_unknown_network_between_hosts_is_measured() {
     check("power a.npy --exponent 2", "remembered");
     check("closure g.npy --semiring or-and", "remembered");
     check("advect --field a.npy --courant 0.1,0.1 --steps 2", "remembered");
+}
+
+/// Each host is a cluster of one platform, with names of its own.
+#[test]
+fn all_hosts_are_described_together() {
+    let Some(hosts) = Hosts::joined_by(NO_BURST) else { return };
+    let [a, b] = &hosts.names;
+    let all = json(&hosts.plain("detect --by core -o platform.toml --json"));
+    let of = |field: &str, key: &str| -> Vec<String> {
+        let entries = all[field].as_array().unwrap().iter();
+        entries.map(|entry| entry[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("hosts", "name"), [a.clone(), b.clone()]);
+    let cores = all["processors"].as_array().unwrap().len() / 2;
+    let name = |i: usize| format!("{}-core{}", if i < cores { a } else { b }, i % cores);
+    let names: Vec<String> = (0..2 * cores).map(name).collect();
+    assert_eq!(of("processors", "name"), names);
+    let platform = apportion::platform::read_platform(&hosts.bench.path("platform.toml")).unwrap();
+    assert_eq!((platform.names(), platform.name), (names, format!("{a}, {b}")));
+    for (i, processor) in platform.processors.iter().enumerate() {
+        let host = if i < cores { a } else { b };
+        assert!(
+            processor.cluster == *host || processor.cluster.starts_with(&format!("{host}/")),
+            "{processor:?}"
+        );
+    }
+    // One processor a host: as many as ranks, which take it.
+    hosts.plain("detect --by machine -o machines.toml");
+    let platform = apportion::platform::read_platform(&hosts.bench.path("machines.toml")).unwrap();
+    assert_eq!(platform.names(), [a.clone(), b.clone()]);
+    hosts.bench.numbers("a.npy", "<f8", (200, 200), false);
+    let product = json(
+        &hosts.apportion("matmul a.npy a.npy --platform machines.toml --speeds 9Gflop/s,9Gflop/s --json"),
+    );
+    assert_eq!((&product["verified"], &product["processors"][1]["name"]), (&true.into(), &b.as_str().into()));
 }

@@ -4,6 +4,7 @@
 //! If an mpirun is missing, its tests are visibly skipped.
 
 mod combinations;
+mod detect;
 mod distributed;
 mod events;
 mod hosts;

@@ -10,12 +10,12 @@ const MOST_RANKS: usize = 256;
 
 /// The hosts of a world's ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hosts {
+pub struct Hosts {
     /// The hosts' names, in the order of their first ranks. Where several hosts have one name, the later ones
     /// have a number added.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// The index of each rank's host in `names`.
-    pub(crate) of_rank: Vec<usize>,
+    pub of_rank: Vec<usize>,
 }
 
 impl Hosts {
@@ -37,7 +37,7 @@ impl Hosts {
     }
 
     /// The first rank of each host.
-    pub(crate) fn first_ranks(&self) -> Vec<usize> {
+    pub fn first_ranks(&self) -> Vec<usize> {
         let first = |host| self.of_rank.iter().position(|of| *of == host);
         (0..self.names.len()).filter_map(first).collect()
     }
@@ -50,7 +50,7 @@ impl World {
     ///
     /// # Errors
     /// Interrupted; another rank failed.
-    pub(crate) fn hosts(&self) -> Result<Hosts> {
+    pub fn hosts(&self) -> Result<Hosts> {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let name = super::host_name();
         let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();

@@ -13,7 +13,7 @@ mod redistribute;
 mod threads;
 
 pub use agreement::{Fact, hash_elements};
-pub(crate) use hosts::Hosts;
+pub use hosts::Hosts;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
 pub(crate) use threads::first_failure;

@@ -161,6 +161,15 @@ pub fn read_own_text(path: &Path) -> Result<String> {
     read_file(path, open_regular(path)?, LARGEST_OWN)
 }
 
+/// The directory of what is cached between runs; `None` if the user has none.
+pub fn cache_directory() -> Option<PathBuf> {
+    let directory = match std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from) {
+        Some(path) if path.is_absolute() => path,
+        _ => PathBuf::from(std::env::var_os("HOME").filter(|home| !home.is_empty())?).join(".cache"),
+    };
+    Some(directory.join("apportion"))
+}
+
 /// Reads the text of a file of at most `most` bytes.
 ///
 /// # Errors

@@ -363,6 +363,20 @@ pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
+/// Writes a file of what is cached between runs, and its directory; a cache that cannot be written is not an
+/// error.
+pub fn write_cache(path: &Path, text: &str) {
+    if let Some(directory) = path.parent()
+        && fs::create_dir_all(directory).is_ok()
+    {
+        let written = OutputFile::create_own(path, ".apportion-").and_then(|mut file| {
+            file.put(text.as_bytes())?;
+            file.commit()
+        });
+        let _ = written;
+    }
+}
+
 /// Writes a directory's entries to the disk, so that a renamed file is there after a power failure. Some file
 /// systems cannot; the file itself is complete in either case.
 fn sync_directory(file: &Path) {

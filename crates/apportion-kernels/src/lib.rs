@@ -1,6 +1,6 @@
 //! Matrices in memory and on disk, and the loops over them: products over plus-times, max-plus, min-plus and
-//! or-and, paths with their predecessors, and the MPDATA stencil. Every kernel runs on one thread; the crate
-//! `apportion` divides the work among processors.
+//! or-and, paths with their predecessors, and the MPDATA stencil. Every kernel runs on one thread, or on a
+//! [device](mod@device); the crate `apportion` divides the work among processors.
 //!
 //! ```
 //! use apportion_kernels::kernels::{Kernel, View, ViewMut};
@@ -13,6 +13,7 @@
 //! assert_eq!(c, [0.0, 3.0, absent, 0.0]);
 //! ```
 
+pub mod device;
 pub mod kernels;
 pub mod matrix;
 

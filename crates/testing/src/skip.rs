@@ -39,10 +39,12 @@ pub enum Need {
     Valgrind,
     /// Chromium.
     Browser,
+    /// An OpenCL device, such as the cores by pocl.
+    Device,
 }
 
 impl Need {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -59,6 +61,7 @@ impl Need {
         Self::Compiler,
         Self::Valgrind,
         Self::Browser,
+        Self::Device,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -80,6 +83,7 @@ impl Need {
             Self::Compiler => "compiler",
             Self::Valgrind => "valgrind",
             Self::Browser => "browser",
+            Self::Device => "device",
         }
     }
 }

@@ -33,6 +33,8 @@ type UpdateFn<T> = fn(View<T>, View<T>, ViewMut<T>);
 #[derive(Debug, Clone, Copy)]
 enum Update<T> {
     BuiltIn(UpdateFn<T>),
+    /// A loop of the caller's.
+    Own(UpdateFn<T>),
     Library(Blas, ByBlas<T>),
     /// By processor: its library, or `None` for the built-in function.
     Each(&'static [Option<Blas>], UpdateFn<T>, ByBlas<T>),
@@ -176,7 +178,7 @@ impl<T: Element> Kernel<T> {
     pub fn name(&self) -> String {
         match self.semiring {
             Semiring::PlusTimes => match self.update {
-                Update::BuiltIn(_) => format!("gemm-{}", T::NAME),
+                Update::BuiltIn(_) | Update::Own(_) => format!("gemm-{}", T::NAME),
                 Update::Library(blas, _) => format!("gemm-{}-{}", T::NAME, blas.name()),
                 Update::Each(..) => format!("gemm-{}-mixed", T::NAME),
             },
@@ -199,7 +201,12 @@ impl<T: Element> Kernel<T> {
 
     /// True if code from outside computes on any processor.
     pub fn by_library(&self) -> bool {
-        !matches!(self.update, Update::BuiltIn(_))
+        matches!(self.update, Update::Library(..) | Update::Each(..))
+    }
+
+    /// True if the caller's own loop computes ([`Kernel::with_update`]).
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.update, Update::Own(_))
     }
 
     /// The implementation, for `run.json`: the kernel's name, and for a library its name, file and version;
@@ -210,7 +217,7 @@ impl<T: Element> Kernel<T> {
             return json!({"name": self.name(), "library": null, "by_processor": kernels});
         }
         let library = match self.update {
-            Update::BuiltIn(_) | Update::Each(..) => None,
+            Update::BuiltIn(_) | Update::Own(_) | Update::Each(..) => None,
             Update::Library(blas, _) => {
                 Some(json!({"name": blas.name(), "file": blas.file(), "version": blas.version()}))
             }
@@ -222,7 +229,7 @@ impl<T: Element> Kernel<T> {
     /// a defect that a test must find.
     #[must_use]
     pub fn with_update(self, update: fn(View<T>, View<T>, ViewMut<T>)) -> Self {
-        Self { update: Update::BuiltIn(update), ..self }
+        Self { update: Update::Own(update), ..self }
     }
 
     /// The initial value of C: the neutral element of the semiring's sum.
@@ -242,7 +249,7 @@ impl<T: Element> Kernel<T> {
     /// If the shapes do not fit: A is m x k, B k x n, C m x n.
     pub fn update(&self, a: View<T>, b: View<T>, c: ViewMut<T>) {
         match self.update {
-            Update::BuiltIn(update) | Update::Each(_, update, _) => update(a, b, c),
+            Update::BuiltIn(update) | Update::Own(update) | Update::Each(_, update, _) => update(a, b, c),
             Update::Library(blas, update) => update(&blas, a, b, c),
         }
     }

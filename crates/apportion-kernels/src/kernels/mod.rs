@@ -1,5 +1,5 @@
-//! The hot loops: products over four semirings, on one thread. With MPI, this is the only module that may use
-//! `unsafe`.
+//! The hot loops: products over four semirings, on one thread. With devices and MPI, this is the only module that
+//! may use `unsafe`.
 //!
 //! [`gemm()`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
 //! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits,
@@ -13,7 +13,6 @@ mod gemm;
 mod instructions;
 mod kernel;
 pub mod mpdata;
-mod opencl;
 mod packed;
 mod path_element;
 mod semiring;
@@ -29,7 +28,6 @@ use instructions::has;
 pub use instructions::{Instructions, Loop, prefetch, widest};
 pub use kernel::Kernel;
 pub use mpdata::Advectable;
-pub use opencl::{OpenClDevice, opencl_devices};
 pub use path_element::PathElement;
 use path_element::paths_product;
 pub use semiring::Semiring;

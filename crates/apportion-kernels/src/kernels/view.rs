@@ -132,7 +132,7 @@ impl<'a, T> View<'a, T> {
     }
 
     /// The address of the first element.
-    pub(super) fn as_ptr(&self) -> *const T {
+    pub(crate) fn as_ptr(&self) -> *const T {
         self.data.as_ptr()
     }
 }
@@ -242,7 +242,7 @@ impl<'a, T> ViewMut<'a, T> {
     }
 
     /// The address of the first element.
-    pub(super) fn as_mut_ptr(&mut self) -> *mut T {
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.first.as_ptr()
     }
 }

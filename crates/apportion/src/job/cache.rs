@@ -1,11 +1,11 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
 //! functions, and which kernel is the fastest; and one per set of hosts: the network between them.
 
-use crate::files::read_own_text;
+use crate::files::{cache_directory, read_own_text};
 use crate::kernels::Instructions;
 use crate::measure::{CpuShare, QuickSpeeds, TimeRange};
 use crate::model::Models;
-use crate::output::OutputFile;
+use crate::output::write_cache;
 use crate::platform::{Platform, discover, read_host_state};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -26,16 +26,7 @@ pub fn race_path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBu
 /// The file of the network between these hosts.
 pub fn network_path(hosts: &str) -> Option<PathBuf> {
     let key = format!("{} {hosts}", env!("CARGO_PKG_VERSION"));
-    Some(directory()?.join(format!("network-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))))
-}
-
-/// The directory of all these files.
-fn directory() -> Option<PathBuf> {
-    let directory = match std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from) {
-        Some(path) if path.is_absolute() => path,
-        _ => PathBuf::from(std::env::var_os("HOME").filter(|home| !home.is_empty())?).join(".cache"),
-    };
-    Some(directory.join("apportion"))
+    Some(cache_directory()?.join(format!("network-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))))
 }
 
 fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
@@ -55,7 +46,7 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
     }
     let hash = XxHash64::oneshot(0, key.as_bytes());
-    Some(directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))
+    Some(cache_directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))
 }
 
 /// What the cache knows.
@@ -148,18 +139,5 @@ pub fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
     let spread: Vec<[f64; 2]> = speeds.spread.iter().map(|range| [range.low, range.high]).collect();
     let value = json!({"format": "apportion-speeds", "version": 1, "conditions": about(platform),
         "spread": spread, "windows": speeds.windows, "models": models});
-    store_text(path, &format!("{value:#}\n"));
-}
-
-/// Saves a text; a cache that cannot be written is not an error.
-pub fn store_text(path: &Path, text: &str) {
-    if let Some(directory) = path.parent()
-        && std::fs::create_dir_all(directory).is_ok()
-    {
-        let written = OutputFile::create_own(path, ".apportion-").and_then(|mut file| {
-            file.put(text.as_bytes())?;
-            file.commit()
-        });
-        let _ = written;
-    }
+    write_cache(path, &format!("{value:#}\n"));
 }

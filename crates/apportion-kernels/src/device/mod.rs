@@ -1,0 +1,234 @@
+//! Devices: processors with a memory of their own, such as a GPU, that update a tile of C while panels of A
+//! and B are on their way to it.
+//!
+//! [`DeviceTile`] is what a product uses. Beneath it, a [`Device`] allocates memory, copies rectangles in both
+//! directions, and runs the kernels of `kernels.cl`; `opencl` implements it by a library that is loaded while
+//! running. A short race ([`race`]) chooses the kernel's tile.
+
+mod host;
+mod opencl;
+mod race;
+mod tile;
+mod variant;
+
+use crate::error::{Error, Result};
+use crate::kernels::{View, ViewMut};
+use host::{HostRows, HostRowsMut};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+pub use tile::DeviceTile;
+
+/// What a device is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// The interface and the number in it: `opencl:0`.
+    pub id: String,
+    /// What its driver calls it.
+    pub name: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// Whether it is the cores themselves, a GPU, or something else.
+    pub kind: DeviceKind,
+    /// The bytes of its memory.
+    pub memory_bytes: u64,
+    /// The bytes of its largest allocation.
+    pub allocation_bytes: u64,
+    /// It computes in double precision.
+    pub f64: bool,
+    /// Its single precision has subnormal numbers.
+    pub subnormal_f32: bool,
+}
+
+impl Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} bytes)", self.bytes)
+    }
+}
+
+impl Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Program")
+    }
+}
+
+impl Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Event")
+    }
+}
+
+impl fmt::Display for DeviceInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.id, self.name)
+    }
+}
+
+/// What a device consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// The cores of the host.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+    /// Any other.
+    Accelerator,
+}
+
+impl DeviceKind {
+    /// The name in outputs: `cpu`, `gpu` or `accelerator`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+            Self::Accelerator => "accelerator",
+        }
+    }
+}
+
+/// A device that is open: memory, copies, kernels.
+///
+/// Uploads, kernels and downloads each run in order, and beside each other: a copy that needs the result of a
+/// kernel waits for its [`Event`]. What one call has allocated or built is used with the same device.
+pub trait Device: Send + Sync + Debug {
+    /// What it is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// The bytes of memory that can be allocated now: what the driver says, or else what this process has not
+    /// allocated.
+    fn free_bytes(&self) -> u64;
+
+    /// Allocates memory with unspecified contents, which is freed when it is dropped and no longer in use.
+    ///
+    /// # Errors
+    /// There is not enough memory, or one allocation cannot be as large: exit code 1.
+    fn allocate(&self, bytes: u64) -> Result<Buffer>;
+
+    /// Copies rows to the start of a buffer, where they begin `pitch` bytes apart, after an event; returns
+    /// when they may be overwritten.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    ///
+    /// # Panics
+    /// If the buffer is too short, or of another kind of device.
+    fn upload(&self, after: Option<&Event>, from: HostRows<'_>, to: &Buffer, pitch: usize) -> Result<()>;
+
+    /// Copies rows from the start of a buffer, where they begin `pitch` bytes apart, after an event; returns
+    /// when they are there.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    ///
+    /// # Panics
+    /// As [`Device::upload`].
+    fn download(&self, after: Option<&Event>, from: &Buffer, pitch: usize, to: HostRowsMut<'_>)
+    -> Result<()>;
+
+    /// Compiles kernels from their source and the definitions of its macros.
+    ///
+    /// # Errors
+    /// The source is wrong, or the device lacks what it needs: the compiler's first line; exit code 1.
+    fn build(&self, source: &str, options: &str) -> Result<Program>;
+
+    /// Starts a kernel when the ones before have ended, and returns at once.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    ///
+    /// # Panics
+    /// If the program has no such kernel, or something is of another kind of device.
+    ///
+    /// # Safety
+    /// The arguments are those of the kernel, which stays within its buffers.
+    #[allow(unsafe_code)]
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<Event>;
+
+    /// The seconds for which a kernel ran, `None` if it has not ended. With `wait`, waits for its end.
+    ///
+    /// # Errors
+    /// The kernel failed: exit code 1.
+    fn seconds(&self, event: &Event, wait: bool) -> Result<Option<f64>>;
+}
+
+/// Memory of a device.
+pub struct Buffer {
+    bytes: u64,
+    inner: Box<dyn Any + Send + Sync>,
+}
+
+/// Compiled kernels of a device.
+pub struct Program(Box<dyn Any + Send + Sync>);
+
+/// The end of a kernel.
+pub struct Event(Box<dyn Any + Send + Sync>);
+
+/// A call of a kernel.
+pub struct Launch<'a> {
+    program: &'a Program,
+    kernel: &'static str,
+    /// Work-items in each direction, a multiple of those of a group.
+    global: [usize; 3],
+    /// Work-items of a group.
+    local: [usize; 3],
+    arguments: &'a [Argument<'a>],
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy)]
+enum Argument<'a> {
+    Buffer(&'a Buffer),
+    U32(u32),
+    U64(u64),
+}
+
+/// The devices of this machine, in the order of their numbers; `None` where no library can find any.
+pub fn devices() -> Option<Vec<DeviceInfo>> {
+    opencl::devices()
+}
+
+/// A device by its `id`, such as `opencl:0`. It is opened once, and stays open until the process ends.
+///
+/// # Errors
+/// There is no such device, or no library or driver: exit code 2. It cannot be opened: exit code 1.
+pub fn open_device(id: &str) -> Result<Arc<dyn Device>> {
+    static OPEN: Mutex<BTreeMap<usize, Arc<dyn Device>>> = Mutex::new(BTreeMap::new());
+    let Some(number) = id.strip_prefix("opencl:").and_then(|number| number.parse().ok()) else {
+        let what = "is no device";
+        return Err(Error::input(
+            format!("`device = {id}`"),
+            what,
+            "give opencl: and a number, as `opencl:0`",
+        ));
+    };
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(device) = open.get(&number) {
+        return Ok(Arc::clone(device));
+    }
+    let device: Arc<dyn Device> = Arc::new(opencl::open(number)?);
+    open.insert(number, Arc::clone(&device));
+    Ok(device)
+}
+
+/// The seconds in which a device copies this number of bytes from ordinary memory, and back: `[up, down]`.
+///
+/// # Errors
+/// The device has too little memory, or fails: exit code 1.
+pub fn link_seconds(device: &Arc<dyn Device>, bytes: u64) -> Result<[f64; 2]> {
+    let buffer = device.allocate(bytes.max(1))?;
+    let length = usize::try_from(bytes).expect("memory that the host holds fits its address space");
+    let mut host = vec![1u8; length];
+    // The first copy also finds memory for the buffer.
+    device.upload(None, HostRows::of(View::dense(&host, 1, length)), &buffer, length)?;
+    let start = Instant::now();
+    device.upload(None, HostRows::of(View::dense(&host, 1, length)), &buffer, length)?;
+    let up = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    device.download(None, &buffer, length, HostRowsMut::of(ViewMut::dense(&mut host, 1, length)))?;
+    Ok([up, start.elapsed().as_secs_f64()])
+}
+
+#[cfg(test)]
+mod tests;

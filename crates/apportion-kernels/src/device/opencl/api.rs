@@ -1,0 +1,106 @@
+//! The functions of the OpenCL library that are used, by their addresses.
+//!
+//! Source of the interface: Khronos, "The OpenCL Specification", 3.0, and its headers of C; all
+//! functions are in version 1.1.
+
+use libloading::Library;
+use std::ffi::{c_char, c_void};
+use std::sync::OnceLock;
+
+/// The library as the loader finds it.
+const LIBRARIES: [&str; 4] =
+    ["libOpenCL.so.1", "libOpenCL.so", "/System/Library/Frameworks/OpenCL.framework/OpenCL", "OpenCL.dll"];
+
+/// A `cl_platform_id`, `cl_context`, `cl_mem`, …
+pub type Handle = *mut c_void;
+/// A function that is called with errors of a context; none is given.
+type Notify = *const c_void;
+
+/// Declares the table: a field for each function, with its name in the library.
+macro_rules! table {
+    ($($field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
+        /// The table.
+        pub struct Api {
+            $(pub $field: unsafe extern "system" fn($($argument),*) -> $result,)*
+        }
+
+        impl Api {
+            fn of(library: &Library) -> Option<Self> {
+                // SAFETY: these are the types that the specification gives for the names.
+                unsafe { Some(Self { $($field: *library.get(concat!($name, "\0").as_bytes()).ok()?,)* }) }
+            }
+        }
+    };
+}
+
+table! {
+    platforms = "clGetPlatformIDs": fn(u32, *mut Handle, *mut u32) -> i32;
+    platform_info = "clGetPlatformInfo": fn(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
+    devices = "clGetDeviceIDs": fn(Handle, u64, u32, *mut Handle, *mut u32) -> i32;
+    device_info = "clGetDeviceInfo": fn(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
+    context = "clCreateContext": fn(*const isize, u32, *const Handle, Notify, *mut c_void, *mut i32) -> Handle;
+    queue = "clCreateCommandQueue": fn(Handle, Handle, u64, *mut i32) -> Handle;
+    buffer = "clCreateBuffer": fn(Handle, u64, usize, *mut c_void, *mut i32) -> Handle;
+    release_buffer = "clReleaseMemObject": fn(Handle) -> i32;
+    program = "clCreateProgramWithSource": fn(Handle, u32, *const *const c_char, *const usize, *mut i32) -> Handle;
+    build = "clBuildProgram": fn(Handle, u32, *const Handle, *const c_char, Notify, *mut c_void) -> i32;
+    build_info = "clGetProgramBuildInfo": fn(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> i32;
+    release_program = "clReleaseProgram": fn(Handle) -> i32;
+    kernel = "clCreateKernel": fn(Handle, *const c_char, *mut i32) -> Handle;
+    argument = "clSetKernelArg": fn(Handle, u32, usize, *const c_void) -> i32;
+    release_kernel = "clReleaseKernel": fn(Handle) -> i32;
+    launch = "clEnqueueNDRangeKernel":
+        fn(Handle, Handle, u32, *const usize, *const usize, *const usize, u32, *const Handle, *mut Handle) -> i32;
+    write = "clEnqueueWriteBuffer":
+        fn(Handle, Handle, u32, usize, usize, *const c_void, u32, *const Handle, *mut Handle) -> i32;
+    read = "clEnqueueReadBuffer":
+        fn(Handle, Handle, u32, usize, usize, *mut c_void, u32, *const Handle, *mut Handle) -> i32;
+    write_rows = "clEnqueueWriteBufferRect":
+        fn(Handle, Handle, u32, *const usize, *const usize, *const usize, usize, usize, usize, usize,
+           *const c_void, u32, *const Handle, *mut Handle) -> i32;
+    read_rows = "clEnqueueReadBufferRect":
+        fn(Handle, Handle, u32, *const usize, *const usize, *const usize, usize, usize, usize, usize,
+           *mut c_void, u32, *const Handle, *mut Handle) -> i32;
+    flush = "clFlush": fn(Handle) -> i32;
+    wait = "clWaitForEvents": fn(u32, *const Handle) -> i32;
+    event_info = "clGetEventInfo": fn(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
+    event_times = "clGetEventProfilingInfo": fn(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
+    release_event = "clReleaseEvent": fn(Handle) -> i32;
+}
+
+/// The table of this machine's library, which stays loaded until the process ends; `None` without a library.
+pub fn api() -> Option<&'static Api> {
+    static API: OnceLock<Option<Api>> = OnceLock::new();
+    let load = || {
+        // SAFETY: loading runs the library's own initialisers, and the loader reports an error for a file that
+        // is not a library.
+        let library = LIBRARIES.iter().find_map(|name| unsafe { Library::new(name) }.ok())?;
+        let api = Api::of(&library);
+        // Drivers with threads of their own do not unload safely.
+        std::mem::forget(library);
+        api
+    };
+    API.get_or_init(load).as_ref()
+}
+
+/// A property of 64 bits or fewer, by a function that is given the size of the place and the place; `None` if it
+/// is not known.
+pub fn number(get: impl FnOnce(usize, *mut c_void, *mut usize) -> i32) -> Option<u64> {
+    let (mut number, mut length) = ([0u8; 8], 0);
+    let done = get(number.len(), number.as_mut_ptr().cast(), &mut length) == 0;
+    // The first bytes hold a shorter number on machines whose lowest byte is first.
+    (done && (1..=8).contains(&length)).then(|| u64::from_le_bytes(number))
+}
+
+/// A property that is a text, in one line.
+pub fn text(mut get: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> String {
+    let mut length = 0;
+    if get(0, std::ptr::null_mut(), &mut length) != 0 {
+        return String::new();
+    }
+    let mut bytes = vec![0u8; length];
+    if get(bytes.len(), bytes.as_mut_ptr().cast(), &mut length) != 0 {
+        return String::new();
+    }
+    String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+}

@@ -1,0 +1,409 @@
+//! Devices by OpenCL, with a library that is found while running.
+
+#![allow(unsafe_code)]
+
+mod api;
+mod list;
+
+use crate::device::host::{HostRows, HostRowsMut};
+use crate::device::{Argument, Buffer, Device, DeviceInfo, Event, Launch, Program};
+use crate::error::{Error, Result};
+use crate::units::show_bytes;
+use api::{Api, Handle, number, text};
+use list::Listed;
+pub use list::devices;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fmt;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// `CL_QUEUE_PROFILING_ENABLE`.
+const PROFILING: u64 = 2;
+/// `CL_MEM_READ_WRITE`.
+const READ_WRITE: u64 = 1;
+/// `CL_CONTEXT_PLATFORM`.
+const PLATFORM: isize = 0x1084;
+/// `CL_TRUE`: a copy returns when it has ended.
+const BLOCKING: u32 = 1;
+/// `CL_EVENT_COMMAND_EXECUTION_STATUS`, and `CL_COMPLETE`.
+const STATUS: u32 = 0x11D3;
+const COMPLETE: i32 = 0;
+/// `CL_PROFILING_COMMAND_START` and `CL_PROFILING_COMMAND_END`.
+const TIMES: [u32; 2] = [0x1282, 0x1283];
+/// `CL_PROGRAM_BUILD_LOG`.
+const LOG: u32 = 0x1183;
+/// `CL_DEVICE_GLOBAL_FREE_MEMORY_AMD`: KiB.
+const FREE_AMD: u32 = 0x4039;
+
+/// Error codes.
+const NO_MEMORY: [i32; 3] = [-4, -5, -6];
+const BUILD_FAILURE: i32 = -11;
+const INVALID_BUFFER_SIZE: i32 = -61;
+
+/// A device with its context and its queues. They stay until the process ends.
+pub struct OpenCl {
+    api: &'static Api,
+    info: DeviceInfo,
+    device: Handle,
+    context: Handle,
+    uploads: Handle,
+    kernels: Handle,
+    downloads: Handle,
+    /// Bytes that this process has allocated.
+    allocated: Arc<AtomicU64>,
+}
+
+// SAFETY: the library's functions may be called by any thread at any time, with the exception of those that change
+// the arguments of one kernel, which a lock guards.
+unsafe impl Send for OpenCl {}
+// SAFETY: as above.
+unsafe impl Sync for OpenCl {}
+
+impl fmt::Debug for OpenCl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenCl").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// An object of the library, released when it is dropped.
+struct Object {
+    handle: Handle,
+    release: unsafe extern "system" fn(Handle) -> i32,
+}
+
+// SAFETY: as for `OpenCl`.
+unsafe impl Send for Object {}
+// SAFETY: as for `OpenCl`.
+unsafe impl Sync for Object {}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // SAFETY: the object is the library's, and this is the only reference to it. What still runs keeps what it
+        // needs.
+        let _ = unsafe { (self.release)(self.handle) };
+    }
+}
+
+/// Memory.
+struct Memory {
+    object: Object,
+    bytes: u64,
+    allocated: Arc<AtomicU64>,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.allocated.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A program with those of its kernels that have been used. The lock is held while a kernel gets its arguments
+/// and starts.
+struct Kernels {
+    // Before the program: kernels are released first.
+    by_name: Mutex<BTreeMap<&'static str, Object>>,
+    program: Object,
+}
+
+/// Opens a device by its number.
+///
+/// # Errors
+/// There is no such device, or no library or driver: exit code 2. The driver fails: exit code 1.
+pub fn open(number: usize) -> Result<OpenCl> {
+    let (api, Listed { platform, device, info }) = list::find(number)?;
+    let (device, mut code) = (*device, 0);
+    let properties = [PLATFORM, *platform as isize, 0];
+    // SAFETY: the properties end with a zero, the device is of the platform, and there is no function to call.
+    let context = unsafe { (api.context)(properties.as_ptr(), 1, &device, null(), null_mut(), &mut code) };
+    check(info, "clCreateContext", code)?;
+    let queue = || {
+        let mut code = 0;
+        // SAFETY: the device is of the context.
+        let queue = unsafe { (api.queue)(context, device, PROFILING, &mut code) };
+        check(info, "clCreateCommandQueue", code).map(|()| queue)
+    };
+    let (uploads, kernels, downloads) = (queue()?, queue()?, queue()?);
+    let allocated = Arc::default();
+    Ok(OpenCl { api, info: info.clone(), device, context, uploads, kernels, downloads, allocated })
+}
+
+/// Turns an error code into an error.
+fn check(info: &DeviceInfo, call: &str, code: i32) -> Result<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    if NO_MEMORY.contains(&code) {
+        return Err(Error::TooLittleMemory {
+            what: format!("{info} is out of memory ({call}: error {code})"),
+            remedy: "end other programs that use the device, or give it less `memory` in the platform file"
+                .into(),
+        });
+    }
+    Err(Error::infeasible(
+        format!("{info} failed ({call}: error {code})"),
+        "look for its driver's messages in the system's log, and reset it; or leave the device out",
+    ))
+}
+
+impl OpenCl {
+    fn check(&self, call: &str, code: i32) -> Result<()> {
+        check(&self.info, call, code)
+    }
+
+    /// The handles of an event to wait for.
+    fn wait_list(after: Option<&Event>) -> Vec<Handle> {
+        after.map(event_handle).into_iter().collect()
+    }
+
+    /// An integer of an event.
+    fn event_status(&self, event: Handle) -> Result<i32> {
+        let (mut status, mut length) = (0i32, 0);
+        let place = (&raw mut status).cast();
+        // SAFETY: the event lives, and the place has the size that the call is told.
+        let code = unsafe { (self.api.event_info)(event, STATUS, size_of::<i32>(), place, &mut length) };
+        self.check("clGetEventInfo", code)?;
+        Ok(status)
+    }
+}
+
+fn event_handle(event: &Event) -> Handle {
+    event.0.downcast_ref::<Object>().expect("an event of an OpenCL device").handle
+}
+
+fn memory_handle(buffer: &Buffer) -> Handle {
+    buffer.inner.downcast_ref::<Memory>().expect("memory of an OpenCL device").object.handle
+}
+
+impl Device for OpenCl {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn free_bytes(&self) -> u64 {
+        let left = self.info.memory_bytes.saturating_sub(self.allocated.load(Ordering::Relaxed));
+        let said = number(|size, place, length| {
+            // SAFETY: the device is one of the library's; the place has the size that the call is told.
+            unsafe { (self.api.device_info)(self.device, FREE_AMD, size, place, length) }
+        });
+        said.filter(|&kib| kib > 0).map_or(left, |kib| left.min(kib.saturating_mul(1024)))
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<Buffer> {
+        let too_large = bytes > self.info.allocation_bytes;
+        let (mut code, mut handle) = (INVALID_BUFFER_SIZE, null_mut());
+        if let (false, Ok(size)) = (too_large, usize::try_from(bytes)) {
+            // SAFETY: without memory of the host, the call only allocates.
+            handle = unsafe { (self.api.buffer)(self.context, READ_WRITE, size, null_mut(), &mut code) };
+        }
+        if code == INVALID_BUFFER_SIZE {
+            return Err(Error::TooLittleMemory {
+                what: format!(
+                    "{} allocates at most {} at once, and {} are needed",
+                    self.info,
+                    show_bytes(self.info.allocation_bytes as f64),
+                    show_bytes(bytes as f64)
+                ),
+                remedy: "give the device less `memory` in the platform file, so that its tiles are smaller"
+                    .into(),
+            });
+        }
+        self.check("clCreateBuffer", code)?;
+        self.allocated.fetch_add(bytes, Ordering::Relaxed);
+        let object = Object { handle, release: self.api.release_buffer };
+        let memory = Memory { object, bytes, allocated: Arc::clone(&self.allocated) };
+        Ok(Buffer { bytes, inner: Box::new(memory) })
+    }
+
+    fn upload(&self, after: Option<&Event>, from: HostRows<'_>, to: &Buffer, pitch: usize) -> Result<()> {
+        let shape = from.shape();
+        if shape.is_empty() {
+            return Ok(());
+        }
+        shape.check(pitch, to.bytes);
+        let (api, memory, list) = (self.api, memory_handle(to), Self::wait_list(after));
+        let (count, list) = (list.len() as u32, if list.is_empty() { null() } else { list.as_ptr() });
+        let (host, origin) = (from.first().cast(), [0; 3]);
+        if shape.is_dense(pitch) {
+            let bytes = shape.rows * shape.bytes;
+            // SAFETY: as many bytes can be read, and the buffer holds them, as was checked. The call blocks until
+            // it has read them.
+            let code = unsafe {
+                (api.write)(self.uploads, memory, BLOCKING, 0, bytes, host, count, list, null_mut())
+            };
+            return self.check("clEnqueueWriteBuffer", code);
+        }
+        let region = [shape.bytes, shape.rows, 1];
+        // SAFETY: the rows can be read, and the buffer holds them at this pitch, as was checked. The call blocks
+        // until it has read them.
+        let code = unsafe {
+            (api.write_rows)(
+                self.uploads,
+                memory,
+                BLOCKING,
+                origin.as_ptr(),
+                origin.as_ptr(),
+                region.as_ptr(),
+                pitch,
+                0,
+                shape.stride,
+                0,
+                host,
+                count,
+                list,
+                null_mut(),
+            )
+        };
+        self.check("clEnqueueWriteBufferRect", code)
+    }
+
+    fn download(
+        &self,
+        after: Option<&Event>,
+        from: &Buffer,
+        pitch: usize,
+        mut to: HostRowsMut<'_>,
+    ) -> Result<()> {
+        let shape = to.shape();
+        if shape.is_empty() {
+            return Ok(());
+        }
+        shape.check(pitch, from.bytes);
+        let (api, memory, list) = (self.api, memory_handle(from), Self::wait_list(after));
+        let (count, list) = (list.len() as u32, if list.is_empty() { null() } else { list.as_ptr() });
+        let (host, origin) = (to.first().cast(), [0; 3]);
+        if shape.is_dense(pitch) {
+            let bytes = shape.rows * shape.bytes;
+            // SAFETY: as many bytes can be written, and the buffer holds them, as was checked. The call blocks
+            // until it has written them.
+            let code = unsafe {
+                (api.read)(self.downloads, memory, BLOCKING, 0, bytes, host, count, list, null_mut())
+            };
+            return self.check("clEnqueueReadBuffer", code);
+        }
+        let region = [shape.bytes, shape.rows, 1];
+        // SAFETY: the rows can be written, and nothing between them is; the buffer holds them at this pitch, as was
+        // checked. The call blocks until it has written them.
+        let code = unsafe {
+            (api.read_rows)(
+                self.downloads,
+                memory,
+                BLOCKING,
+                origin.as_ptr(),
+                origin.as_ptr(),
+                region.as_ptr(),
+                pitch,
+                0,
+                shape.stride,
+                0,
+                host,
+                count,
+                list,
+                null_mut(),
+            )
+        };
+        self.check("clEnqueueReadBufferRect", code)
+    }
+
+    fn build(&self, source: &str, options: &str) -> Result<Program> {
+        let api = self.api;
+        let (mut code, text_start, length) = (0, source.as_ptr().cast(), source.len());
+        // SAFETY: one text with its length, which the call copies.
+        let handle = unsafe { (api.program)(self.context, 1, &text_start, &length, &mut code) };
+        self.check("clCreateProgramWithSource", code)?;
+        let program = Object { handle, release: api.release_program };
+        let options = CString::new(options).expect("options without zeros");
+        // SAFETY: the program and the device are of the context, the options end with a zero; without a function
+        // to call, the call returns when the program is built.
+        let code = unsafe { (api.build)(handle, 1, &self.device, options.as_ptr(), null(), null_mut()) };
+        if code == BUILD_FAILURE {
+            let log = text(|size, place, length| {
+                // SAFETY: as above; the place has the size that the call is told.
+                unsafe { (api.build_info)(handle, self.device, LOG, size, place, length) }
+            });
+            return Err(Error::infeasible(
+                format!("{}: a kernel does not build: {}", self.info, first_error(&log)),
+                "update the driver of the device, or leave the device out",
+            ));
+        }
+        self.check("clBuildProgram", code)?;
+        Ok(Program(Box::new(Kernels { program, by_name: Mutex::default() })))
+    }
+
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<Event> {
+        let Launch { program, kernel: name, global, local, arguments } = *launch;
+        let api = self.api;
+        let kernels = program.0.downcast_ref::<Kernels>().expect("a program of an OpenCL device");
+        let mut by_name = kernels.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        if !by_name.contains_key(name) {
+            let (text, mut code) = (CString::new(name).expect("a name without zeros"), 0);
+            // SAFETY: the program is built, and the name ends with a zero.
+            let handle = unsafe { (api.kernel)(kernels.program.handle, text.as_ptr(), &mut code) };
+            self.check("clCreateKernel", code)?;
+            by_name.insert(name, Object { handle, release: api.release_kernel });
+        }
+        let kernel = by_name[name].handle;
+        for (place, argument) in (0..).zip(arguments) {
+            // SAFETY: each value is as long as the call is told, and copied; the lock keeps other threads from the
+            // kernel's arguments.
+            let code = unsafe {
+                match argument {
+                    Argument::Buffer(buffer) => {
+                        let handle = memory_handle(buffer);
+                        (api.argument)(kernel, place, size_of::<Handle>(), (&raw const handle).cast())
+                    }
+                    Argument::U32(word) => {
+                        (api.argument)(kernel, place, size_of::<u32>(), std::ptr::from_ref(word).cast())
+                    }
+                    Argument::U64(word) => {
+                        (api.argument)(kernel, place, size_of::<u64>(), std::ptr::from_ref(word).cast())
+                    }
+                }
+            };
+            self.check("clSetKernelArg", code)?;
+        }
+        let local = if local[0] == 0 { null() } else { local.as_ptr() };
+        let mut event = null_mut();
+        // SAFETY: three sizes each, and no event to wait for: the queue runs in order. What the kernel does is the
+        // caller's promise.
+        let code = unsafe {
+            (api.launch)(self.kernels, kernel, 3, null(), global.as_ptr(), local, 0, null(), &mut event)
+        };
+        self.check("clEnqueueNDRangeKernel", code)?;
+        let event = Object { handle: event, release: api.release_event };
+        // SAFETY: the queue is of the library. Without this, a driver may wait with what it was given.
+        let code = unsafe { (api.flush)(self.kernels) };
+        self.check("clFlush", code)?;
+        Ok(Event(Box::new(event)))
+    }
+
+    fn seconds(&self, event: &Event, wait: bool) -> Result<Option<f64>> {
+        let event = event_handle(event);
+        if wait {
+            // SAFETY: one event, which lives.
+            let code = unsafe { (self.api.wait)(1, &event) };
+            self.check("clWaitForEvents", code)?;
+        }
+        match self.event_status(event)? {
+            COMPLETE => {}
+            status if status < 0 => self.check("a kernel", status)?,
+            _ => return Ok(None),
+        }
+        let mut times = [0; 2];
+        for (property, time) in TIMES.into_iter().zip(&mut times) {
+            let get = |size, place, length: *mut usize| {
+                // SAFETY: the event has ended, and the place has the size that the call is told.
+                unsafe { (self.api.event_times)(event, property, size, place, length) }
+            };
+            *time = number(get).unwrap_or(0);
+        }
+        Ok(Some(times[1].saturating_sub(times[0]) as f64 * 1e-9))
+    }
+}
+
+/// The first line of a compiler's messages that tells of an error, or the first at all.
+fn first_error(log: &str) -> &str {
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.clone().find(|line| line.contains("error")).or(lines.next()).unwrap_or("the compiler says nothing")
+}

@@ -1,0 +1,143 @@
+//! The choice of the kernel's variant for a device, by a short race at first use.
+//!
+//! The winner is kept in memory, and in a file of the user's cache directory for other runs.
+
+use crate::device::variant::{Arithmetic, SOURCE, Variant};
+use crate::device::{Device, DeviceKind, DeviceTile, Program};
+use crate::error::Result;
+use crate::files::{cache_directory, read_own_text};
+use crate::kernels::View;
+use crate::matrix::Element;
+use crate::output::write_cache;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use twox_hash::XxHash64;
+
+/// Seconds that a product of the race takes at least, unless it is of the largest size.
+const LEAST_SECONDS: f64 = 2e-3;
+/// The size of the first product of the race, and of the largest.
+const SIZES: [usize; 2] = [256, 2048];
+/// Columns of A in a product of the race.
+const DEPTH: usize = 256;
+/// Products of each variant; the fastest counts.
+const REPETITIONS: usize = 3;
+/// A style is dropped if its first variant takes as many times the seconds of the best.
+const HOPELESS: f64 = 3.0;
+
+/// The kernels of a variant, compiled.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub variant: Variant,
+    pub program: Program,
+}
+
+impl Compiled {
+    pub(super) fn new(device: &dyn Device, arithmetic: Arithmetic, variant: Variant) -> Result<Self> {
+        Ok(Self { variant, program: device.build(SOURCE, &variant.options(arithmetic))? })
+    }
+}
+
+/// The fastest variant of a kernel on a device. Only one race runs at a time.
+///
+/// # Errors
+/// No variant can be compiled, or the device fails: exit code 1.
+pub(super) fn fastest<T: Element>(device: &Arc<dyn Device>, arithmetic: Arithmetic) -> Result<Arc<Compiled>> {
+    static FASTEST: Mutex<BTreeMap<(String, String), Arc<Compiled>>> = Mutex::new(BTreeMap::new());
+    let key = (device.info().id.clone(), arithmetic.name());
+    let mut fastest = FASTEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(compiled) = fastest.get(&key) {
+        return Ok(Arc::clone(compiled));
+    }
+    let path = path(device.as_ref(), arithmetic);
+    let known = path.as_ref().and_then(|path| load(path, arithmetic));
+    let known = known.and_then(|variant| Compiled::new(device.as_ref(), arithmetic, variant).ok());
+    let compiled = match known {
+        Some(compiled) => Arc::new(compiled),
+        None => {
+            let compiled = race::<T>(device, arithmetic)?;
+            if let Some(path) = path {
+                let value = json!({"format": "apportion-device-kernel", "version": 1,
+                    "variant": compiled.variant.name()});
+                write_cache(&path, &format!("{value:#}\n"));
+            }
+            compiled
+        }
+    };
+    fastest.insert(key, Arc::clone(&compiled));
+    Ok(compiled)
+}
+
+/// Compiles and times the variants, those first that suit the kind of device.
+fn race<T: Element>(device: &Arc<dyn Device>, arithmetic: Arithmetic) -> Result<Arc<Compiled>> {
+    let mut styles = Variant::styles(arithmetic);
+    if device.info().kind == DeviceKind::Cpu {
+        styles.reverse();
+    }
+    let mut size = SIZES[0];
+    let mut best: Option<(f64, Arc<Compiled>)> = None;
+    let mut failure = None;
+    for variants in styles {
+        for (place, variant) in variants.into_iter().enumerate() {
+            let least = best.as_ref().map_or(f64::INFINITY, |(seconds, _)| *seconds);
+            // A variant may need more local memory or registers than there are.
+            let timed = Compiled::new(device.as_ref(), arithmetic, variant).and_then(|compiled| {
+                let compiled = Arc::new(compiled);
+                let mut seconds = time::<T>(device, arithmetic, &compiled, size, least)?;
+                while best.is_none() && seconds < LEAST_SECONDS && size < SIZES[1] {
+                    size *= 2;
+                    seconds = time::<T>(device, arithmetic, &compiled, size, least)?;
+                }
+                Ok((seconds, compiled))
+            });
+            match timed {
+                Ok((seconds, _)) if place == 0 && seconds > HOPELESS * least => break,
+                Ok((seconds, _)) if seconds >= least => {}
+                Ok(timed) => best = Some(timed),
+                Err(error) => failure = Some(error),
+            }
+        }
+    }
+    match (best, failure) {
+        (Some((_, compiled)), _) => Ok(compiled),
+        (None, Some(error)) => Err(error),
+        (None, None) => unreachable!("there are variants"),
+    }
+}
+
+/// The seconds of a product of `size` x [`DEPTH`] x `size`; measured roughly if far beyond the best.
+fn time<T: Element>(
+    device: &Arc<dyn Device>,
+    arithmetic: Arithmetic,
+    compiled: &Arc<Compiled>,
+    size: usize,
+    best: f64,
+) -> Result<f64> {
+    let shape = [size, size, DEPTH];
+    let mut tile = DeviceTile::<T>::with(device, arithmetic, Arc::clone(compiled), shape)?;
+    let panel = vec![T::from_f64(1.0); size * DEPTH];
+    let (a, b) = (View::dense(&panel, size, DEPTH), View::dense(&panel, DEPTH, size));
+    tile.clear()?;
+    // The first product may also be compiled: slower ones are not repeated.
+    let mut least = tile.update(a, b)? + tile.wait()?;
+    for _ in 0..if least > HOPELESS * best { 1 } else { REPETITIONS } {
+        least = least.min(tile.update(a, b)? + tile.wait()?);
+    }
+    Ok(least)
+}
+
+/// The file of the winner; `None` if the user has no cache directory.
+fn path(device: &dyn Device, arithmetic: Arithmetic) -> Option<PathBuf> {
+    let (info, kernel) = (device.info(), arithmetic.name());
+    let key = format!("{} {} {} {kernel}", env!("CARGO_PKG_VERSION"), info.name, info.driver);
+    let hash = XxHash64::oneshot(0, key.as_bytes());
+    Some(cache_directory()?.join(format!("device-{kernel}-{hash:016x}.json")))
+}
+
+/// The variant of a file, if it is one of those that race.
+fn load(path: &std::path::Path, arithmetic: Arithmetic) -> Option<Variant> {
+    let value: Value = serde_json::from_str(&read_own_text(path).ok()?).ok()?;
+    let name = value["variant"].as_str()?;
+    Variant::styles(arithmetic).into_iter().flatten().find(|variant| variant.name() == name)
+}

@@ -6,6 +6,7 @@ pub(crate) use processor_data::ProcessorData;
 pub(super) use processor_data::run_of;
 
 use crate::{Advance, AdvectSchedule, HaloPiece, Plane, Region};
+use apportion::error::Result;
 use apportion::geometry::Rank;
 use apportion::kernels::mpdata::{Advectable, Part, Place, Subdomain};
 use apportion::matrix::LocalBlocks;
@@ -126,7 +127,7 @@ impl<T: Advectable> Executable for Advection<'_, T> {
         held.boxes[piece.to].unpack(piece.place, piece.pass, &piece.here, elements);
     }
 
-    fn compute(&self, held: &mut ProcessorData<T>, work: &Advance, threads: usize) -> f64 {
+    fn compute(&self, held: &mut ProcessorData<T>, work: &Advance, threads: usize) -> Result<f64> {
         let schedule = self.schedule;
         if work.region != Region::Border {
             let mut elements = Vec::new();
@@ -143,12 +144,12 @@ impl<T: Advectable> Executable for Advection<'_, T> {
         let mut seconds = 0.0;
         for (number, cells) in schedule.region(held.rank, work) {
             let parts = held.boxes[number].parts(&cells, work.pass, threads);
-            seconds += parallel::all(parts, Part::compute);
+            seconds += parallel::all(parts, Part::compute)?;
         }
         if work.region != Region::Inside {
             held.boxes.iter_mut().for_each(|subdomain| subdomain.finish(work.pass));
         }
-        seconds
+        Ok(seconds)
     }
 
     fn peak_bytes(&self, held: &ProcessorData<T>) -> u64 {

@@ -105,6 +105,9 @@ pub struct Lane {
     pub messages: Counts,
     /// Elements sent, where those of a broadcast count once, as on a bus.
     pub carried: u64,
+    /// Bytes that went up to a device, and that came down.
+    #[serde(default)]
+    pub device_bytes: [u64; 2],
     /// CPU seconds of computation; 0 in a simulation. Compute time over CPU time is the effective slowdown.
     pub cpu_seconds: f64,
     /// The largest number of bytes of matrix data held at once.
@@ -183,6 +186,7 @@ impl Trace {
             add(&mut lane.messages, &next.messages);
             lane.carried += next.carried;
             lane.cpu_seconds += next.cpu_seconds;
+            lane.device_bytes = [0, 1].map(|way| lane.device_bytes[way] + next.device_bytes[way]);
             lane.peak_bytes = lane.peak_bytes.max(next.peak_bytes);
         }
     }

@@ -109,9 +109,9 @@ impl Executable for Rod {
         *part.cell(piece.0) = elements[0];
     }
 
-    fn compute(&self, part: &mut Part, _sweep: &Sweep, _threads: usize) -> f64 {
+    fn compute(&self, part: &mut Part, _sweep: &Sweep, _threads: usize) -> Result<f64> {
         part.sweep();
-        0.0
+        Ok(0.0)
     }
 
     fn peak_bytes(&self, part: &Part) -> u64 {

@@ -76,7 +76,7 @@ pub use apportion_core::{
     Error, Rank, Rect, Result, Span, error, files, geometry, input, memory, output, process_memory, random,
     units,
 };
-pub use apportion_kernels::{kernels, matrix};
+pub use apportion_kernels::{device, kernels, matrix};
 pub use apportion_plan::{model, plan, platform, schedule, select, simulate, trace};
 pub use job::{layout, matmul, shares};
 

@@ -4,6 +4,7 @@
 //! platform file ([`read_platform`]), from this machine ([`discover()`]) or from speeds alone
 //! ([`Platform::from_speeds`]). This module measures nothing.
 
+mod device_memory;
 mod emulated;
 mod host;
 mod host_network;
@@ -13,6 +14,7 @@ mod parse;
 mod speed_list;
 mod write;
 
+pub use device_memory::{DeviceMemory, DeviceUploads, device_tile};
 pub use emulated::Emulated;
 pub use host::{
     Core, CoreGroup, CoreKind, CoreState, Grouping, Host, HostState, discover, list_cpus, read_host_state,
@@ -28,6 +30,7 @@ pub use speed_list::parse_speeds;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::input::extreme;
+use std::fmt;
 
 /// A set of processors and the network that joins them.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +56,8 @@ pub struct Processor {
     pub memory: Option<u64>,
     /// The cores that it is pinned to; empty for one thread that is not pinned.
     pub cores: Vec<usize>,
+    /// The device that computes for it, as `"opencl:0"`; `None` if its cores do. They then only drive the device.
+    pub device: Option<String>,
     /// Emulation: computation takes this many times longer; at least 1.
     pub slowdown: f64,
     /// Emulation: the processor becomes slower during a run. Measurements and forecasts ignore this.
@@ -61,6 +66,27 @@ pub struct Processor {
     /// function gives, if this machine is fast enough. A unit is one multiply-add; the size is the share in
     /// elements of C.
     pub emulated: Option<Emulated>,
+}
+
+/// What computes for a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessorKind {
+    /// One core, or one thread that is not pinned.
+    Core,
+    /// Several cores.
+    Pool,
+    /// A device.
+    Device,
+}
+
+impl fmt::Display for ProcessorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Core => "core",
+            Self::Pool => "pool",
+            Self::Device => "device",
+        })
+    }
 }
 
 /// Emulation of a processor that becomes slower during a product.
@@ -103,10 +129,26 @@ impl Processor {
             speed: None,
             memory: None,
             cores: Vec::new(),
+            device: None,
             slowdown: 1.0,
             slowdown_after: None,
             emulated: None,
         }
+    }
+
+    /// What computes for it.
+    pub fn kind(&self) -> ProcessorKind {
+        match (&self.device, self.cores.len()) {
+            (Some(_), _) => ProcessorKind::Device,
+            (None, 0 | 1) => ProcessorKind::Core,
+            (None, _) => ProcessorKind::Pool,
+        }
+    }
+
+    /// The bytes that its part of a matrix may take: its memory, unless it is a device, which takes its part tile
+    /// by tile.
+    pub fn memory_cap(&self) -> Option<u64> {
+        self.memory.filter(|_| self.device.is_none())
     }
 }
 
@@ -156,7 +198,33 @@ impl Platform {
     /// True if its processors represent ones without shared memory: the network between them is emulated, or
     /// some have a `memory` of their own. As threads they then copy the data sent to them.
     pub fn has_memories_of_its_own(&self) -> bool {
-        self.network.emulate || self.processors.iter().any(|processor| processor.memory.is_some())
+        let only_devices = !self.network.devices.is_empty() && self.network.is_free();
+        let emulated = self.network.emulate && !only_devices;
+        emulated || self.processors.iter().any(|processor| processor.memory_cap().is_some())
+    }
+
+    /// Adds a device as the last processor, of unknown speed and behind a link of unknown cost.
+    pub fn add_device(&mut self, name: String, cluster: &str, id: &str) {
+        let rank = Rank(self.len());
+        self.processors.push(Processor {
+            cluster: cluster.to_owned(),
+            device: Some(id.to_owned()),
+            ..Processor::named(name)
+        });
+        self.network.devices.insert(rank, DeviceMemory::behind_unknown_link(None));
+    }
+
+    /// Refuses processors that are devices; `what` names what does not compute on them.
+    ///
+    /// # Errors
+    /// There is one: exit code 2.
+    pub fn refuse_devices(&self, what: &str) -> Result<()> {
+        let Some(processor) = self.processors.iter().find(|p| p.device.is_some()) else { return Ok(()) };
+        Err(Error::input(
+            format!("platform \"{}\": processor \"{}\": device", self.name, processor.name),
+            format!("is not for {what}"),
+            "remove device, or use a platform without it",
+        ))
     }
 
     /// Number of processors.
@@ -246,6 +314,9 @@ impl Platform {
             }
             if !p.cores.is_empty() {
                 out += &format!("cores = {:?}\n", p.cores);
+            }
+            if let Some(device) = &p.device {
+                out += &format!("device = {}\n", quoted(device));
             }
             if p.slowdown != 1.0 {
                 out += &format!("slowdown = {:?}\n", p.slowdown);

@@ -8,6 +8,7 @@ pub(crate) use cut::Cut;
 pub use route::{Crossing, Route};
 pub(crate) use route::{Place, Wire};
 
+use super::device_memory::DeviceMemory;
 use super::host_network::HostNetwork;
 use crate::geometry::Rank;
 use route::Trunk;
@@ -119,6 +120,8 @@ pub struct Network {
     chains: Vec<Vec<usize>>,
     /// The measured costs between hosts that the links are made of, if they are.
     pub(super) hosts: Option<Box<HostNetwork>>,
+    /// The processors that are devices, with their memories.
+    pub devices: BTreeMap<Rank, DeviceMemory>,
 }
 
 impl Network {
@@ -137,7 +140,13 @@ impl Network {
             uplinks: Vec::new(),
             chains: Vec::new(),
             hosts: None,
+            devices: BTreeMap::new(),
         }
+    }
+
+    /// A free network with the devices of this one.
+    pub fn only_devices(&self) -> Self {
+        Self { devices: self.devices.clone(), ..Self::free() }
     }
 
     /// A free network whose ranks are of `count` classes, the processors of a host, say.
@@ -236,7 +245,9 @@ impl Network {
         };
         let classes = ranks.iter().filter_map(|r| self.classes.get(r.0).copied()).collect();
         let chains = ranks.iter().filter_map(|r| self.chains.get(r.0).cloned()).collect();
-        Self { topology, classes, chains, ..self.clone() }
+        let device = |(place, rank): (usize, &Rank)| Some((Rank(place), self.devices.get(rank)?.clone()));
+        let devices = ranks.iter().enumerate().filter_map(device).collect();
+        Self { topology, classes, chains, devices, ..self.clone() }
     }
 
     /// The same network with its slowest link at `bandwidth` bytes per second; the others keep their ratio to

@@ -34,6 +34,7 @@ struct RawProcessor {
     speed: Option<Quantity>,
     memory: Option<Quantity>,
     cores: Option<Vec<usize>>,
+    device: Option<String>,
     slowdown: Option<f64>,
     slowdown_after: Option<RawSlowdownAfter>,
     emulated: Option<Emulated>,
@@ -191,6 +192,16 @@ impl Reader<'_> {
             }
             turn => turn.map(|RawSlowdownAfter { work, slowdown }| SlowdownAfter { work, slowdown }),
         };
+        let device = match raw.device {
+            Some(device) if !is_device(&device) => {
+                return Err(self.error(
+                    &field("device"),
+                    format!("{} is no device", quoted(&device)),
+                    "give one that `apportion detect` lists, such as \"opencl:0\"",
+                ));
+            }
+            device => device,
+        };
         Ok(Processor {
             slowdown_after,
             cluster: raw.cluster.unwrap_or_else(|| raw.name.clone()),
@@ -198,10 +209,16 @@ impl Reader<'_> {
             speed,
             memory,
             cores: raw.cores.unwrap_or_default(),
+            device,
             slowdown,
             emulated: raw.emulated,
         })
     }
+}
+
+/// True for an interface and a number: `opencl:0`.
+fn is_device(text: &str) -> bool {
+    text.strip_prefix("opencl:").is_some_and(|number| number.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The text of a network in a platform file.
 
+use super::device_memory::DeviceMemory;
 use super::network::{Link, Network, Topology};
 use crate::geometry::Rank;
 
@@ -22,10 +23,22 @@ impl Network {
         if self.emulate {
             body += "emulate = true\n";
         }
-        if body.is_empty() && exceptions.is_empty() {
+        let devices = self.device_links(names);
+        if body.is_empty() && exceptions.is_empty() && devices.is_empty() {
             return String::new();
         }
-        format!("\n[network]\n{body}{exceptions}")
+        format!("\n[network]\n{body}{exceptions}{devices}")
+    }
+
+    /// The links of devices to their hosts, as far as they are known.
+    fn device_links(&self, names: &[String]) -> String {
+        let link = |(rank, memory): (&Rank, &DeviceMemory)| {
+            let host = memory.host.as_ref()?;
+            let DeviceMemory { latency, up, down, .. } = memory;
+            let fields = format!("latency = {latency:?}\nbandwidth = {{ to = {up:?}, from = {down:?} }}\n");
+            Some(exception(&names[rank.0], host, false, &fields))
+        };
+        self.devices.iter().filter_map(link).collect()
     }
 
     /// Shared links and uplinks, and a `[[network.link]]` for every pair whose own link is not the default,
@@ -65,7 +78,10 @@ impl Network {
                 out += &exception(&names[i.0], &names[j.0], directed, &fields);
             }
         };
-        for (i, j) in pairs(names.len()).filter(|(i, j)| i.0 < j.0) {
+        // The link of a device to its host is written apart.
+        let device = |rank: &Rank| self.devices.contains_key(rank);
+        let among_cores = |(i, j): &(Rank, Rank)| i.0 < j.0 && !device(i) && !device(j);
+        for (i, j) in pairs(names.len()).filter(among_cores) {
             let differ = self.direct(i, j) != self.direct(j, i)
                 || self.trunk(i, j).is_some() != self.trunk(j, i).is_some();
             say(i, j, differ);

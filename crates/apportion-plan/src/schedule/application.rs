@@ -2,8 +2,9 @@
 //! engines are generic over it.
 
 use super::{Message, Parcel, Step};
+use crate::error::Result;
 use crate::geometry::Rank;
-use crate::platform::Direction;
+use crate::platform::{DeviceUploads, Direction};
 use std::fmt::Debug;
 
 /// A piece of an application's data that a message carries.
@@ -23,6 +24,13 @@ pub trait Piece: Clone + Debug {
 pub trait Work: Clone + Debug {
     /// Cost, in the units that speeds count per second.
     fn amount(&self) -> f64;
+
+    /// What goes up to a device for it, whose memory has this many bytes; `element` is the bytes of one element.
+    /// Default: nothing.
+    fn uploads(&self, memory: Option<u64>, element: u64) -> DeviceUploads {
+        let _ = (memory, element);
+        DeviceUploads::default()
+    }
 }
 
 /// A computation on distributed data: the pieces that travel, the work, and their order.
@@ -65,6 +73,12 @@ pub trait Application {
     /// Default: its [`work`](Self::work).
     fn share(&self, rank: Rank) -> f64 {
         self.work(rank)
+    }
+
+    /// Elements of results that come down from a device. Default: 0.
+    fn results(&self, rank: Rank) -> u64 {
+        let _ = rank;
+        0
     }
 
     /// The total work of one processor over all its steps, in the unit of [`Work::amount`]. The default sums
@@ -110,8 +124,12 @@ pub trait Executable: Application + Sync {
     }
 
     /// Computes a unit of work on up to `threads` threads. Returns the CPU seconds of the longest-running
-    /// thread that it started, or 0 if it started none.
-    fn compute(&self, local: &mut Self::Local<'_>, work: &Self::Work, threads: usize) -> f64;
+    /// thread that it started, or 0 if it started none; where a device computes, the seconds for which it did
+    /// since the last call.
+    ///
+    /// # Errors
+    /// The system refuses a thread; the device fails.
+    fn compute(&self, local: &mut Self::Local<'_>, work: &Self::Work, threads: usize) -> Result<f64>;
 
     /// The amount of a step's work, less what is left to the queue of [`take_left`](Self::take_left).
     /// Default: [`Work::amount`].
@@ -120,22 +138,31 @@ pub trait Executable: Application + Sync {
         work.amount()
     }
 
-    /// Takes work from a queue that the processors of one process share, for a processor that has done all
-    /// its steps; `None` when nothing is left. Default: there is no queue.
-    fn take_left(&self, rank: Rank) -> Option<Self::Work> {
-        let _ = rank;
+    /// Takes work from a queue, that of this processor or one that the processors of the process share, for a
+    /// processor that has done all its steps; `None` when nothing is left. Default: there is no queue.
+    fn take_left(&self, local: &mut Self::Local<'_>, rank: Rank) -> Option<Self::Work> {
+        let _ = (local, rank);
         None
     }
 
     /// Computes work from the queue, as [`compute`](Self::compute) does that of a step.
-    fn compute_left(&self, work: &Self::Work, threads: usize) -> f64 {
-        let _ = (work, threads);
-        0.0
+    ///
+    /// # Errors
+    /// As [`compute`](Self::compute).
+    fn compute_left(&self, local: &mut Self::Local<'_>, work: &Self::Work, threads: usize) -> Result<f64> {
+        let _ = (local, work, threads);
+        Ok(0.0)
     }
 
     /// Frees data that later steps do not need. The piece is that of a [`Step::Free`].
     fn free(&self, local: &mut Self::Local<'_>, piece: &Self::Piece) {
         let _ = (local, piece);
+    }
+
+    /// Bytes that went up to a device so far, and that came down. Default: none.
+    fn device_bytes(&self, local: &Self::Local<'_>) -> [u64; 2] {
+        let _ = local;
+        [0; 2]
     }
 
     /// Peak number of bytes that this processor has held so far.

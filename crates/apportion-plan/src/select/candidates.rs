@@ -69,7 +69,7 @@ pub(super) fn candidates(shape: Shape, machine: &Machine, options: &PlanOptions)
         MemoryPolicy::AsAsked(path) => (Some(path), false),
         MemoryPolicy::SmallerBlocks(path) => (Some(path), true),
     };
-    let Some(path) = path.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
+    let Some(path) = path.filter(|_| platform.processors.iter().any(|p| p.memory_cap().is_some())) else {
         return each(every(&machine.models)?);
     };
     if let Some(error) = all_too_small(shape, platform, options.element) {
@@ -119,7 +119,7 @@ pub(super) fn candidates(shape: Shape, machine: &Machine, options: &PlanOptions)
 /// As [`Model::with_cap`].
 pub(super) fn capped(shape: Shape, machine: &Machine, element: u64, room: f64) -> Result<Vec<Model>> {
     let per_element = per_element(shape, element);
-    let with = |(model, processor): (&Model, &Processor)| match processor.memory {
+    let with = |(model, processor): (&Model, &Processor)| match processor.memory_cap() {
         Some(bytes) if room.is_finite() => model.clone().with_cap(room * bytes as f64 / per_element),
         _ => Ok(model.clone()),
     };
@@ -133,7 +133,7 @@ fn per_element(shape: Shape, element: u64) -> f64 {
 
 /// The error if all memory together is too small for A, B and C.
 fn all_too_small(shape: Shape, platform: &Platform, element: u64) -> Option<Error> {
-    let caps: Option<Vec<u64>> = platform.processors.iter().map(|p| p.memory).collect();
+    let caps: Option<Vec<u64>> = platform.processors.iter().map(Processor::memory_cap).collect();
     let (have, need) =
         (caps?.iter().map(|&c| c as f64).sum::<f64>(), per_element(shape, element) * shape.elements() as f64);
     (have < need).then(|| Error::TooLittleMemory {
@@ -176,6 +176,14 @@ fn layouts(
     };
     match (options.method, options.sizing) {
         (Some(Method::SquareCorner), Sizing::ForOverlap) => Ok(vec![overlapped()?]),
+        (Some(method), _) if method.cuts_inner() && !machine.platform.network.devices.is_empty() => {
+            Err(Error::infeasible(
+                format!(
+                    "method {method} cuts the inner dimension, and a device computes whole elements of C"
+                ),
+                "use another method, or a platform without devices",
+            ))
+        }
         (Some(method), _) if method.cuts_inner() && options.constraints == LayoutConstraints::default() => {
             let all = inner_layouts(method, shape, weights, &machine.models)?.into_iter();
             Ok(all.map(|layout| (method.to_string(), layout)).collect())
@@ -337,7 +345,8 @@ fn inner_cuts(
     let constrained = options.constraints != LayoutConstraints::default();
     let long = shape.k > shape.m.max(shape.n);
     let by_time = options.minimise == Minimise::Time;
-    if !options.inner_cuts || constrained || (!long && by_time && machine.only_ratios()) {
+    let on_devices = !machine.platform.network.devices.is_empty();
+    if !options.inner_cuts || on_devices || constrained || (!long && by_time && machine.only_ratios()) {
         return Vec::new();
     }
     let least = others.iter().map(|(_, layout)| layout.volume()).min().unwrap_or(u64::MAX);

@@ -35,7 +35,9 @@ const FOR_MAPPING: f64 = 0.03;
 pub(super) fn improve(appraiser: &Appraiser<'_>, shape: Shape, choices: Vec<Choice>) -> Result<Vec<Choice>> {
     let options = appraiser.options;
     let timed = options.minimise == Minimise::Time && !appraiser.machine.only_ratios();
-    if !timed || appraiser.machine.platform.network.is_free() || appraiser.machine.processors() < 2 {
+    let network = &appraiser.machine.platform.network;
+    let free = network.is_free() && network.devices.is_empty();
+    if !timed || free || appraiser.machine.processors() < 2 {
         return Ok(choices);
     }
     let Some(seconds) = choices[0].rank else { return Ok(choices) };

@@ -34,7 +34,7 @@ impl MemoryOverrun {
     /// The processor that exceeds its cap by the largest amount.
     fn of(needs: &[u64], platform: &Platform) -> Option<Self> {
         let over = |(rank, (&need, processor)): (usize, (&u64, &Processor))| {
-            let cap = processor.memory.filter(|&cap| need > cap)?;
+            let cap = processor.memory_cap().filter(|&cap| need > cap)?;
             Some(Self { rank: Rank(rank), need, cap })
         };
         let all = needs.iter().zip(&platform.processors).enumerate().filter_map(over);
@@ -69,7 +69,7 @@ pub fn check_caps(
     element: u64,
     path: DataPath,
 ) -> Result<()> {
-    if platform.processors.iter().all(|p| p.memory.is_none()) {
+    if platform.processors.iter().all(|p| p.memory_cap().is_none()) {
         return Ok(());
     }
     let excess = MemoryOverrun::of(&predicted_memory(layout, order, element, path), platform);

@@ -2,10 +2,11 @@
 //!
 //! Processors compute at given rates. A message takes latency + bytes / bandwidth on its link (Hockney), and
 //! a link carries one message at a time (`LinkBookings`). Sends are buffered: a message travels as soon as
-//! it is sent.
+//! it is sent. A device computes when all its operands are on its host (`device_work`).
 
 mod broadcast_time;
 mod collectives;
+mod device_work;
 mod effort;
 mod explain;
 mod fluid;
@@ -28,13 +29,14 @@ pub use simgrid::export_simgrid;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::plan::Forecast;
-use crate::platform::{Load, Network, NumberHasher, Transit};
+use crate::platform::{DeviceMemory, Load, Network, NumberHasher, Transit};
 use crate::schedule::{Application, Medium, Posting, Step, StepOf, Work};
 use crate::trace::{Activity, Trace};
+use device_work::DeviceWork;
 use effort::{MESSAGE, PIECE, STEP};
 use record::{Events, Record, Totals};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::hash::BuildHasherDefault;
 
 /// Inputs of the simulator besides the schedule.
@@ -114,6 +116,7 @@ fn run<A: Application, R: Record>(
         inboxes: vec![Inbox::default(); p],
         waiting: vec![None; p],
         last_sent: vec![None; p],
+        devices: costs.network.devices.keys().map(|rank| (*rank, DeviceWork::default())).collect(),
         woken: Vec::new(),
         taken: vec![0; p],
         spent: 0.0,
@@ -132,6 +135,7 @@ fn run<A: Application, R: Record>(
                 return Ok(None);
             }
             let Some(step) = steps[i].next() else {
+                let now = state.last_work(Rank(i), now);
                 state.record.ends(Rank(i), now);
                 break;
             };
@@ -204,6 +208,8 @@ struct State<'a, A, R: Record> {
     waiting: Vec<Option<(Key, f64)>>,
     /// By rank.
     last_sent: Vec<Option<Last<R::Detail>>>,
+    /// What the devices have to do.
+    devices: BTreeMap<Rank, DeviceWork>,
     woken: Vec<(f64, Rank)>,
     /// Number of steps begun.
     taken: Vec<usize>,
@@ -260,12 +266,34 @@ impl<A: Application, R: Record> State<'_, A, R> {
                         "give it a positive speed or no share",
                     ));
                 }
-                let end = now + update.amount() / rate;
+                let seconds = update.amount() / rate;
+                let end = match self.device(rank) {
+                    Some((memory, work)) => {
+                        let memory_bytes = memory.bytes.filter(|_| !memory.resident);
+                        work.push(memory, update.uploads(memory_bytes, element), element, seconds);
+                        if memory.resident { work.start(now) } else { now }
+                    }
+                    None => now + seconds,
+                };
                 self.record.push(rank, Activity::Compute, now, end, None);
                 Some(end)
             }
             Step::Free(_) => Some(now),
         })
+    }
+
+    /// A processor that is a device: its memory and its work so far.
+    fn device(&mut self, rank: Rank) -> Option<(&DeviceMemory, &mut DeviceWork)> {
+        Some((self.costs.network.devices.get(&rank)?, self.devices.get_mut(&rank)?))
+    }
+
+    /// A device computes when its processor has done all steps. Returns when its results are on the host.
+    fn last_work(&mut self, rank: Rank, now: f64) -> f64 {
+        let bytes = (self.schedule.results(rank) * self.costs.element) as f64;
+        let Some((memory, work)) = self.device(rank) else { return now };
+        let end = work.end(now, memory, bytes);
+        self.record.push(rank, Activity::Compute, now, end, None);
+        end
     }
 
     /// Posts a message. It is booked at once unless it waits for its turn on a bus; messages that waited for

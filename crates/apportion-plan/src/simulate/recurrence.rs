@@ -28,6 +28,7 @@ pub(crate) fn serves(schedule: &MatmulSchedule, costs: CostModel<'_>) -> bool {
     };
     (flow || schedule.boxes().is_some())
         && costs.network.has_a_wire_for_each_pair()
+        && costs.network.devices.is_empty()
         && (0..schedule.processors()).all(usable)
 }
 

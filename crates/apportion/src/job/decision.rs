@@ -161,6 +161,8 @@ fn parse_message(text: &[u8]) -> Result<(Plan, ScheduleOptions)> {
 
 /// Decides on this rank alone.
 pub(crate) fn decide_here(question: Question<'_>, path: DataPath, context: Context<'_>) -> Result<Decision> {
+    let on_device = question.known.has_devices().then_some("a product on a device");
+    let question = Question { whole_inner: question.whole_inner.or(on_device), ..question };
     let Question { known, sources, options, whole_inner, .. } = question;
     let plan = sources.plan.as_ref();
     if let Some(what) = whole_inner {

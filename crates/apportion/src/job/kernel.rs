@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::files::read_own_text;
 use crate::kernels::{Blas, Kernel, Real, Semiring};
 use crate::measure::{self, KernelRate, Sizes, Sweep};
+use crate::output::write_cache;
 use crate::plan::Shape;
 use crate::platform::Platform;
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ pub fn fastest_kernel<T: Real>(
     };
     context.detail(format!("kernel: {}, of {} Gflop/s{who}", race.fastest.name(), rates.join(", ")));
     if let Some(path) = path {
-        cache::store_text(
+        write_cache(
             &path,
             &json!({"fastest": race.fastest.name(), "by_processor": here, "flops": rates_of(&race.rates)})
                 .to_string(),

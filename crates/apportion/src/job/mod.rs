@@ -8,6 +8,7 @@
 mod agreement;
 mod cache;
 mod decision;
+mod devices;
 mod forecast;
 mod kernel;
 mod layouts;

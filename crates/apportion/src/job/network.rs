@@ -3,6 +3,7 @@
 use super::{Context, cache};
 use crate::error::Result;
 use crate::measure::measure_host_network;
+use crate::output::write_cache;
 use crate::platform::Platform;
 
 /// Gives a platform the network between its hosts, and says what it costs.
@@ -23,7 +24,7 @@ pub fn measure_unknown_network(
         return Ok(platform);
     };
     if let Some(path) = path.filter(|_| !found.remembered) {
-        cache::store_text(&path, &format!("{:#}\n", found.to_value()));
+        write_cache(&path, &format!("{:#}\n", found.to_value()));
     }
     let (what, again) = match found.remembered {
         true => ("remembered", "--remeasure, "),

@@ -10,6 +10,7 @@ use crate::platform::{Grouping, Network, Platform, Processor, Speed, discover};
 use crate::run::{World, absent_cores};
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::devices::{open_devices, with_devices_found};
 use super::network::measure_unknown_network;
 use super::speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall};
 
@@ -37,6 +38,11 @@ pub(crate) struct KnownMachine {
 }
 
 impl KnownMachine {
+    /// Whether some processors are devices.
+    pub fn has_devices(&self) -> bool {
+        !self.machine.platform.network.devices.is_empty()
+    }
+
     /// Where the speeds come from.
     pub fn source(&self) -> SpeedSource {
         self.measured.as_ref().map_or(SpeedSource::Given, MeasuredSpeeds::source)
@@ -161,6 +167,12 @@ impl Sources {
         let world = context.world;
         let platform = self.processors_of_world(world)?;
         let platform = measure_unknown_network(platform, remeasure, context)?;
+        let named = self.platform.is_some() || self.models.is_some() || self.plan.is_some();
+        let platform = match named || !world.is_solo() {
+            true => platform,
+            false => with_devices_found(platform, kernel, shape.flops() / 2.0),
+        };
+        let platform = open_devices::<T>(platform, kernel, context)?;
         note_absent_cores(&platform, context);
         if let Some(models) = &self.models {
             warn_of_another_kernel(models, &kernel.name(), context);
@@ -239,10 +251,10 @@ pub fn discover_platform() -> Platform {
     discover().platform(Grouping::Core)
 }
 
-/// The platform as threads use it: with its network only if that is emulated.
+/// The platform as threads use it: with its network only if that is emulated, and its devices.
 fn without_real_network(mut platform: Platform) -> Platform {
     if !platform.network.emulate {
-        platform.network = Network::free();
+        platform.network = platform.network.only_devices();
     }
     platform
 }

@@ -220,7 +220,11 @@ impl MeasuredSpeeds {
             let lane = &report.trace.lanes[rank];
             let (wall, cpu) = (lane.seconds(Activity::Compute), lane.cpu_seconds * processor.slowdown);
             let predicted = forecast.compute[rank] * report.products as f64 * expected[rank].mean;
-            if processor.slowdown_after.is_some() || predicted < TELLING || !(cpu > 0.0 && wall > 0.0) {
+            if processor.device.is_some()
+                || processor.slowdown_after.is_some()
+                || predicted < TELLING
+                || !(cpu > 0.0 && wall > 0.0)
+            {
                 continue;
             }
             shares[rank] = CpuShare::of([cpu / wall]);

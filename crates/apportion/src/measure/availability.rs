@@ -110,7 +110,9 @@ pub fn is_exhausted(quota: f64, shares: impl IntoIterator<Item = f64>) -> bool {
 
 fn observe(platform: &Platform, seconds: f64, parts: usize, monitor: &Monitor) -> Result<Vec<CpuShare>> {
     let halt = StopSignal::new(monitor);
-    let outcomes = run_on_processors(platform, &vec![1; platform.len()], &halt, |_, processor| {
+    // A device has nothing of its host's cores to share.
+    let on_cores: Vec<u64> = platform.processors.iter().map(|p| u64::from(p.device.is_none())).collect();
+    let outcomes = run_on_processors(platform, &on_cores, &halt, |_, processor| {
         let mut throttle = Throttle::new(processor.slowdown);
         let part = || {
             let (begin, mut cpu) = (Instant::now(), 0.0);

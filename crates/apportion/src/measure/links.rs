@@ -135,8 +135,10 @@ impl LinkSampler<'_, '_> {
         check(self.options)?;
         let p = platform.len();
         let is_joined = |a: Rank, b: Rank| platform.network.route(a, b).len() == 1;
+        let on_cores = |rank: Rank| platform.processors[rank.0].device.is_none();
         let pairs = (0..p).flat_map(|a| (a + 1..p).map(move |b| (Rank(a), Rank(b))));
-        let pairs: Vec<(Rank, Rank)> = pairs.filter(|&(a, b)| is_joined(a, b)).collect();
+        let pairs: Vec<(Rank, Rank)> =
+            pairs.filter(|&(a, b)| is_joined(a, b) && on_cores(a) && on_cores(b)).collect();
         self.monitor.begin(pairs.len() as u64);
         let mut links = Vec::new();
         for (a, b) in pairs {

@@ -4,6 +4,7 @@ mod availability;
 mod balance;
 mod clock_noise;
 mod command;
+mod device_links;
 mod focus;
 mod host_links;
 mod kernel_choice;
@@ -21,6 +22,7 @@ pub use availability::{CpuShare, UNDISTURBED, is_exhausted, measure_availability
 pub use balance::{Balance, BalanceOptions, Round, ShareCap, balance};
 pub use clock_noise::{ClockNoise, measure_clock_noise};
 pub use command::{SecondsFrom, UserCommand};
+pub use device_links::measure_device_links;
 pub use focus::{FocusedSweep, SizeRequest};
 pub(crate) use host_links::measure_host_network;
 pub use kernel_choice::{KernelChoice, KernelRate, choose_kernel};

@@ -1,6 +1,7 @@
 //! Computations whose speed is measured, as a function of their size: updates by a kernel, steps of an
 //! advection.
 
+use crate::device::{DeviceTile, open_device};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::kernels::mpdata::{
@@ -104,6 +105,10 @@ impl<T: Element> Workload for KernelUpdate<T> {
 
     fn trial<'a>(&'a self, processor: &'a Processor, rank: Rank, size: f64) -> Self::Trial<'a> {
         let update = TileUpdate::new(self.kernel.on(rank), size.sqrt() as usize, self.block as usize);
+        let update = match &processor.device {
+            Some(id) => update.on_device(id),
+            None => update,
+        };
         ComputationTrial::new(update, processor)
     }
 }
@@ -140,6 +145,8 @@ pub struct TileUpdate<T> {
     /// (blocks block) x side.
     b: Vec<T>,
     c: Vec<T>,
+    /// The device that computes, with its first pivot block, or why it cannot.
+    device: Option<Result<DeviceTile<T>>>,
 }
 
 impl<T: Element> TileUpdate<T> {
@@ -151,18 +158,42 @@ impl<T: Element> TileUpdate<T> {
         let c = vec![kernel.zero(); side * side];
         let blocks = pivot_blocks::<T>(side, block);
         let (a, b) = (filled(side * blocks * block), filled(blocks * block * side));
-        Self { kernel, side, block, blocks, next: 0, a, b, c }
+        Self { kernel, side, block, blocks, next: 0, a, b, c, device: None }
+    }
+
+    /// The same update by a device. C and a pivot block stay there: its link is measured apart.
+    fn on_device(mut self, id: &str) -> Self {
+        let Self { kernel, side, block, .. } = self;
+        let open = || {
+            let mut tile = DeviceTile::new(&open_device(id)?, &kernel, side, side, block)?;
+            tile.clear()?;
+            let width = self.blocks * block;
+            let a = View::dense(&self.a, side, width).tile(0, 0, side, block);
+            tile.update(a, View::dense(&self.b, block, side))?;
+            tile.wait()?;
+            Ok(tile)
+        };
+        self.device = Some(open());
+        self
     }
 }
 
 impl<T: Element> Computation for TileUpdate<T> {
     fn compute(&mut self, threads: usize) -> Result<f64> {
+        match &mut self.device {
+            Some(Ok(tile)) => {
+                tile.repeat()?;
+                return tile.wait();
+            }
+            Some(Err(error)) => return Err(Error::infeasible(error.to_string(), "see `apportion detect`")),
+            None => (),
+        }
         let Self { kernel, side, block, blocks, .. } = *self;
         let (width, first) = (blocks * block, self.next * block);
         self.next = (self.next + 1) % blocks;
         let a = View::dense(&self.a, side, width).tile(0, first, side, block);
         let b = View::dense(&self.b[first * side..], block, side);
-        parallel::try_update(kernel, threads, a, b, ViewMut::dense(&mut self.c, side, side))
+        parallel::update(kernel, threads, a, b, ViewMut::dense(&mut self.c, side, side))
     }
 }
 
@@ -251,7 +282,7 @@ impl<T: Advectable> Computation for UpwindGrid<T> {
             rest = others;
             parts.push((rows, mine));
         }
-        parallel::try_all(parts, |(rows, mine)| donor_cell(&field, rows, mine))
+        parallel::all(parts, |(rows, mine)| donor_cell(&field, rows, mine))
     }
 }
 
@@ -361,7 +392,7 @@ impl<T: Advectable> Computation for MpdataGrid<T> {
             }
         }
         subdomain.close(Place::Centre, 1);
-        let seconds = parallel::try_all(subdomain.parts(cells, 0, threads), Part::compute)?;
+        let seconds = parallel::all(subdomain.parts(cells, 0, threads), Part::compute)?;
         subdomain.finish(0);
         Ok(seconds)
     }

@@ -177,7 +177,11 @@ pub fn multiply<'a, T: Element>(
         world.all_ok(layout.refuse_boxes("`adaptive`"))?;
     }
     world.all_ok(check_memory::<T>(layout, job.order, platform, path))?;
-    world.all_ok(check_tail(job, layout, path))?;
+    let has_devices = !platform.network.devices.is_empty();
+    world.all_ok(check_tail(job, layout, path, has_devices))?;
+    if has_devices {
+        world.all_ok(layout.refuse_boxes("a product on a device"))?;
+    }
     let schedule = MatmulSchedule::new(layout, job.order);
     let digests = || Digests::of(&operands.a, &operands.b, world);
     let before = job.kernel.by_library().then(digests);
@@ -232,7 +236,7 @@ pub(crate) fn empty_blocks<T: Element>(rects: &[crate::geometry::Rect]) -> Local
 }
 
 /// Refuses a tail that is no fraction, or that these processors cannot share.
-fn check_tail<T>(job: &MatmulJob<'_, T>, layout: &Layout, path: DataPath) -> Result<()> {
+fn check_tail<T>(job: &MatmulJob<'_, T>, layout: &Layout, path: DataPath, has_devices: bool) -> Result<()> {
     let refuse = |what: String, remedy: &str| Err(Error::input("`tail`", what, remedy));
     if !(0.0..=0.5).contains(&job.tail) {
         return refuse(format!("{} is no fraction of at most 1/2", job.tail), "0.1 is usual");
@@ -246,6 +250,9 @@ fn check_tail<T>(job: &MatmulJob<'_, T>, layout: &Layout, path: DataPath) -> Res
                 .into(),
             "leave it out, or use the threads engine without network emulation, memory caps and copies",
         );
+    }
+    if has_devices {
+        return refuse("a device computes its own tiles only".into(), "leave it out");
     }
     if job.adaptive.is_some() {
         return refuse("an adaptive run repartitions instead".into(), "leave one of the two out");

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::kernels::{Kernel, Semiring};
 use crate::matrix::Element;
 use crate::plan::Plan;
-use crate::platform::HostNetwork;
+use crate::platform::{HostNetwork, Processor, ProcessorKind};
 use crate::run::Session;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::trace::Trace;
@@ -31,6 +31,8 @@ pub struct RunReport {
     pub order: ScheduleOptions,
     /// Activities of each processor over time.
     pub trace: Trace,
+    /// What computed for each processor.
+    pub kinds: Vec<ProcessorKind>,
     /// Predicted peak memory of each processor in bytes
     /// ([`predicted_memory`](crate::schedule::predicted_memory)); in an adaptive run, that of the initial
     /// layout.
@@ -102,6 +104,7 @@ impl RunReport {
             plan: job.plan.clone(),
             order: MatmulSchedule::new(job.plan.layout()?, job.order).order(),
             trace: Trace::empty(processors),
+            kinds: session.platform().processors.iter().map(Processor::kind).collect(),
             predicted_memory: vec![0; processors],
             forecast_seconds: 0.0,
             forecast_range: None,

@@ -267,6 +267,7 @@ impl<P: Piece, W: Work> Worker<'_, P, W> {
             done += amount;
             self.session.monitor().advance(amount as u64);
         }
+        lane.device_bytes = holder.device_bytes();
         lane.peak_bytes = holder.peak_bytes();
         Ok(lane)
     }
@@ -280,13 +281,13 @@ fn paced(
     stop: &StopSignal<'_>,
     (rank, share, part): (Rank, f64, [f64; 2]),
     (amount, done): (f64, f64),
-    work: &mut dyn FnMut(usize) -> f64,
+    work: &mut dyn FnMut(usize) -> Result<f64>,
 ) -> Result<f64> {
     let mut throttle = session.throttle(rank.0);
     throttle.reached(part[0] + part[1] * done);
     let seconds = throttle.given_seconds(share, amount);
     let threads = session.platform().processors[rank.0].cores.len().max(1);
-    throttle.compute(stop, seconds, || work(threads))
+    throttle.try_compute(stop, seconds, || work(threads))
 }
 
 /// The error of a processor whose worker panicked.

@@ -9,23 +9,9 @@ use crate::threads;
 /// C := C + A B on up to `count` threads, which share the rows of C. Returns the longest CPU time of the
 /// started threads.
 ///
-/// # Panics
-/// If the system refuses a thread: reported as the end of this processor's worker.
-pub(crate) fn update<T: Element>(
-    kernel: Kernel<T>,
-    count: usize,
-    a: View<T>,
-    b: View<T>,
-    c: ViewMut<T>,
-) -> f64 {
-    try_update(kernel, count, a, b, c).unwrap_or_else(|refused| panic!("{refused}"))
-}
-
-/// The same, where a refused thread is an error.
-///
 /// # Errors
 /// The system refuses a thread; C is then incomplete.
-pub(crate) fn try_update<T: Element>(
+pub(crate) fn update<T: Element>(
     kernel: Kernel<T>,
     count: usize,
     a: View<T>,
@@ -41,23 +27,15 @@ pub(crate) fn try_update<T: Element>(
         rest = others;
         parts.push((a.tile(first, 0, end - first, a.cols()), mine));
     }
-    try_all(parts, |(a, c)| kernel.update(a, b, c))
+    all(parts, |(a, c)| kernel.update(a, b, c))
 }
 
 /// Carries out parts of a computation, each on a thread of its own unless there is only one. Returns the
 /// longest CPU time of the started threads.
 ///
-/// # Panics
-/// If the system refuses a thread: reported as the end of this processor's worker.
-pub fn all<P: Send>(parts: Vec<P>, compute: impl Fn(P) + Sync) -> f64 {
-    try_all(parts, compute).unwrap_or_else(|refused| panic!("{refused}"))
-}
-
-/// The same, where a refused thread is an error.
-///
 /// # Errors
 /// The system refuses a thread; some parts are then not done.
-pub(crate) fn try_all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> Result<f64> {
+pub fn all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> Result<f64> {
     if parts.len() < 2 {
         parts.drain(..).for_each(compute);
         return Ok(0.0);

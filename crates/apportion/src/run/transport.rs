@@ -127,13 +127,15 @@ pub(super) trait Holder<P, W> {
     /// The amount of a step's work.
     fn amount(&self, work: &W) -> f64;
     /// Does a step's work on up to `threads` threads.
-    fn compute(&mut self, work: &W, threads: usize) -> f64;
+    fn compute(&mut self, work: &W, threads: usize) -> Result<f64>;
     /// Takes work from the queue of the process.
-    fn take_left(&self) -> Option<W>;
+    fn take_left(&mut self) -> Option<W>;
     /// Does work from the queue.
-    fn compute_left(&self, work: &W, threads: usize) -> f64;
+    fn compute_left(&mut self, work: &W, threads: usize) -> Result<f64>;
     /// Frees what later steps do not need.
     fn free(&mut self, piece: &P);
+    /// Bytes that went up to a device, and that came down.
+    fn device_bytes(&self) -> [u64; 2];
     /// Peak number of bytes held so far.
     fn peak_bytes(&self) -> u64;
 }
@@ -212,20 +214,24 @@ impl<E: Executable> Holder<E::Piece, E::Work> for LocalPart<'_, E> {
         self.app.amount(&self.local, work)
     }
 
-    fn compute(&mut self, work: &E::Work, threads: usize) -> f64 {
+    fn compute(&mut self, work: &E::Work, threads: usize) -> Result<f64> {
         self.app.compute(&mut self.local, work, threads)
     }
 
-    fn take_left(&self) -> Option<E::Work> {
-        self.app.take_left(self.rank)
+    fn take_left(&mut self) -> Option<E::Work> {
+        self.app.take_left(&mut self.local, self.rank)
     }
 
-    fn compute_left(&self, work: &E::Work, threads: usize) -> f64 {
-        self.app.compute_left(work, threads)
+    fn compute_left(&mut self, work: &E::Work, threads: usize) -> Result<f64> {
+        self.app.compute_left(&mut self.local, work, threads)
     }
 
     fn free(&mut self, piece: &E::Piece) {
         self.app.free(&mut self.local, piece);
+    }
+
+    fn device_bytes(&self) -> [u64; 2] {
+        self.app.device_bytes(&self.local)
     }
 
     fn peak_bytes(&self) -> u64 {

@@ -36,7 +36,7 @@ const HOUSES: [House; 5] = [
             &["select"],
         ],
     },
-    House { name: "apportion-kernels", floors: &[&["matrix"], &["kernels"]] },
+    House { name: "apportion-kernels", floors: &[&["matrix"], &["kernels"], &["device"]] },
     House {
         name: "apportion",
         floors: &[&["run"], &["measure"], &["verify"], &["product"], &["job"], &["explore"]],

@@ -91,10 +91,10 @@ impl Executable for Ring {
         local.1 += elements[0];
     }
 
-    fn compute(&self, local: &mut (usize, f64), _: &Add, _: usize) -> f64 {
+    fn compute(&self, local: &mut (usize, f64), _: &Add, _: usize) -> Result<f64> {
         self.call(local.0);
         local.1 += 1.0;
-        0.0
+        Ok(0.0)
     }
 
     fn peak_bytes(&self, _: &(usize, f64)) -> u64 {

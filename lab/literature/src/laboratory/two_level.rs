@@ -223,7 +223,7 @@ impl Executable for TwoLevel {
         }
     }
 
-    fn compute(&self, local: &mut Local, update: &Update, _threads: usize) -> f64 {
+    fn compute(&self, local: &mut Local, update: &Update, _threads: usize) -> Result<f64> {
         let n = self.n();
         let (rect, inner) = (update.rect, update.inner.len() as usize);
         let [row, col] = [rect.rows.start, rect.cols.start].map(|x| x as usize);
@@ -231,7 +231,7 @@ impl Executable for TwoLevel {
         let a = View::dense(&local.a, n, n).tile(row, 0, high, inner);
         let b = View::dense(&local.b, n, n).tile(0, col, inner, wide);
         Kernel::plus_times().update(a, b, ViewMut::dense(&mut local.c, n, n).tile(row, col, high, wide));
-        0.0
+        Ok(0.0)
     }
 
     fn peak_bytes(&self, local: &Local) -> u64 {

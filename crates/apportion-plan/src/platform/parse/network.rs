@@ -3,12 +3,13 @@
 use super::Reader;
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::platform::Processor;
 use crate::platform::network::{Exception, Link, Network, Topology};
+use crate::platform::{DeviceMemory, Processor};
 use crate::units::{Dimension, Quantity};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use std::collections::BTreeMap;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
@@ -34,8 +35,10 @@ enum RawBandwidth {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawDirected {
-    horizontal: Quantity,
-    vertical: Quantity,
+    horizontal: Option<Quantity>,
+    vertical: Option<Quantity>,
+    to: Option<Quantity>,
+    from: Option<Quantity>,
 }
 
 impl<'de> Deserialize<'de> for RawBandwidth {
@@ -44,7 +47,10 @@ impl<'de> Deserialize<'de> for RawBandwidth {
         impl<'de> Visitor<'de> for ValueVisitor {
             type Value = RawBandwidth;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a bandwidth such as \"1 Gbit/s\", or { horizontal = \"…\", vertical = \"…\" }")
+                f.write_str(
+                    "a bandwidth such as \"1 Gbit/s\", or { horizontal = \"…\", vertical = \"…\" }, or for a \
+                     device { to = \"…\", from = \"…\" }",
+                )
             }
             fn visit_f64<E: serde::de::Error>(self, v: f64) -> std::result::Result<RawBandwidth, E> {
                 Ok(RawBandwidth::Same(Quantity::Number(v)))
@@ -94,6 +100,13 @@ struct RawMatrix {
     latency: Option<Vec<Vec<Quantity>>>,
 }
 
+/// The device at one end of a link, and the name at the other end; `None` between two that are no devices.
+fn device_of<'a>(between: &'a (String, String), processors: &[Processor]) -> Option<(Rank, &'a str)> {
+    let device = |name: &String| processors.iter().position(|p| p.name == *name && p.device.is_some());
+    let ends = [(&between.0, &between.1), (&between.1, &between.0)];
+    ends.into_iter().find_map(|(end, other)| Some((Rank(device(end)?), other.as_str())))
+}
+
 impl Reader<'_> {
     pub(super) fn network(&self, raw: RawNetwork, processors: &[Processor]) -> Result<Network> {
         let latency = match &raw.latency {
@@ -104,7 +117,10 @@ impl Reader<'_> {
             Some(b) => self.bandwidth("network.bandwidth", b)?,
             None => (f64::INFINITY, f64::INFINITY),
         };
-        let mut exceptions = Vec::new();
+        let (mut exceptions, mut devices) = (Vec::new(), BTreeMap::new());
+        for (rank, processor) in processors.iter().enumerate().filter(|(_, p)| p.device.is_some()) {
+            devices.insert(Rank(rank), DeviceMemory::behind_unknown_link(processor.memory));
+        }
         if let Some(matrix) = &raw.matrix {
             self.matrix(matrix, processors, &mut exceptions)?;
         }
@@ -114,11 +130,20 @@ impl Reader<'_> {
                 let remedy = "give the bandwidth of the link that all its pairs share";
                 return Err(self.error(&field, "is shared but has no bandwidth of its own", remedy));
             }
+            let between = (
+                self.check_name(&field, &link.between.0, processors)?,
+                self.check_name(&field, &link.between.1, processors)?,
+            );
+            if let Some((rank, host)) = device_of(&between, processors) {
+                let memory = self.device_memory(&field, link, &processors[rank.0], host)?;
+                if devices.insert(rank, memory).is_some_and(|known| known.host.is_some()) {
+                    let what = format!("\"{}\" has a link to its host already", processors[rank.0].name);
+                    return Err(self.error(&field, what, "give every device one link"));
+                }
+                continue;
+            }
             exceptions.push(Exception {
-                between: (
-                    self.check_name(&field, &link.between.0, processors)?,
-                    self.check_name(&field, &link.between.1, processors)?,
-                ),
+                between,
                 latency: match &link.latency {
                     Some(q) => Some(self.quantity(&format!("{field}: latency"), q, Dimension::Time)?),
                     None => None,
@@ -138,7 +163,37 @@ impl Reader<'_> {
         network.duplex = raw.duplex.unwrap_or(true);
         network.emulate = raw.emulate.unwrap_or(false);
         network.topology = self.topology(&raw, processors)?;
+        network.devices = devices;
         Ok(network)
+    }
+
+    /// The memory of a device behind a link to its host.
+    fn device_memory(
+        &self,
+        field: &str,
+        link: &RawLink,
+        device: &Processor,
+        host: &str,
+    ) -> Result<DeviceMemory> {
+        let Some(bandwidth) = &link.bandwidth else {
+            let what = format!("is the link of the device \"{}\" and has no bandwidth", device.name);
+            let remedy = "give bandwidth = { to = \"12 GB/s\", from = \"12 GB/s\" }";
+            return Err(self.error(field, what, remedy));
+        };
+        if link.shared || link.directed {
+            let what = format!("is the link of the device \"{}\"", device.name);
+            return Err(self.error(
+                field,
+                what,
+                "remove shared and directed: it has both directions to itself",
+            ));
+        }
+        let latency = match &link.latency {
+            Some(q) => self.quantity(&format!("{field}: latency"), q, Dimension::Time)?,
+            None => 0.0,
+        };
+        let both = self.bandwidth_of(&format!("{field}: bandwidth"), bandwidth, ["to", "from"])?;
+        Ok(DeviceMemory::behind_unknown_link(device.memory).behind(host, latency, both))
     }
 
     fn uplinks(&self, raw: &[RawUplink], processors: &[Processor]) -> Result<Vec<(String, Link)>> {
@@ -192,16 +247,33 @@ impl Reader<'_> {
     }
 
     fn bandwidth(&self, field: &str, raw: &RawBandwidth) -> Result<(f64, f64)> {
-        match raw {
+        self.bandwidth_of(field, raw, ["horizontal", "vertical"])
+    }
+
+    /// One bandwidth for both ways, or those of the ways that have these names here.
+    fn bandwidth_of(&self, field: &str, raw: &RawBandwidth, ways: [&str; 2]) -> Result<(f64, f64)> {
+        let directed = match raw {
             RawBandwidth::Same(q) => {
                 let value = self.positive(field, q, Dimension::Bandwidth)?;
-                Ok((value, value))
+                return Ok((value, value));
             }
-            RawBandwidth::Directed(RawDirected { horizontal, vertical }) => Ok((
-                self.positive(&format!("{field}.horizontal"), horizontal, Dimension::Bandwidth)?,
-                self.positive(&format!("{field}.vertical"), vertical, Dimension::Bandwidth)?,
-            )),
+            RawBandwidth::Directed(directed) => directed,
+        };
+        let RawDirected { horizontal, vertical, to, from } = directed;
+        let given = [("horizontal", horizontal), ("vertical", vertical), ("to", to), ("from", from)];
+        let unknown = given.iter().find(|(way, q)| q.is_some() && !ways.contains(way));
+        if let Some((way, _)) = unknown {
+            let what = format!("has \"{way}\"");
+            let remedy = format!("give {{ {} = …, {} = … }}, or one bandwidth", ways[0], ways[1]);
+            return Err(self.error(field, what, &remedy));
         }
+        let of = |way: &str| {
+            let found = given.iter().find(|(name, _)| *name == way).and_then(|(_, q)| q.as_ref());
+            let remedy = "give both directions, or one bandwidth for both";
+            let q = found.ok_or_else(|| self.error(field, format!("lacks \"{way}\""), remedy))?;
+            self.positive(&format!("{field}.{way}"), q, Dimension::Bandwidth)
+        };
+        Ok((of(ways[0])?, of(ways[1])?))
     }
 
     fn check_name(&self, field: &str, name: &str, processors: &[Processor]) -> Result<String> {

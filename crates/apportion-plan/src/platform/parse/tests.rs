@@ -81,3 +81,28 @@ fn defects_are_refused_by_place() {
     assert!(refused(&format!("{TWO}[[network.link]]\nbetween = [\"a\", \"z\"]\n")).contains("\"z\""));
     assert!(refused("not toml at all").contains("p.toml:1"));
 }
+
+/// A device has a link to its host, which is no link between processors, and survives being written.
+#[test]
+fn a_device_has_a_memory_behind_a_link() {
+    let text = format!(
+        "{TWO}device = \"opencl:3\"\nmemory = \"1 kB\"\n[network]\nbandwidth = 7\n[[network.link]]\n\
+         between = [\"a\", \"b\"]\nlatency = 2\nbandwidth = {{ to = 5, from = 4 }}\n"
+    );
+    let platform = parse_platform(&text, "p.toml").unwrap();
+    assert_eq!(platform.processors[1].device.as_deref(), Some("opencl:3"));
+    let memory = &platform.network.devices[&Rank(1)];
+    assert_eq!((memory.host.as_deref(), memory.bytes), (Some("a"), Some(1000)));
+    assert_eq!([memory.latency, memory.up, memory.down], [2.0, 5.0, 4.0]);
+    assert_eq!((memory.seconds_up(3, 10.0), memory.seconds_down(1, 8.0)), (8.0, 4.0));
+    assert_eq!(platform.network.link(Rank(0), Rank(1)).horizontal, 7.0, "that of all pairs");
+    let again = parse_platform(&platform.to_toml(), "again").unwrap();
+    assert_eq!((&again.processors, &again.network), (&platform.processors, &platform.network));
+    let kinds = [0, 1].map(|rank| platform.processors[rank].kind().to_string());
+    assert_eq!((kinds, platform.processors[1].memory_cap()), (["core", "device"].map(Into::into), None));
+    let other = platform.select(&["b".into()]);
+    assert_eq!(other.network.devices.keys().collect::<Vec<_>>(), [&Rank(0)]);
+    let unknown = parse_platform(&format!("{TWO}device = \"opencl:0\"\n"), "p.toml").unwrap();
+    assert!(!unknown.network.devices[&Rank(1)].has_known_link() && !unknown.has_memories_of_its_own());
+    assert!(parse_platform(&unknown.to_toml(), "again").unwrap().network == unknown.network);
+}

@@ -398,6 +398,11 @@ impl Application for MatmulSchedule {
         self.rects(rank).iter().map(|rect| rect.area()).sum::<u64>() as f64
     }
 
+    /// Its rectangles of C.
+    fn results(&self, rank: Rank) -> u64 {
+        self.share(rank) as u64
+    }
+
     /// Number of multiply-adds.
     fn work(&self, rank: Rank) -> f64 {
         match &self.boxes {

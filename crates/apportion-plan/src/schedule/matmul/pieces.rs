@@ -2,7 +2,7 @@
 
 use crate::geometry::{Rect, Span, SpanSet};
 use crate::plan::merged;
-use crate::platform::Direction;
+use crate::platform::{DeviceUploads, Direction};
 use crate::schedule::{Broadcast, Message, Piece, Step, Work};
 use std::collections::BTreeMap;
 
@@ -77,6 +77,12 @@ impl Work for Update {
     /// Multiply-adds: area times inner length.
     fn amount(&self) -> f64 {
         self.rect.area() as f64 * self.inner.len() as f64
+    }
+
+    /// Panels of A and B, once for each tile of C that is on the device.
+    fn uploads(&self, memory: Option<u64>, element: u64) -> DeviceUploads {
+        let sizes = [self.rect.rows, self.inner, self.rect.cols].map(|span| span.len());
+        DeviceUploads::of_product(sizes, element, memory)
     }
 }
 

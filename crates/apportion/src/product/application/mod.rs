@@ -4,6 +4,7 @@
 //! Every processor updates its tiles of C. On a layout that cuts the inner dimension, it does not own some of
 //! them: they have memory of their own, and their partial sums travel to the owner, who adds them to its own.
 
+mod on_device;
 mod panels;
 mod tail;
 
@@ -12,12 +13,14 @@ use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
+use crate::platform::Platform;
 use crate::run::{Session, parallel, run};
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Update,
     Work,
 };
 use crate::trace::Lane;
+use on_device::OnDevice;
 use panels::Panels;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -39,6 +42,8 @@ pub(crate) struct Product<'a, T> {
     /// By rank, until the processor takes them.
     tiles: Vec<Mutex<Tiles<'a, T>>>,
     tail: Option<Tail<'a, T>>,
+    /// By rank; the network has the memories of those that are devices.
+    platform: Option<&'a Platform>,
 }
 
 impl<'a, T: Element> Product<'a, T> {
@@ -59,7 +64,7 @@ impl<'a, T: Element> Product<'a, T> {
             tiles.filter(move |tile| schedule.owns(Rank(rank), **tile)).map(move |tile| (*tile, rank))
         });
         let tiles = tiles_by_rank(schedule.processors(), owned.collect(), c);
-        Self { kernel, schedule, sides, path, fresh: true, tiles, tail: None }
+        Self { kernel, schedule, sides, path, fresh: true, tiles, tail: None, platform: None }
     }
 
     /// The same product, with the [memory](partial_sums) of the tiles that processors do not own.
@@ -72,6 +77,11 @@ impl<'a, T: Element> Product<'a, T> {
             }
         }
         self
+    }
+
+    /// The same product, some of whose processors are devices of this platform.
+    pub(crate) fn on(self, platform: &'a Platform) -> Self {
+        Self { platform: Some(platform).filter(|platform| !platform.network.devices.is_empty()), ..self }
     }
 
     /// The same product, added to the content of C.
@@ -143,7 +153,8 @@ pub(crate) fn computed<T: Element>(
 ) -> Result<(Vec<Lane>, Option<TailOutcome>)> {
     let here = session.world().processors_here(session.platform().len());
     let mut partial = partial_sums(schedule, &here);
-    let mut product = Product::new(kernel, schedule, sides, c, (here, path)).with_partial_sums(&mut partial);
+    let product = Product::new(kernel, schedule, sides, c, (here, path)).with_partial_sums(&mut partial);
+    let mut product = product.on(session.platform());
     if tail > 0.0 {
         let threads = session.platform().processors.iter().map(|p| p.cores.len()).max();
         product = product.with_tail(tail, threads.unwrap_or(1).max(1));
@@ -219,6 +230,7 @@ pub(crate) struct ProcessorData<'a, T> {
     c: Tiles<'a, T>,
     panels: Panels<'a, T>,
     own_bytes: u64,
+    device: Option<OnDevice<T>>,
 }
 
 impl<T: Element> ProcessorData<'_, T> {
@@ -258,6 +270,10 @@ impl<T: Element> Application for Product<'_, T> {
         self.schedule.share(rank)
     }
 
+    fn results(&self, rank: Rank) -> u64 {
+        self.schedule.results(rank)
+    }
+
     fn work(&self, rank: Rank) -> f64 {
         self.schedule.work(rank)
     }
@@ -283,11 +299,13 @@ impl<T: Element> Executable for Product<'_, T> {
         let elements = own_a.iter().chain(own_b).map(|part| part.rect().area()).sum::<u64>()
             + self.schedule.tiles(rank).iter().map(|tile| tile.area()).sum::<u64>();
         let own_bytes = elements * size_of::<T>() as u64;
+        let device = self.platform.and_then(|platform| OnDevice::new(self, platform, rank, &mut c));
         ProcessorData {
             kernel: self.kernel.on(rank),
             c,
             panels: Panels::new(self.schedule, rank, self.path),
             own_bytes,
+            device,
         }
     }
 
@@ -306,23 +324,30 @@ impl<T: Element> Executable for Product<'_, T> {
 
     fn unpack(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, elements: &[T]) {
         match piece.operand {
-            Operand::C => held.add(piece.rect, elements),
+            Operand::C => {
+                held.add(piece.rect, elements);
+            }
             _ => held.panels.take(self, piece, |part| tile_of(piece.rect, elements, part.rect)),
         }
     }
 
     fn accept(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
         match piece.operand {
-            Operand::C => held.add(piece.rect, parcel.elements()),
+            Operand::C => {
+                held.add(piece.rect, parcel.elements());
+            }
             _ => held.panels.keep(self, piece, parcel),
         }
     }
 
-    fn compute(&self, held: &mut ProcessorData<'_, T>, update: &Update, threads: usize) -> f64 {
-        let ProcessorData { kernel, c, panels, .. } = held;
+    fn compute(&self, held: &mut ProcessorData<'_, T>, update: &Update, threads: usize) -> Result<f64> {
+        let ProcessorData { kernel, c, panels, device, .. } = held;
+        if device.as_ref().is_some_and(OnDevice::computes_last) {
+            return Ok(0.0);
+        }
         let Some((rect, tile)) = parts_of(c, update.rect).next() else {
             assert!(self.tail.is_some(), "an update is in the processor's tiles, or in the tail");
-            return 0.0;
+            return Ok(0.0);
         };
         assert!(rect == update.rect || self.tail.is_some(), "an update is in one tile");
         let update = Update { rect, ..*update };
@@ -331,10 +356,16 @@ impl<T: Element> Executable for Product<'_, T> {
             _ => panels.operands(self, &update),
         };
         debug_assert_eq!(update.amount(), a.rows() as f64 * a.cols() as f64 * b.cols() as f64);
-        parallel::update(*kernel, threads, a, b, tile)
+        match device {
+            Some(device) => device.update(rect, [a, b]),
+            None => parallel::update(*kernel, threads, a, b, tile),
+        }
     }
 
     fn amount(&self, held: &ProcessorData<'_, T>, update: &Update) -> f64 {
+        if held.device.as_ref().is_some_and(OnDevice::computes_last) {
+            return 0.0;
+        }
         if self.tail.is_none() {
             return update.amount();
         }
@@ -342,17 +373,31 @@ impl<T: Element> Executable for Product<'_, T> {
         own.map_or(0.0, |rect| Update { rect, ..*update }.amount())
     }
 
-    fn take_left(&self, rank: Rank) -> Option<Update> {
+    fn take_left(&self, held: &mut ProcessorData<'_, T>, rank: Rank) -> Option<Update> {
         let inner = Span::new(0, self.schedule.layout().shape().k);
-        self.tail.as_ref()?.take(rank, inner)
+        match &mut held.device {
+            // What is resident is computed already.
+            Some(device) => {
+                let inner = if device.computes_last() { inner } else { Span::new(0, 0) };
+                device.next_tile().map(|rect| Update { rect, inner })
+            }
+            None => self.tail.as_ref()?.take(rank, inner),
+        }
     }
 
-    fn compute_left(&self, update: &Update, threads: usize) -> f64 {
-        self.tail.as_ref().map_or(0.0, |tail| tail.compute(self, update, threads))
+    fn compute_left(&self, held: &mut ProcessorData<'_, T>, update: &Update, threads: usize) -> Result<f64> {
+        match &mut held.device {
+            Some(device) => device.finish(self, &mut held.c, update),
+            None => self.tail.as_ref().map_or(Ok(0.0), |tail| tail.compute(self, update, threads)),
+        }
     }
 
     fn free(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece) {
         held.panels.free(piece.rect);
+    }
+
+    fn device_bytes(&self, held: &ProcessorData<'_, T>) -> [u64; 2] {
+        held.device.as_ref().map_or([0; 2], OnDevice::moved)
     }
 
     fn peak_bytes(&self, held: &ProcessorData<'_, T>) -> u64 {

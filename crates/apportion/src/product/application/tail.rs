@@ -1,6 +1,7 @@
 //! The dynamic tail of a product in shared memory: tiles of C that any processor of the process may compute.
 
 use super::{Product, Tiles, part_of};
+use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::ViewMut;
 use crate::matrix::Element;
@@ -128,7 +129,7 @@ impl<'a, T: Element> Tail<'a, T> {
     }
 
     /// Computes a tile: the updates of its owner, in their order, as far as they are in the tile.
-    pub(crate) fn compute(&self, product: &Product<'a, T>, whole: &Update, threads: usize) -> f64 {
+    pub(crate) fn compute(&self, product: &Product<'a, T>, whole: &Update, threads: usize) -> Result<f64> {
         let tile = self.tiles.iter().find(|tile| tile.rect == whole.rect).expect("a taken tile is a tile");
         let view = tile.view.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut view = (tile.rect, view.expect("a tile is taken once"));
@@ -137,10 +138,10 @@ impl<'a, T: Element> Tail<'a, T> {
             let part = Update { rect: update.rect.intersect(tile.rect), ..*update };
             if !part.rect.is_empty() {
                 let [a, b] = product.operands(&part);
-                seconds += parallel::update(kernel, threads, a, b, part_of(&mut view, part.rect));
+                seconds += parallel::update(kernel, threads, a, b, part_of(&mut view, part.rect))?;
             }
         }
-        seconds
+        Ok(seconds)
     }
 
     /// Who computed what.

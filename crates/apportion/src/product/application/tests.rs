@@ -192,7 +192,7 @@ fn a_whole_operand_stays_where_it_arrived() {
                 }
             }
             Step::Compute(update) => {
-                product.compute(&mut held, &update, 1);
+                product.compute(&mut held, &update, 1).unwrap();
             }
             Step::Free(piece) => product.free(&mut held, &piece),
             _ => {}

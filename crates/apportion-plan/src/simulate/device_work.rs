@@ -1,0 +1,93 @@
+//! The work of a device: tile by tile, panels go up while it computes with those before, then the tile comes down.
+
+use crate::platform::{DeviceMemory, DeviceUploads};
+
+/// Transfers to a device for each update of a tile: a panel of A and one of B.
+const PANELS: u64 = 2;
+
+/// Pieces of work in the order in which the device does them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DeviceWork {
+    /// Seconds in which the operands of a piece go up, and in which the device computes with them, of the pieces
+    /// that have not started.
+    pieces: Vec<[f64; 2]>,
+    /// The most tiles of a piece.
+    tiles: u64,
+    /// Seconds in which the first panels of all tiles go up.
+    first: f64,
+    /// When the device ends the last piece that has started, and the one before.
+    ends: Option<[f64; 2]>,
+}
+
+impl DeviceWork {
+    /// Adds a piece of work that takes the device `seconds`.
+    pub(super) fn push(&mut self, memory: &DeviceMemory, uploads: DeviceUploads, element: u64, seconds: f64) {
+        let DeviceUploads { elements, tiles } = uploads;
+        let up = memory.seconds_up(PANELS * tiles, (elements * element) as f64);
+        self.pieces.push([up, seconds]);
+        if tiles > self.tiles {
+            (self.tiles, self.first) = (tiles, up);
+        }
+    }
+
+    /// Starts all pieces at `now`, or when the device can. There are two pairs of panels: one is written to while the
+    /// device computes with the other. Returns when the last panels have gone up.
+    pub(super) fn start(&mut self, now: f64) -> f64 {
+        let mut sent = now;
+        for [up, seconds] in self.pieces.drain(..) {
+            let [last, before] = self.ends.unwrap_or([now, now]);
+            sent = sent.max(before) + up;
+            self.ends = Some([sent.max(last) + seconds, last]);
+        }
+        sent
+    }
+
+    /// Starts what has not started, and returns when `bytes` of results are on the host; a tile begins when the one
+    /// before has come down.
+    pub(super) fn end(&mut self, now: f64, memory: &DeviceMemory, bytes: f64) -> f64 {
+        let sent = self.start(now);
+        let Some([last, _]) = self.ends else { return now };
+        let tiles = self.tiles.max(1);
+        let again = self.first * (tiles - 1) as f64 / tiles as f64;
+        last.max(sent) + again + memory.seconds_down(tiles, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, on a link of 1 element of 1 byte per second and no latency.
+    #[test]
+    fn the_slower_of_link_and_device_counts() {
+        let memory = DeviceMemory { up: 1.0, down: 2.0, ..DeviceMemory::behind_unknown_link(None) };
+        let of = |elements, tiles, seconds| {
+            let mut work = DeviceWork::default();
+            for _ in 0..3 {
+                work.push(&memory, DeviceUploads { elements, tiles }, 1, seconds);
+            }
+            work.end(100.0, &memory, 8.0) - 100.0
+        };
+        // Three pieces of 5 s hide all transfers but the first one of 2 s; 8 bytes take 4 s to come down.
+        assert_eq!(of(2, 1, 5.0), 2.0 + 15.0 + 4.0);
+        // Pieces of 1 s wait for the link.
+        assert_eq!(of(2, 1, 1.0), 6.0 + 1.0 + 4.0);
+        // In two tiles, the second tile's first panels of 1 s go up while nothing is computed.
+        assert_eq!(of(2, 2, 5.0), 2.0 + 15.0 + 1.0 + 4.0);
+        assert_eq!(DeviceWork::default().end(3.0, &memory, 8.0), 3.0);
+    }
+
+    /// A device that computes while its processor waits for messages ends earlier.
+    #[test]
+    fn work_starts_when_its_operands_are_there() {
+        let memory = DeviceMemory { up: 1.0, down: 2.0, ..DeviceMemory::behind_unknown_link(None) };
+        let mut work = DeviceWork::default();
+        let one = DeviceUploads { elements: 2, tiles: 1 };
+        for (now, free) in [(0.0, 2.0), (10.0, 12.0), (12.0, 14.0)] {
+            work.push(&memory, one, 1, 5.0);
+            assert_eq!(work.start(now), free);
+        }
+        // From 2 to 7, from 12 to 17, and from 17 to 22; then 4 s down.
+        assert_eq!(work.end(14.0, &memory, 8.0), 26.0);
+    }
+}

@@ -1,0 +1,145 @@
+//! The devices of a platform: opened, with what the platform does not say of their memory and link.
+
+use super::Context;
+use crate::device::{Device, DeviceInfo, DeviceKind, DeviceTile, devices, open_device};
+use crate::error::{Error, Result};
+use crate::kernels::{Kernel, View, ViewMut};
+use crate::matrix::Element;
+use crate::measure::measure_device_links;
+use crate::platform::Platform;
+use crate::run::clock::pin;
+use crate::threads;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+/// Fraction of a device's free memory that a run takes where the platform names none.
+const PART: f64 = 0.9;
+
+/// Rows and columns of a product that is computed before anything is timed.
+const SIDE: usize = 64;
+/// Multiply-adds of a product that is worth looking for devices, whose drivers take some tenths of a second to
+/// start: about a second of one core.
+const WORTHWHILE: f64 = 2e10;
+
+/// The devices of this machine that are no cores, as processors beside those of the platform, for a product of this
+/// many multiply-adds over a kernel that devices compute.
+pub(super) fn with_devices_found<T: Element>(
+    platform: Platform,
+    kernel: Kernel<T>,
+    multiply_adds: f64,
+) -> Platform {
+    if multiply_adds < WORTHWHILE || !DeviceTile::<T>::supports(&kernel) {
+        return platform;
+    }
+    let usable = |info: &DeviceInfo| T::NAME != "f64" || info.f64;
+    let found = devices().unwrap_or_default().into_iter().filter(usable);
+    with_devices(platform, found.filter(|info| open_device(&info.id).is_ok()))
+}
+
+/// The same platform with a processor for each device that is no core, named after its kind.
+fn with_devices(mut platform: Platform, found: impl Iterator<Item = DeviceInfo>) -> Platform {
+    let others = found.filter(|info| info.kind != DeviceKind::Cpu);
+    for (number, info) in others.enumerate() {
+        platform.add_device(format!("{}{number}", info.kind.name()), "devices", &info.id);
+    }
+    platform
+}
+
+/// Opens the devices of this process and checks that they compute over this kernel. A device without `memory` may use
+/// nine tenths of what is free; a link of unknown cost is measured, which takes some hundredths of a second. Every rank
+/// must call it, and all know of all devices.
+///
+/// # Errors
+/// There is no such device; it does not compute over the kernel: exit code 2. It fails: exit code 1. Known to all
+/// ranks.
+pub(super) fn open_devices<T: Element>(
+    mut platform: Platform,
+    kernel: Kernel<T>,
+    context: Context<'_>,
+) -> Result<Platform> {
+    if platform.network.devices.is_empty() {
+        return Ok(platform);
+    }
+    let world = context.world;
+    world.all_ok(open_here(&mut platform, kernel, context))?;
+    let platform = measure_device_links(platform, true, world)?;
+    for (rank, memory) in &platform.network.devices {
+        context.detail(format!(
+            "{}: {}, link {:.1} GB/s up, {:.1} GB/s down",
+            platform.processors[rank.0].name,
+            platform.processors[rank.0].device.as_deref().unwrap_or_default(),
+            memory.up / 1e9,
+            memory.down / 1e9
+        ));
+    }
+    Ok(platform)
+}
+
+fn open_here<T: Element>(platform: &mut Platform, kernel: Kernel<T>, context: Context<'_>) -> Result<()> {
+    let here = context.world.processors_here(platform.len());
+    for (rank, memory) in &mut platform.network.devices {
+        memory.resident = !context.world.is_solo();
+        let processor = &platform.processors[rank.0];
+        let Some(id) = processor.device.as_ref().filter(|_| here.contains(&rank.0)) else { continue };
+        if !DeviceTile::<T>::supports(&kernel) {
+            let what = format!("a device does not compute {}", kernel.name());
+            let place = format!("processor \"{}\": device", processor.name);
+            return Err(Error::input(place, what, "use a platform without it"));
+        }
+        let device = open_on(&processor.cores, id)?;
+        context.watch("preparing devices", || warm_up(&device, kernel))?;
+        if memory.bytes.is_none() {
+            memory.bytes = Some((PART * device.free_bytes() as f64) as u64);
+        }
+    }
+    Ok(())
+}
+
+/// Opens a device on a thread of these cores: threads that its driver starts, as those of a device made of cores, stay
+/// there.
+fn open_on(cores: &[usize], id: &str) -> Result<Arc<dyn Device>> {
+    threads::scope(|scope| {
+        let opening = threads::start(scope, || {
+            pin(cores);
+            open_device(id)
+        })?;
+        opening.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// Computes a small product: drivers compile a kernel where it is used first.
+fn warm_up<T: Element>(device: &Arc<dyn Device>, kernel: Kernel<T>) -> Result<()> {
+    let mut tile = DeviceTile::new(device, &kernel, SIDE, SIDE, SIDE)?;
+    let mut elements = vec![kernel.zero(); SIDE * SIDE];
+    tile.clear()?;
+    tile.update(View::dense(&elements, SIDE, SIDE), View::dense(&elements, SIDE, SIDE))?;
+    tile.download(ViewMut::dense(&mut elements, SIDE, SIDE))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The cores are processors already.
+    #[test]
+    fn devices_that_are_no_cores_become_processors() {
+        let info = |number: usize, kind| DeviceInfo {
+            id: format!("opencl:{number}"),
+            name: "a device".into(),
+            driver: "a driver".into(),
+            kind,
+            memory_bytes: 1 << 30,
+            allocation_bytes: 1 << 28,
+            f64: true,
+            subnormal_f32: true,
+        };
+        let kinds = [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Accelerator, DeviceKind::Gpu];
+        let found = kinds.into_iter().enumerate().map(|(number, kind)| info(number, kind));
+        let platform = with_devices(Platform::from_speeds(&[1.0]).unwrap(), found);
+        assert_eq!(platform.names(), ["p0", "gpu0", "accelerator1", "gpu2"]);
+        let device = |rank: usize| platform.processors[rank].device.as_deref();
+        assert_eq!([device(0), device(1), device(3)], [None, Some("opencl:1"), Some("opencl:3")]);
+        assert_eq!(platform.network.devices.keys().map(|rank| rank.0).collect::<Vec<_>>(), [1, 2, 3]);
+    }
+}

@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 impl Report for RunReport {
     /// The `run.json` object.
     fn to_value(&self) -> Value {
-        let processors = processor_values(&self.plan, &self.trace);
+        let mut processors = processor_values(&self.plan, &self.trace);
+        for (value, kind) in processors.iter_mut().zip(&self.kinds) {
+            value["kind"] = kind.to_string().into();
+        }
         let mut value = json!({
             "format": "apportion-run",
             "version": 1,
@@ -252,7 +255,7 @@ pub(crate) fn processor_values(plan: &Plan, trace: &Trace) -> Vec<Value> {
     let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
     let value = |(i, name): (usize, &String)| {
         let lane = &trace.lanes[i];
-        json!({
+        let mut value = json!({
             "name": name,
             "share": plan.shares[i],
             "compute": compute[i],
@@ -262,7 +265,12 @@ pub(crate) fn processor_values(plan: &Plan, trace: &Trace) -> Vec<Value> {
             "received": lane.received.iter().sum::<u64>(),
             "messages": lane.messages.iter().sum::<u64>(),
             "cpu_seconds": lane.cpu_seconds,
-        })
+        });
+        let [up, down] = lane.device_bytes;
+        if up + down > 0 {
+            (value["bytes_up"], value["bytes_down"]) = (up.into(), down.into());
+        }
+        value
     };
     plan.processors.iter().enumerate().map(value).collect()
 }

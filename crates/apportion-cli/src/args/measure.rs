@@ -94,6 +94,9 @@ pub struct MeasureArgs {
     /// links (platform.toml).
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Measure the links as well, and write the platform with them to this file (platform.toml).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "command", "program"])]
+    pub links: Option<PathBuf>,
     /// Continue from the points in the output file, if it exists.
     #[arg(long, requires = "output")]
     pub resume: bool,

@@ -43,7 +43,7 @@ fn describe_alone(args: &DetectArgs, console: &Console) -> Result<()> {
     };
     let by = args.by.grouping();
     if let Some(path) = &args.output {
-        write_whole(path, description.host.platform(by).to_toml().as_bytes())?;
+        write_whole(path, description.platform(by).to_toml().as_bytes())?;
     }
     console.result(|| description.to_value(by), || description.to_text(by));
     Ok(())

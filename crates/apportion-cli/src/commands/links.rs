@@ -10,8 +10,10 @@ use crate::prepare::measure::processors;
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{check_world_size, world_platform};
-use apportion::measure::measure_links;
+use apportion::measure::{LinkOptions, MeasuredLink, measure_device_links, measure_links};
+use apportion::platform::Platform;
 use apportion::run::World;
+use std::path::PathBuf;
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
     on_engine((args.engine, args.stall_timeout), &inputs(args), console, |world, console| {
@@ -21,7 +23,7 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
 
 /// This process's part: rank 0 measures, and the other ranks answer.
 fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> {
-    let (monitor, first) = (monitor(), world.rank() == 0);
+    let first = world.rank() == 0;
     let here = world_platform(world)?;
     let read = || {
         let given = args.platform.is_some() || args.processors.is_some();
@@ -39,11 +41,34 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         Ok((several(platform)?, link_options(args)?))
     };
     let (platform, options) = world.all_ok(read())?;
-    let output = world.all_ok(if first { open(args.output.as_ref()) } else { Ok(None) })?;
-    let links = console.watch("measuring", monitor, || measure_links(&platform, &options, world, monitor))?;
-    world.all_ok(appear([(output, &|| file(&platform, &links))]))?;
+    let found = measure(&platform, &options, args.output.as_ref(), world, console)?;
     if first {
-        console.result(|| value(&platform, &links), || text(&platform, &links));
+        console.result(|| value(&found.platform, &found.links), || text(&found.platform, &found.links));
     }
     Ok(())
+}
+
+/// The links of a platform.
+pub struct Found {
+    /// The platform, with the links of its devices.
+    pub platform: Platform,
+    /// Those between processors.
+    pub links: Vec<MeasuredLink>,
+}
+
+/// Measures the links of a platform, and writes it with them to `output` on rank 0. Every rank must call it.
+pub fn measure(
+    platform: &Platform,
+    options: &LinkOptions,
+    output: Option<&PathBuf>,
+    world: &World,
+    console: &Console,
+) -> Result<Found> {
+    let monitor = monitor();
+    let output = world.all_ok(if world.rank() == 0 { open(output) } else { Ok(None) })?;
+    let platform = measure_device_links(platform.clone(), false, world)?;
+    let links =
+        console.watch("measuring links", monitor, || measure_links(&platform, options, world, monitor))?;
+    world.all_ok(appear([(output, &|| file(&platform, &links))]))?;
+    Ok(Found { platform, links })
 }

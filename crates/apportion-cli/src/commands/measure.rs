@@ -6,6 +6,7 @@ use crate::args::measure::KernelName;
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, disturbed, imprecise, text};
 use crate::prepare::carry::CarryOver;
+use crate::prepare::links::several;
 use crate::prepare::measure::{check, options, points, points_to_resume, processors, sampled, sizes, units};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
@@ -14,7 +15,9 @@ use apportion::job::{
 };
 use apportion::kernels::Kernel;
 use apportion::kernels::mpdata::Scheme;
-use apportion::measure::{KernelUpdate, MeasureOptions, ModelObserver, MpdataStep, Sizes, Sweep, UpwindStep};
+use apportion::measure::{
+    KernelUpdate, LinkOptions, MeasureOptions, ModelObserver, MpdataStep, Sizes, Sweep, UpwindStep,
+};
 use apportion::model::Models;
 use apportion::output::{OutputFile, is_stream, try_output, write_whole};
 use apportion::platform::{Platform, discover};
@@ -49,6 +52,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         if !world.is_solo() {
             check_world_size(world, platform.len())?;
         }
+        let platform = if args.links.is_some() { several(platform)? } else { platform };
         let command = args.program.command()?;
         let carried = CarryOver::of(args, &platform)?;
         let sizes = match &carried {
@@ -106,6 +110,9 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         ),
         (_, error) => error,
     })?;
+    if let Some(path) = &args.links {
+        links::measure(&platform, &LinkOptions::default(), Some(path), world, console)?;
+    }
     if !first {
         return Ok(());
     }

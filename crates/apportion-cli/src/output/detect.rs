@@ -1,6 +1,6 @@
 //! What `detect` prints and writes.
 
-use super::devices::Device;
+use super::devices::{Device, add_devices};
 use apportion::platform::{Core, CoreGroup, CoreKind, Grouping, Host, Network, Platform, list_cpus};
 use apportion::units::show_bytes;
 use apportion_report::table;
@@ -22,6 +22,13 @@ pub struct Description {
 }
 
 impl Description {
+    /// The platform of this host: its groups of cores, and its devices.
+    pub fn platform(&self, by: Grouping) -> Platform {
+        let mut platform = self.host.platform(by);
+        add_devices(&mut platform, self.host.name.as_deref(), &self.devices);
+        platform
+    }
+
     pub fn to_value(&self, by: Grouping) -> Value {
         let host = &self.host;
         let kind = |(number, kind): (usize, &CoreKind)| {
@@ -104,7 +111,11 @@ impl Descriptions {
             many => format!("{many} hosts"),
         };
         let processors = self.0.iter().flat_map(|one| one.host.platform(by).processors).collect();
-        Platform { name, processors, network: Network::free() }
+        let mut platform = Platform { name, processors, network: Network::free() };
+        for Description { host, devices, .. } in &self.0 {
+            add_devices(&mut platform, host.name.as_deref(), devices);
+        }
+        platform
     }
 
     /// A description for each host, and the processors and devices of all with their hosts.

@@ -84,7 +84,17 @@ fn microseconds(seconds: f64) -> String {
 pub fn text(platform: &Platform, links: &[MeasuredLink]) -> String {
     let rows = links.iter().map(|link| row(platform, link).to_vec());
     let bursts: String = bursts(platform, links).iter().map(|line| format!("{line}\n")).collect();
-    table(&["pair", "latency", "horizontal (strided)", "vertical (contiguous)", "messages"], rows) + &bursts
+    let pairs =
+        table(&["pair", "latency", "horizontal (strided)", "vertical (contiguous)", "messages"], rows);
+    let devices = &platform.network.devices;
+    if devices.is_empty() {
+        return pairs + &bursts;
+    }
+    let rows = devices.iter().map(|(rank, memory)| {
+        let [up, down] = [memory.up, memory.down].map(show);
+        vec![platform.processors[rank.0].name.clone(), microseconds(memory.latency), up, down]
+    });
+    format!("{pairs}{bursts}\n{}", table(&["device", "latency", "to the device", "to its host"], rows))
 }
 
 /// The JSON for programs.
@@ -105,5 +115,18 @@ pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
                    "latency_ci": latency.ci, "horizontal": fit(&link.horizontal), "vertical": fit(&link.vertical)})
         })
         .collect();
-    json!({"platform": platform.name, "links": links})
+    let devices: Vec<Value> = platform
+        .network
+        .devices
+        .iter()
+        .map(|(rank, memory)| {
+            json!({"device": name(*rank), "host": memory.host, "latency": memory.latency, "to": memory.up,
+                   "from": memory.down})
+        })
+        .collect();
+    let mut value = json!({"platform": platform.name, "links": links});
+    if !devices.is_empty() {
+        value["devices"] = devices.into();
+    }
+    value
 }

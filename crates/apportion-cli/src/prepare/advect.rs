@@ -379,6 +379,7 @@ pub fn find_machine<T: Advectable>(
     let context = Context { world, monitor: monitor(), observer: console };
     let sources = world.all_ok(args.sources.load(args.plan.as_deref()))?;
     let platform = sources.processors_of_world(world)?;
+    world.all_ok(platform.refuse_devices("an advection, which computes on cores"))?;
     let platform = measure_unknown_network(platform, args.remeasure, context)?;
     note_absent_cores(&platform, context);
     let sizes = sizes(memory, platform.len() as u64 * size_of::<T>() as u64);

@@ -14,6 +14,7 @@ mod choices;
 mod commands;
 mod crossovers;
 mod detect;
+mod devices;
 mod distributed;
 mod divided;
 mod docs;

@@ -21,6 +21,17 @@ fn every_process_measures_its_own_processor() {
         let product = "matmul a.npy a.npy -o c.npy --engine mpi --models m.json";
         let output = mpi.command(&bench, 2, product).unwrap().output().unwrap();
         assert!(output.status.success(), "{:?}", said(&output));
+        // With the links, into a platform file for the next run.
+        let linked = mpi.command(&bench, 2, &format!("{line} --links links.toml")).unwrap().output().unwrap();
+        assert!(linked.status.success(), "{:?}", said(&linked));
+        apportion_testing::holds(
+            &bench.text("links.toml"),
+            &["name = \"rank1\"", "latency = ", "bandwidth = "],
+        );
+        let product = format!("{product} --platform links.toml");
+        let output = mpi.command(&bench, 2, &product).unwrap().output().unwrap();
+        assert!(output.status.success(), "{:?}", said(&output));
+        bench.write("m.json", models.to_string());
         // Known points are not measured again.
         let again = mpi.command(&bench, 2, &format!("{line} --resume")).unwrap().output().unwrap();
         assert_eq!(apportion_testing::object(&again), models);

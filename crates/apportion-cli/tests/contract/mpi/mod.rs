@@ -8,7 +8,7 @@ mod detect;
 mod distributed;
 mod events;
 mod hosts;
-mod launch;
+pub mod launch;
 mod lost;
 mod measure;
 mod refusals;

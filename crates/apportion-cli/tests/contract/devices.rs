@@ -1,0 +1,268 @@
+//! Devices as processors, on the OpenCL devices that this machine has.
+
+use super::bench::Bench;
+use super::mpi::launch::{Mpi, said};
+use apportion::matrix::{Matrix, write_npy};
+use apportion::output::OutputFile;
+use apportion_testing::{Need, holds, skip};
+use serde_json::Value;
+
+const PLATFORM: &str = "[[processor]]\nname = \"cpu\"\nspeed = \"1 Gflop/s\"\n\
+    [[processor]]\nname = \"device\"\nspeed = \"1 Gflop/s\"\ndevice = \"opencl:0\"\n";
+
+/// A place with a platform of a core and a device, and with matrices; `None` without a device.
+fn place() -> Option<Bench> {
+    if apportion::device::devices().is_none_or(|devices| devices.is_empty()) {
+        skip(Need::Device, "there is no OpenCL device");
+        return None;
+    }
+    let here = Bench::new();
+    here.write("platform.toml", PLATFORM);
+    let capped = PLATFORM.replace("opencl:0\"", "opencl:0\"\nmemory = \"40 kB\"");
+    assert_ne!(capped, PLATFORM);
+    here.write("capped.toml", capped);
+    Some(here)
+}
+
+fn save<T: apportion::matrix::Element>(
+    here: &Bench,
+    name: &str,
+    rows: usize,
+    cols: usize,
+    of: impl Fn(usize) -> T,
+) {
+    let matrix = Matrix::new(rows, cols, (0..rows * cols).map(of).collect());
+    let mut file = OutputFile::create(&here.path(name)).unwrap();
+    write_npy(&mut file, &matrix).unwrap();
+    file.commit().unwrap();
+}
+
+/// Whole numbers: rounded sums are exact in any order.
+fn whole(i: usize) -> f64 {
+    ((i * 31) % 17) as f64 - 8.0
+}
+
+fn processor<'v>(run: &'v Value, name: &str) -> &'v Value {
+    let mut all = run["processors"].as_array().unwrap().iter();
+    all.find(|processor| processor["name"] == name).unwrap()
+}
+
+/// Products over every semiring and kind of element have the bytes of cores, with C on the device as a whole and
+/// in tiles; what goes up and comes down is what the formula says.
+#[test]
+fn a_device_computes_what_cores_compute() {
+    let Some(here) = place() else { return };
+    let (m, k, n) = (97, 131, 113);
+    save(&here, "a.npy", m, k, whole);
+    save(&here, "b.npy", k, n, whole);
+    save(&here, "af.npy", m, k, |i| whole(i) as f32);
+    save(&here, "bf.npy", k, n, |i| whole(i) as f32);
+    save(&here, "ai.npy", m, k, |i| whole(i) as i32);
+    save(&here, "bi.npy", k, n, |i| if i % 7 == 0 { i32::MAX } else { whole(i) as i32 });
+    save(&here, "al.npy", m, k, |i| whole(i) as i64);
+    save(&here, "bl.npy", k, n, |i| whole(i) as i64);
+    save(&here, "ab.npy", m, k, |i| u8::from(i % 5 == 0));
+    save(&here, "bb.npy", k, n, |i| u8::from(i % 7 == 0));
+    let cases = [
+        ("", "plus-times", 8),
+        ("f", "plus-times", 4),
+        ("", "max-plus", 8),
+        ("f", "min-plus", 4),
+        ("i", "min-plus", 4),
+        ("l", "max-plus", 8),
+        ("b", "or-and", 1),
+    ];
+    for (kind, semiring, element) in cases {
+        let product = format!("matmul a{kind}.npy b{kind}.npy --semiring {semiring} --block 32");
+        here.done(&format!("{product} -o cores.npy --speeds 1,1"));
+        let run = here.json(&format!("{product} -o device.npy --platform platform.toml --method columns"));
+        assert_eq!(run["verified"], true);
+        assert!(here.bytes("device.npy") == here.bytes("cores.npy"), "{kind} {semiring}: other bytes");
+        let [cpu, device] = ["cpu", "device"].map(|name| processor(&run, name));
+        assert_eq!((&cpu["kind"], &cpu["bytes_up"]), (&"core".into(), &Value::Null));
+        let cols = device["share"].as_u64().unwrap() / m as u64;
+        assert!(cols > 0 && cols < n as u64, "{run}");
+        let up = element * k as u64 * (m as u64 + cols);
+        assert_eq!((&device["kind"], &device["bytes_up"]), (&"device".into(), &up.into()));
+        assert_eq!(device["bytes_down"], element * m as u64 * cols);
+
+        let run = here.json(&format!("{product} -o tiles.npy --platform capped.toml --method columns"));
+        assert!(
+            here.bytes("tiles.npy") == here.bytes("cores.npy"),
+            "{kind} {semiring}: other bytes in tiles"
+        );
+        let device = processor(&run, "device");
+        let in_tiles = device["bytes_up"].as_u64().unwrap();
+        assert!(in_tiles > up || element == 1, "{in_tiles} bytes of a C in tiles, {up} of a whole one");
+        assert_eq!(device["bytes_down"], element * device["share"].as_u64().unwrap());
+    }
+}
+
+/// What runs on the same engine: powers, closures, products in panels, adaptive runs, one device alone.
+#[test]
+fn every_product_may_use_a_device() {
+    let Some(here) = place() else { return };
+    save(&here, "a.npy", 90, 90, whole);
+    save(&here, "graph.npy", 90, 90, |i| if i % 11 == 3 { whole(i).abs() } else { f64::INFINITY });
+    here.write(
+        "alone.toml",
+        "[[processor]]\nname = \"device\"\ndevice = \"opencl:0\"\nspeed = \"1 Gflop/s\"\n",
+    );
+    for product in [
+        "power a.npy --exponent 3 --semiring max-plus",
+        "closure graph.npy --semiring min-plus",
+        "matmul a.npy a.npy --semiring min-plus --panels 3",
+        "matmul a.npy a.npy --semiring max-plus --adaptive",
+        "matmul a.npy a.npy --semiring max-plus --copy",
+        "matmul a.npy a.npy --semiring max-plus --alpha 2 --beta 3 --c-in a.npy",
+    ] {
+        here.done(&format!("{product} -o cores.npy --speeds 1,1"));
+        for platform in ["platform.toml", "alone.toml"] {
+            here.done(&format!("{product} -o device.npy --platform {platform}"));
+            assert!(
+                here.bytes("device.npy") == here.bytes("cores.npy"),
+                "{product} on {platform}: other bytes"
+            );
+        }
+    }
+}
+
+/// The device of a rank computes step by step, in every flow, and the bytes are those of cores.
+#[test]
+fn a_rank_may_have_a_device() {
+    let Some(here) = place() else { return };
+    save(&here, "a.npy", 97, 131, whole);
+    save(&here, "b.npy", 131, 113, whole);
+    save(&here, "graph.npy", 60, 60, |i| if i % 11 == 3 { whole(i).abs() } else { f64::INFINITY });
+    here.done("matmul a.npy b.npy --semiring max-plus -o cores.npy --speeds 1,1");
+    here.done("closure graph.npy --semiring min-plus -o paths.npy --speeds 1,1");
+    let flows = ["one-to-all", "ring", "broadcast", "bulk"];
+    let products = flows.map(|flow| {
+        format!(
+            "matmul a.npy b.npy --semiring max-plus --block 32 --flow {flow} --method square-corner -o c.npy"
+        )
+    });
+    let closure = "closure graph.npy --semiring min-plus --block 16 -o c.npy".to_owned();
+    let panels = "matmul a.npy b.npy --semiring max-plus --panels 2 -o c.npy".to_owned();
+    for product in products.into_iter().chain([closure, panels]) {
+        let line = format!("{product} --engine mpi --platform platform.toml --report run.json");
+        let Some(mut command) = Mpi::Open.command(&here, 2, &line) else { return };
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{product}: {:?}", said(&output));
+        let cores = if product.starts_with("closure") { "paths.npy" } else { "cores.npy" };
+        assert!(here.bytes("c.npy") == here.bytes(cores), "{product}: other bytes");
+        let run = here.value("run.json");
+        let device = processor(&run, "device");
+        assert!(device["bytes_up"].as_u64().is_some_and(|bytes| bytes > 0), "{product}: {device}");
+    }
+    let line = "matmul a.npy b.npy --engine mpi --platform capped.toml --keep-all -o d.npy";
+    let output = Mpi::Open.command(&here, 2, line).unwrap().output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said(&output).iter().any(|line| line.contains("the device of a rank may hold")),
+        "{:?}",
+        said(&output)
+    );
+    assert!(!here.has("d.npy"));
+}
+
+/// A forecast counts the link: a device behind a slow one takes less, or nothing.
+#[test]
+fn a_slow_link_leaves_a_device_out() {
+    let here = Bench::new();
+    let behind = |link: &str| {
+        format!(
+            "{PLATFORM}[[network.link]]\nbetween = [\"device\", \"cpu\"]\nlatency = \"10 us\"\nbandwidth = {link}\n"
+        )
+    };
+    let share = |name: &str, link: &str| {
+        here.write(name, behind(link));
+        let plan = here.json(&format!("partition --shape 400x400x400 --platform {name}"));
+        plan["shares"][1].as_u64().unwrap()
+    };
+    let fast = share("fast.toml", "{ to = \"10 GB/s\", from = \"10 GB/s\" }");
+    assert!((75_000..85_000).contains(&fast), "half of 160,000: {fast}");
+    let slow = share("slow.toml", "{ to = \"20 MB/s\", from = \"10 MB/s\" }");
+    assert!(slow < fast, "{slow}");
+    assert_eq!(share("useless.toml", "\"10 kB/s\""), 0);
+    let again = here.json("partition --shape 400x400x400 --platform useless.toml");
+    assert_eq!(again["choice"]["left_out"][0]["processor"], "device", "{}", again["choice"]);
+}
+
+#[test]
+fn the_speed_and_the_link_of_a_device_are_measured() {
+    let Some(here) = place() else { return };
+    here.write("unknown.toml", PLATFORM.replace("speed = \"1 Gflop/s\"\n", ""));
+    let quick = "--max-seconds 0.05 --platform unknown.toml";
+    let models =
+        here.json(&format!("measure --kernel min-plus-f32 --sizes 4096,16384 {quick} -o models.json"));
+    assert_eq!(models["models"][1]["points"].as_array().unwrap().len(), 2);
+    here.done(&format!("measure --kernel min-plus-f32 --sizes 4096 {quick} --links both.toml"));
+    holds(&here.text("both.toml"), &["between = [\"device\", \"cpu\"]"]);
+    let links = here.json(&format!("measure --network --sizes 1,4Ki,64Ki {quick} -o links.toml"));
+    assert_eq!(
+        (&links["devices"][0]["device"], &links["devices"][0]["host"]),
+        (&"device".into(), &"cpu".into())
+    );
+    holds(&here.text("links.toml"), &["between = [\"device\", \"cpu\"]", "bandwidth = { to = "]);
+    save(&here, "a.npy", 60, 60, |i| whole(i) as f32);
+    let run = "matmul a.npy a.npy --semiring min-plus -o c.npy --platform links.toml --models models.json";
+    assert_eq!(here.json(run)["verified"], true);
+}
+
+#[test]
+fn what_a_device_cannot_do_is_refused_with_a_remedy() {
+    let here = Bench::new();
+    save(&here, "a.npy", 8, 8, whole);
+    let platform = |device: &str, rest: &str| {
+        format!("[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\ndevice = {device}\n{rest}")
+    };
+    let link = |rest: &str| format!("[[network.link]]\nbetween = [\"a\", \"b\"]\n{rest}");
+    for (name, text) in [
+        ("kind.toml", platform("\"tpu:0\"", "")),
+        ("bare.toml", platform("\"opencl:0\"", &link("latency = 1\n"))),
+        ("shared.toml", platform("\"opencl:0\"", &link("bandwidth = 1\nshared = true\n"))),
+        ("half.toml", platform("\"opencl:0\"", &link("bandwidth = { to = 1 }\n"))),
+        ("way.toml", platform("\"opencl:0\"", &link("bandwidth = { horizontal = 1, vertical = 1 }\n"))),
+        ("twice.toml", platform("\"opencl:0\"", &format!("{0}{0}", link("bandwidth = 1\n")))),
+        ("absent.toml", platform("\"opencl:999\"", "")),
+        (
+            "cores.toml",
+            format!(
+                "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n{}",
+                link("bandwidth = { to = 1, from = 1 }\n")
+            ),
+        ),
+    ] {
+        here.write(name, text);
+    }
+    for (file, says) in [
+        ("kind.toml", "processor \"b\": device: \"tpu:0\" is no device"),
+        ("bare.toml", "has no bandwidth"),
+        ("shared.toml", "remove shared and directed"),
+        ("half.toml", "lacks \"from\""),
+        ("way.toml", "has \"horizontal\""),
+        ("twice.toml", "has a link to its host already"),
+        ("cores.toml", "has \"to\""),
+    ] {
+        let error = here.fails(2, &format!("partition --shape 9x9 --platform {file}"));
+        assert!(error.contains(says), "{file}: {error}");
+    }
+    let error = here.fails(2, "matmul a.npy a.npy -o c.npy --platform absent.toml");
+    assert!(error.contains("opencl:999") || error.contains("OpenCL"), "{error}");
+    assert!(!here.has("c.npy"));
+    here.write("opencl.toml", platform("\"opencl:0\"", ""));
+    let advect = "advect --field a.npy --courant 0.2,0.1 --steps 1 -o c.npy --platform opencl.toml";
+    let error = here.fails(2, advect);
+    assert!(error.contains("is not for an advection"), "{error}");
+    let Some(here) = place() else { return };
+    save(&here, "a.npy", 8, 8, whole);
+    let error = here
+        .fails(2, "closure a.npy --semiring min-plus --predecessors p.npy -o c.npy --platform platform.toml");
+    assert!(error.contains("a device does not compute"), "{error}");
+    let error = here.fails(2, "matmul a.npy a.npy -o c.npy --platform platform.toml --tail 0.1");
+    assert!(error.contains("a device computes its own tiles only"), "{error}");
+    here.write("tiny.toml", PLATFORM.replace("opencl:0\"", "opencl:0\"\nmemory = \"100 B\""));
+    let error = here.fails(1, "matmul a.npy a.npy -o c.npy --platform tiny.toml --keep-all");
+    assert!(error.contains("raise the device's"), "{error}");
+}

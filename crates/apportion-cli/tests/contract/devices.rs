@@ -32,7 +32,7 @@ fn save<T: apportion::matrix::Element>(
     of: impl Fn(usize) -> T,
 ) {
     let matrix = Matrix::new(rows, cols, (0..rows * cols).map(of).collect());
-    let mut file = OutputFile::create(&here.path(name)).unwrap();
+    let mut file = OutputFile::create(here.path(name)).unwrap();
     write_npy(&mut file, &matrix).unwrap();
     file.commit().unwrap();
 }

@@ -24,7 +24,7 @@ const STRIDE: usize = 128;
 /// it meets the largest of them; between hosts these count only once they have been sent for a tenth of a
 /// second, so that no burst is taken for bandwidth. Pairs whose messages the platform's topology relays are
 /// skipped: their messages use the links of other pairs. So are devices, whose links are those to their hosts
-/// ([`measure_device_links`](super::measure_device_links)). The monitor advances by one per pair.
+/// ([`measure_device_links`](crate::measure::measure_device_links)). The monitor advances by one per pair.
 ///
 /// # Errors
 /// Fewer than three sizes, or sizes that are not ascending and positive; times that determine no bandwidth

@@ -32,7 +32,7 @@ pub(super) struct OnDevice<T> {
 #[derive(Debug)]
 enum OnTiles<T> {
     /// One at a time, which is computed when its operands are all on the host.
-    InTurn(DeviceTile<T>),
+    InTurn(Box<DeviceTile<T>>),
     /// All, which are updated step by step.
     Resident(Vec<(Rect, DeviceTile<T>)>),
 }
@@ -214,7 +214,7 @@ fn memory_in_turn<T: Element>(
                 });
             }
             let tile = DeviceTile::new(&device, &kernel, rows as usize, cols as usize, depth as usize)?;
-            return Ok((OnTiles::InTurn(tile), tiles));
+            return Ok((OnTiles::InTurn(Box::new(tile)), tiles));
         }
         // Padding, and the largest allocation.
         budget = (budget.min(needed) as f64 * 0.95) as u64;

@@ -343,15 +343,7 @@ fn speeds(out: &mut String, entry: &Entry) {
     }
     let marked = entry.plan.as_ref().filter(|plan| plan.processors == models.names());
     let marked = marked.map_or_else(Vec::new, Plan::sizes);
-    let drawing = SpeedPlot {
-        shares: None,
-        marked,
-        to: None,
-        source: String::new(),
-        unit: None,
-        relative: false,
-        sampled: false,
-    };
+    let drawing = SpeedPlot { marked, ..SpeedPlot::default() };
     let logarithmic = drawing.is_wide(&models.models);
     let contents = drawing.plot(&models.models, logarithmic);
     let axes = [logarithmic, wide_axes(&contents)[1]];

@@ -4,7 +4,7 @@ use crate::errors::{exception, refuse};
 use crate::value::{Reduced, Value, reduce};
 use apportion::Result;
 use apportion::model::{self as library, Interpolation, Model, Point, only_ratios, read_models};
-use apportion_report::{Plot, Series, plot_svg};
+use apportion_report::{SpeedPlot, plot_svg_on, wide_axes};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -112,16 +112,16 @@ impl Models {
     }
 
     fn _repr_svg_(&self) -> String {
-        let of = match only_ratios(&self.models.models) {
-            true => "relative speed".into(),
-            false => format!("speed, {} per second", self.models.unit),
+        let models = &self.models.models;
+        let drawing = SpeedPlot {
+            source: self.models.kernel.clone(),
+            unit: Some(self.models.unit.clone()).filter(|unit| unit != "units"),
+            relative: only_ratios(models),
+            ..SpeedPlot::default()
         };
-        plot_svg(&Plot {
-            title: [format!("Speeds of {}", self.models.kernel), "marks: measured sizes".into()],
-            axes: [format!("size, {}", self.models.unit), of],
-            series: self.models.models.iter().enumerate().map(curve).collect(),
-            ..Plot::default()
-        })
+        let wide = drawing.is_wide(models);
+        let plot = drawing.plot(models, wide);
+        plot_svg_on(&plot, [wide, wide_axes(&plot)[1]])
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
@@ -134,31 +134,6 @@ impl Models {
 
     fn __repr__(&self) -> String {
         format!("<Models of {}: {}>", self.models.kernel, self.models.names().join(", "))
-    }
-}
-
-/// Number of sizes at which a speed function is drawn.
-const SAMPLES: u32 = 200;
-
-/// The speed of a processor from its smallest to its largest size, and the band of its times.
-fn curve((colour, model): (usize, &Model)) -> Series {
-    let sizes = || model.points().iter().map(|point| point.size);
-    // One size is drawn as a short line of constant speed.
-    let (least, most) = match model.points() {
-        [one] => (0.5 * one.size, 1.5 * one.size),
-        _ => (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max)),
-    };
-    let part = |i| f64::from(i) / f64::from(SAMPLES);
-    let sizes: Vec<f64> = (0..=SAMPLES).map(|i| least * (most / least).powf(part(i))).collect();
-    let (slowest, fastest) = (model.slowest(), model.fastest());
-    let band = |&x: &f64| [x, slowest.speed(x), fastest.speed(x)];
-    Series {
-        name: model.processor().to_owned(),
-        points: sizes.iter().map(|&x| [x, model.speed(x)]).collect(),
-        colour,
-        band: if model.has_band() { sizes.iter().map(band).collect() } else { Vec::new() },
-        marked: Some(model.points().iter().map(|point| [point.size, point.speed()]).collect()),
-        ..Series::default()
     }
 }
 

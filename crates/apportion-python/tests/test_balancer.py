@@ -73,5 +73,5 @@ def test_a_notebook_draws_balancers_and_models() -> None:
     ]
     picture = apportion.Models._measured("sort", "rows", points)._repr_svg_()
     assert picture.startswith("<svg") and picture.rstrip().endswith("</svg>")
-    for word in ("Speeds of sort", ">big<", ">small<", "size, rows", "rows per second"):
+    for word in (">sort; a unit: rows<", ">big<", ">small<", "size, units", "speed, units per second"):
         assert word in picture, word

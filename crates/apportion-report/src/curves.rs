@@ -15,7 +15,7 @@ const DECADES: f64 = 1e5;
 const MANY: usize = 20;
 
 /// What the plot of speed functions shows besides them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SpeedPlot {
     /// The shares of units that are divided, by rank.
     pub shares: Option<Vec<u64>>,

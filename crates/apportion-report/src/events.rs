@@ -13,6 +13,8 @@ use std::fmt::Write;
 /// Height of a lane and of the bar in it.
 const PITCH: f64 = 26.0;
 const BAR: f64 = 20.0;
+/// The attribute of bars in which a job is done and waits.
+const PALE: &str = " fill-opacity=\"0.3\"";
 /// Width of an average character, as a part of the font size.
 const CHARACTER: f64 = 0.58;
 /// Most jobs in the legend and most lanes; the rest is counted.
@@ -90,6 +92,11 @@ impl EventChart {
         colours(&self.jobs.iter().map(String::as_str).collect::<Vec<_>>(), &[])
     }
 
+    /// True if a job is drawn only where it is done and waits.
+    pub(super) fn only_waits(&self, job: usize) -> bool {
+        self.lanes.iter().flat_map(|lane| &lane.bars).filter(|bar| bar.job == job).all(|bar| bar.waits)
+    }
+
     /// The jobs that are drawn.
     pub(super) fn used(&self) -> Vec<usize> {
         let mut used: Vec<usize> =
@@ -123,7 +130,7 @@ pub(super) fn chart_on(chart: &EventChart, canvas: Canvas) -> String {
             svg,
             "<text x=\"{MARGIN}\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{title}</text>"
         );
-        legend.draw(&mut svg, &colours);
+        legend.draw(&mut svg, chart, &colours);
     }
     let scale = if chart.seconds > 0.0 { length / chart.seconds } else { 0.0 };
     draw_axis(&mut svg, [left, top, bottom], chart.seconds, [scale, length]);
@@ -231,7 +238,7 @@ fn draw_bar(
 ) {
     let EventBar { from, to, waits, .. } = *bar;
     let (x, width) = (left + from * scale, (to - from) * scale);
-    let pale = if waits { " fill-opacity=\"0.3\"" } else { "" };
+    let pale = if waits { PALE } else { "" };
     let words = if waits { " (waits)" } else { "" };
     let _ = writeln!(
         svg,
@@ -279,13 +286,14 @@ impl Legend {
         Self { entries, rows: row + 1 }
     }
 
-    fn draw(&self, svg: &mut String, colours: &[String]) {
+    fn draw(&self, svg: &mut String, chart: &EventChart, colours: &[String]) {
         for (text, job, [x, y]) in &self.entries {
             let mut x = *x;
             if let Some(job) = job {
+                let pale = if chart.only_waits(*job) { PALE } else { "" };
                 let _ = write!(
                     svg,
-                    "<rect x=\"{x:.1}\" y=\"{y}\" width=\"14\" height=\"14\" fill=\"{}\"/>",
+                    "<rect x=\"{x:.1}\" y=\"{y}\" width=\"14\" height=\"14\" fill=\"{}\"{pale}/>",
                     colours[*job]
                 );
                 x += 20.0;
@@ -326,6 +334,15 @@ mod tests {
         assert!(svg.contains(">pallet #1<") && svg.contains(">pallet #2<") && svg.contains(">M1<"));
         assert!(svg.contains("greedy robot: 68 s, deadlock") && svg.contains(">pale: done, waits<"));
         assert_eq!(svg, drawn(text));
+    }
+
+    /// The legend has the colours that are seen: of a job that only ever waits, the pale one.
+    #[test]
+    fn a_job_that_only_waits_is_pale_in_the_legend() {
+        let svg = drawn(include_str!("../../../examples/mdem/flow-line.toml"));
+        let swatches: Vec<&str> = svg.lines().filter(|line| line.contains("width=\"14\"")).collect();
+        let pale: Vec<&&str> = swatches.iter().filter(|line| line.contains(PALE)).collect();
+        assert!(swatches.len() == 4 && pale.len() == 1 && pale[0].contains("wait for press"), "{swatches:?}");
     }
 
     #[test]

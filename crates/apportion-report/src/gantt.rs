@@ -24,10 +24,8 @@ const MOST_ARROWS: usize = 160;
 const STRIP: f64 = 0.18;
 const FORECAST: f64 = 0.55;
 
-/// The colours of [`KINDS`] (from Okabe and Ito; the most common kind gets the calmest).
-pub(super) const COLOURS: [&str; 4] = ["#56b4e9", "#f0e442", "#d55e00", "#dddddd"];
-/// The colour of messages that leave while a processor computes.
-pub(super) const SENDS: &str = "#a89c00";
+/// The colours of [`KINDS`] (from Okabe and Ito; the most common kind gets the calmest, and none that of an error).
+pub(super) const COLOURS: [&str; 4] = ["#56b4e9", "#e69f00", "#009e73", "#dddddd"];
 
 /// What a picture of a trace shows.
 #[derive(Debug, Clone, Copy)]
@@ -230,7 +228,7 @@ fn draw_lane(
     let incoming = received(lane, scale, [top + bar + strip, strip]);
     let title = |what: &str| whose.map_or_else(String::new, |(name, _)| format!("{name}: {what}"));
     for (word, colour, shape, what) in [
-        ("outgoing", SENDS, outgoing, "messages from it are under way"),
+        ("outgoing", COLOURS[1], outgoing, "messages from it are under way"),
         ("incoming", COLOURS[2], incoming, "messages to it are under way"),
     ] {
         if !shape.is_empty() {
@@ -266,9 +264,9 @@ fn exchanged(lane: &Lane, names: &[String]) -> String {
 }
 
 fn draw_legend(svg: &mut String) {
-    let kinds = ["computes", "waits until sent", "receives", "waits for data not sent yet"];
+    let kinds = ["computes", "sends", "receives", "waits for others"];
     let bars = kinds.into_iter().zip(COLOURS).map(|(word, colour)| (word, colour, 14.0));
-    let strips = [("sends meanwhile", SENDS, 4.0), ("receives meanwhile", COLOURS[2], 4.0)];
+    let strips = [("messages out", COLOURS[1], 4.0), ("messages in", COLOURS[2], 4.0)];
     let mut x = MARGIN;
     for (word, colour, height) in bars.chain(strips) {
         let y = 67.0 - height / 2.0;

@@ -120,7 +120,7 @@ impl Legend {
     /// Heading and entries: the colour, and the words of the five columns.
     fn rows(&self) -> impl Iterator<Item = (Option<&str>, [String; 5])> {
         let cluster = if self.clustered { "cluster" } else { "" };
-        let heading = [self.heading, cluster, "share", "%", "ratio"].map(str::to_owned);
+        let heading = [self.heading, cluster, "share", "%", "× least"].map(str::to_owned);
         std::iter::once((None, heading)).chain(self.entries.iter().map(move |e| {
             let ratio = e.share as f64 / self.least as f64;
             let ratio = if ratio < 100.0 { format!("{ratio:.2}") } else { show_count(ratio.round() as u128) };

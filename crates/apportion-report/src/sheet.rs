@@ -12,8 +12,8 @@ const SIDE: f64 = 240.0;
 const GAP: f64 = 28.0;
 /// Height of the title of the sheet.
 const TITLE: f64 = 44.0;
-/// Layouts side by side.
-const COLUMNS: usize = 4;
+/// Layouts side by side: of few, two, whose text can be read where the picture is 300 pixels wide.
+const COLUMNS: [usize; 2] = [2, 4];
 /// Height of a line of text under a layout.
 const LINE: f64 = 16.0;
 /// Width of an average character of a sans-serif font, as a fraction of its size.
@@ -34,8 +34,8 @@ pub struct Candidate<'a> {
     pub chosen: bool,
 }
 
-/// Draws layouts of the same matrix for the same processors in rows of four, each with its method and costs
-/// beneath it, as a self-contained SVG document. `clusters` holds the cluster of each processor, by rank; a
+/// Draws layouts of the same matrix for the same processors in rows of four (two, of up to four layouts), each with
+/// its method and costs beneath it, as a self-contained SVG document. `clusters` holds the cluster of each processor, by rank; a
 /// processor beyond its end is its own cluster. Plans of units are left out. O(R) for R rectangles in all.
 pub fn sheet_svg(title: &str, candidates: &[Candidate<'_>], clusters: &[String]) -> String {
     let drawn: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.plan.layout().is_ok()).collect();
@@ -49,13 +49,14 @@ pub fn sheet_svg(title: &str, candidates: &[Candidate<'_>], clusters: &[String])
         .map_or(1.0, |l| (l.shape().n as f64 / l.shape().m as f64).clamp(1.0 / LONGEST, LONGEST));
     let [wide, high] = if ratio >= 1.0 { [SIDE, SIDE / ratio] } else { [SIDE * ratio, SIDE] };
     let longest = drawn.iter().flat_map(|c| c.costs).map(|l| l.chars().count()).max().unwrap_or(0);
-    let cell = wide.max(longest as f64 * 11.0 * CHARACTER);
+    let cell = wide.max(longest as f64 * 12.0 * CHARACTER);
     let lines = 1 + drawn.iter().map(|c| c.costs.len()).max().unwrap_or(0);
     let [across, down] = [cell + GAP, high + lines as f64 * LINE + GAP];
-    let columns = drawn.len().clamp(1, COLUMNS);
+    let most = COLUMNS[usize::from(drawn.len() > COLUMNS[1])];
+    let columns = drawn.len().clamp(1, most);
     let page = [
         (GAP + columns as f64 * across).max(2.0 * GAP + title.chars().count() as f64 * 16.0 * CHARACTER),
-        TITLE + GAP + drawn.len().div_ceil(COLUMNS) as f64 * down,
+        TITLE + GAP + drawn.len().div_ceil(columns) as f64 * down,
     ];
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0}\" height=\"{1:.0}\" viewBox=\"0 0 {0:.0} {1:.0}\" \
@@ -67,8 +68,8 @@ pub fn sheet_svg(title: &str, candidates: &[Candidate<'_>], clusters: &[String])
         escape(title),
     );
     for (at, candidate) in drawn.into_iter().enumerate() {
-        let left = GAP + (at % COLUMNS) as f64 * across;
-        let top = TITLE + GAP / 2.0 + (at / COLUMNS) as f64 * down;
+        let left = GAP + (at % columns) as f64 * across;
+        let top = TITLE + GAP / 2.0 + (at / columns) as f64 * down;
         draw(&mut svg, candidate, &colours, [left, top, wide, high]);
     }
     svg.push_str("</svg>\n");
@@ -140,8 +141,8 @@ fn draw(svg: &mut String, candidate: &Candidate<'_>, colours: &[String], place: 
          stroke=\"{INK}\" stroke-width=\"{frame}\"/>"
     );
     let name = format!("{}{}", candidate.plan.method, if candidate.chosen { " (chosen)" } else { "" });
-    let lines = std::iter::once((&name, 13, " font-weight=\"bold\""))
-        .chain(candidate.costs.iter().map(|line| (line, 11, "")));
+    let lines = std::iter::once((&name, 14, " font-weight=\"bold\""))
+        .chain(candidate.costs.iter().map(|line| (line, 12, "")));
     for (i, (line, size, weight)) in lines.enumerate() {
         let _ = writeln!(
             svg,

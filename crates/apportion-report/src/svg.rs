@@ -28,6 +28,11 @@ const FOOT: f64 = 24.0;
 const SIDE: f64 = 600.0;
 /// Longest side of a picture that is much wider than high: the legend goes beneath it.
 const WIDE: f64 = 900.0;
+/// Up to this number of processors a picture is small, with the legend beneath it: its text can be read where it is
+/// 300 pixels wide.
+const FEW: usize = 12;
+/// The two sides of such a picture.
+const SMALL: [f64; 2] = [400.0, 480.0];
 /// Ratio of sides beyond which a picture is no longer to scale.
 const LONGEST: f64 = 10.0;
 /// Width of an average character of a sans-serif font, as a fraction of its size.
@@ -102,20 +107,23 @@ impl<'a> Drawing<'a> {
         let picture = &self.picture;
         let legend = Legend::new(plan, &self.clusters, &self.colours);
         let [width, height] = picture.size;
-        let beneath = width > 1.5 * height;
-        let labels = labels::Labels::new(picture, plan, beneath);
+        let is_wide = width > 1.5 * height;
+        let labels = labels::Labels::new(picture, plan, is_wide);
         let [left, top] = picture.corner;
+        let (right, bottom) = match is_wide {
+            true => (left + width, top + height + FOOT + labels.depth()),
+            false => (left + width + labels.depth(), top + height + FOOT),
+        };
+        let beneath = is_wide || plan.processors.len() <= FEW;
         let (lines, mut place) = if beneath {
             let columns = (width / legend.column()) as usize;
-            (legend.lines_for(columns), [left, top + height + FOOT + labels.depth() + 8.0])
+            (legend.lines_for(columns), [left, bottom + 8.0])
         } else {
-            (legend.lines_in(height.max(0.75 * SIDE)), [left + width + labels.depth() + 24.0, top])
+            (legend.lines_in(height.max(0.75 * SIDE)), [right + 24.0, top])
         };
         let table = legend.size(lines);
-        let mut page = [
-            (place[0] + table[0]).max(left + width) + MARGIN,
-            (place[1] + table[1]).max(top + height + FOOT) + MARGIN,
-        ];
+        let mut page =
+            [(place[0] + table[0]).max(right) + MARGIN, (place[1] + table[1]).max(bottom) + MARGIN];
         let [title, costs] = titles(plan);
         let title = wrapped(&title, ((page[0] - 2.0 * MARGIN) / (18.0 * CHARACTER)) as usize);
         let costs = wrapped(&costs, ((page[0] - 2.0 * MARGIN) / (13.0 * CHARACTER)) as usize);
@@ -181,7 +189,7 @@ fn titles(plan: &Plan) -> [String; 2] {
         } else {
             format!("{above:.1} % above the lower bound")
         };
-        costs.push(format!("half-perimeters {cost:.3}, {above}"));
+        costs.push(format!("half-perimeters {cost:.3} sides, {above}"));
     }
     if metrics.imbalance.is_finite() {
         costs.push(format!("imbalance {:.4}", metrics.imbalance));

@@ -45,8 +45,8 @@ pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
         match (inputs.field.header.dtype, args.memory) {
             ("f32", None) => on_world::<f32>(args, &inputs, world, console),
             (_, None) => on_world::<f64>(args, &inputs, world, console),
-            ("f32", Some(memory)) => slabs::run::<f32>(args, &inputs, memory, (world, console)),
-            (_, Some(memory)) => slabs::run::<f64>(args, &inputs, memory, (world, console)),
+            ("f32", Some(memory)) => slabs::run::<f32>(args, &inputs, memory, world, console),
+            (_, Some(memory)) => slabs::run::<f64>(args, &inputs, memory, world, console),
         }
     })
 }
@@ -81,7 +81,8 @@ impl<'a> AdvectStart<'a> {
     pub fn new<T: Advectable>(
         args: &'a AdvectArgs,
         inputs: &Inputs,
-        (world, console): (&World, &Console),
+        world: &World,
+        console: &Console,
     ) -> Result<Self> {
         let directory = args.checkpoint.as_ref().or(args.resume.as_ref());
         world.all_ok(args.checkpoint.as_deref().map_or(Ok(()), is_free))?;
@@ -161,7 +162,7 @@ fn on_world<T: Advectable>(
     console: &Console,
 ) -> Result<()> {
     let begin = Instant::now();
-    let begun = AdvectStart::new::<T>(args, inputs, (world, console))?;
+    let begun = AdvectStart::new::<T>(args, inputs, world, console)?;
     let AdvectStart { directory, identity, kept } = &begun;
     let prepared = decide_advection::<T>(args, inputs, world, console)?;
     let best = &prepared.choices[0];
@@ -241,7 +242,7 @@ fn on_world<T: Advectable>(
         moments: [before, after],
         io_seconds: io + writing.elapsed().as_secs_f64(),
     };
-    tell(args, (&report, None), &prepared, flow.largest, (world, console))
+    tell(args, (&report, None), &prepared, flow.largest, world, console)
 }
 
 /// The error of a run some of whose steps are kept, with instructions to continue; `beside` is the last field
@@ -265,7 +266,8 @@ pub fn tell(
     (report, slabs): (&AdvectReport, Option<&SlabReport>),
     prepared: &Prepared,
     largest: f64,
-    (world, console): (&World, &Console),
+    world: &World,
+    console: &Console,
 ) -> Result<()> {
     let tell = || {
         let mut value = report.to_value();

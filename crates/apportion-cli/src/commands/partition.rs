@@ -162,13 +162,7 @@ fn hybrid_choice(
 /// A note about processors that a repeated block leaves without work.
 fn idle(plan: &Plan, processors: &Machine) -> Option<String> {
     let block = plan.layout().ok()?.block()?.shape();
-    let idle: Vec<&str> = plan
-        .processors
-        .iter()
-        .zip(&plan.shares)
-        .filter(|(_, share)| **share == 0)
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let idle = plan.idle_processors();
     let (first, more) = (idle.first()?, idle.len() - 1);
     let who = if more == 0 { format!("{first} gets") } else { format!("{first} and {more} more get") };
     Some(format!(

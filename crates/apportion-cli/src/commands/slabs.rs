@@ -31,13 +31,14 @@ pub fn run<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
     memory: u64,
-    (world, console): (&World, &Console),
+    world: &World,
+    console: &Console,
 ) -> Result<()> {
     return_freed_blocks(RETURNED);
-    let begun = AdvectStart::new::<T>(args, inputs, (world, console))?;
+    let begun = AdvectStart::new::<T>(args, inputs, world, console)?;
     let (problem, first, every) = (&inputs.problem, begun.step(args)?, begun.every(args));
     let aside = if args.frames.is_some() { Sampler::new(problem).bytes() } else { 0 };
-    let mut cut = cut::<T>(args, inputs, (memory, aside), (world, console))?;
+    let mut cut = cut::<T>(args, inputs, (memory, aside), world, console)?;
     let mut seen = look::<T>(args, inputs, &begun, console)?;
     let byte = seen.disk.seconds / seen.disk.read.max(1) as f64;
     let most = every.min(args.steps - first);
@@ -100,7 +101,7 @@ pub fn run<T: Advectable>(
         seconds: begin.elapsed().as_secs_f64(),
         cells,
     };
-    tell(args, (&report, Some(&about)), &prepared, seen.flow.largest, (world, console))
+    tell(args, (&report, Some(&about)), &prepared, seen.flow.largest, world, console)
 }
 
 fn plane_cells(inputs: &Inputs) -> f64 {

@@ -289,7 +289,7 @@ pub fn decide_advection<T: Advectable>(
     console: &Console,
 ) -> Result<Prepared> {
     let problem = &inputs.problem;
-    let known = find_machine::<T>(args, inputs, None, (world, console))?;
+    let known = find_machine::<T>(args, inputs, None, world, console)?;
     let orders = args.scheme.orders(args.overlap);
     let choices = choose::<T>(args, problem, (&known, &orders), world)?;
     known.announce(args, problem, choices, console)
@@ -374,7 +374,8 @@ pub fn find_machine<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
     memory: Option<u64>,
-    (world, console): (&World, &Console),
+    world: &World,
+    console: &Console,
 ) -> Result<AdvectMachine> {
     let context = Context { world, monitor: monitor(), observer: console };
     let sources = world.all_ok(args.sources.load(args.plan.as_deref()))?;

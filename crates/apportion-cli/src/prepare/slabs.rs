@@ -35,10 +35,11 @@ pub fn cut<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
     (memory, aside): (u64, u64),
-    (world, console): (&World, &Console),
+    world: &World,
+    console: &Console,
 ) -> Result<Cut> {
     let problem = &inputs.problem;
-    let known = find_machine::<T>(args, inputs, Some(memory), (world, console))?;
+    let known = find_machine::<T>(args, inputs, Some(memory), world, console)?;
     let (slabs, made) = tallest_slab(problem, memory, &mut |slabs| {
         let made = make::<T>(args, problem, (&known, aside), slabs, world)?;
         Ok((made.0, made))

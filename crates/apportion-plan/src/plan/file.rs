@@ -200,6 +200,12 @@ impl Plan {
         self.rectangles().map_or_else(|| self.shares.clone(), Layout::sizes)
     }
 
+    /// The names of the processors without a share, by rank.
+    pub fn idle_processors(&self) -> Vec<&str> {
+        let names = self.processors.iter().zip(&self.shares);
+        names.filter(|(_, share)| **share == 0).map(|(name, _)| name.as_str()).collect()
+    }
+
     /// The rectangles of C or of a domain; `None` for units.
     pub fn rectangles(&self) -> Option<&Layout> {
         match &self.division {

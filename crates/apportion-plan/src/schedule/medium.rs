@@ -64,15 +64,15 @@ impl<'a> Medium<'a> {
         Self { wires: LinkBookings::new(network), turns }
     }
 
-    /// Posts a message at `now`. Returns the messages that are booked thereby, each with the times for its
+    /// Posts a message. Returns the messages that are booked at its time, each with the times for its
     /// receivers: this one, unless it waits for its turn, and those that waited for this one. `senders` are
     /// those of a turn ([`Application::senders`](super::Application::senders)).
     pub fn post(
         &mut self,
         posting: Posting,
-        now: f64,
         senders: &dyn Fn(u64) -> Option<Vec<Rank>>,
     ) -> Vec<(Posting, Vec<Transit>)> {
+        let now = posting.at;
         let due = match &mut self.turns {
             Some(turns) => turns.post(posting, senders),
             None => vec![posting],
@@ -148,7 +148,7 @@ mod tests {
             let mut medium = Medium::new(network);
             let mut booked = Vec::new();
             for (from, tag, at) in [(3, 2, 0.0), (1, 0, 0.5), (0, 0, 1.0)] {
-                let due = medium.post(posting(from, tag, at), at, &senders);
+                let due = medium.post(posting(from, tag, at), &senders);
                 booked.push(due.iter().map(|(p, times)| (p.from.0, times[0].start)).collect::<Vec<_>>());
             }
             booked
@@ -166,7 +166,7 @@ mod tests {
         network.topology = Topology::Bus;
         let mut medium = Medium::new(&network);
         for (number, from) in [3, 1, 0].into_iter().enumerate() {
-            let due = medium.post(posting(from, from as u64, 0.0), 0.0, &|_| None);
+            let due = medium.post(posting(from, from as u64, 0.0), &|_| None);
             assert_eq!(due[0].1[0].start, 4.0 * number as f64);
         }
     }

@@ -3,17 +3,19 @@
 
 use crate::error::Result;
 use crate::model::{Machine, Model, only_ratios};
-use crate::plan::shapes::{Columns, LayoutMethod};
+use crate::plan::shapes::{Columns, Grid, LayoutMethod, Mesh};
 use crate::plan::{Baselines, FastestAlone, Forecast, Layout, Plan, Shape, shares};
-use crate::select::{FittedOrder, PlanOptions, affordable, fit_order, forecast, imbalance_of};
-use crate::simulate::CostModel;
+use crate::schedule::MatmulSchedule;
+use crate::select::{FittedOrder, PlanOptions, affordable, fit_order, forecast_within, imbalance_of};
+use crate::simulate::{CostModel, Effort};
 
 /// The plans behind [`Baselines`], with their forecasts.
 #[derive(Debug, Clone)]
 pub struct BaselinePlans {
     /// All of the product on the processor that is fastest alone; `None` if no memory holds it.
     pub fastest_alone: Option<Plan>,
-    /// Equal parts, in columns; `None` if they do not fit, or if there are too many processors to simulate.
+    /// Equal parts, in the fastest of columns, rows and a grid; `None` if they do not fit, or if there are too many
+    /// processors to simulate.
     pub even_split: Option<Plan>,
 }
 
@@ -24,9 +26,15 @@ pub struct BaselinePlans {
 /// Those of a forecast.
 pub fn baseline_plans(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<BaselinePlans> {
     let p = machine.processors();
-    let plan = |name: String, weights: Vec<f64>| -> Result<Option<Plan>> {
-        let layout = Columns::default().layout(shape, &weights)?;
-        let Some(forecast) = fastest_forecast(&layout, machine, options)? else { return Ok(None) };
+    let plan = |name: String, layouts: Vec<Layout>| -> Result<Option<Plan>> {
+        let mut fastest: Option<(Layout, Forecast)> = None;
+        for layout in layouts {
+            let limit = fastest.as_ref().map_or(f64::INFINITY, |(_, forecast)| forecast.seconds);
+            if let Some(forecast) = fastest_forecast(&layout, machine, options, limit)? {
+                fastest = Some((layout, forecast));
+            }
+        }
+        let Some((layout, forecast)) = fastest else { return Ok(None) };
         let imbalance = imbalance_of(&machine.models, &layout)?;
         let plan = Plan::of_layout(name, machine.platform.names(), layout, imbalance);
         Ok(Some(Plan { forecast: Some(forecast), ..plan }))
@@ -34,21 +42,42 @@ pub fn baseline_plans(shape: Shape, machine: &Machine, options: &PlanOptions) ->
     let fastest_alone = match fastest(&machine.models, shape.elements()) {
         Some(rank) => {
             let name = format!("{} alone", machine.platform.processors[rank].name);
-            plan(name, (0..p).map(|i| f64::from(u8::from(i == rank))).collect())?
+            let weights: Vec<f64> = (0..p).map(|i| f64::from(u8::from(i == rank))).collect();
+            plan(name, vec![Columns::default().layout(shape, &weights)?])?
         }
         None => None,
     };
     let orders = options.orders().len();
-    let even_split = match affordable(p, shape, options.block, orders) {
-        true => plan("even split".into(), vec![1.0; p])?,
-        false => None,
-    };
-    Ok(BaselinePlans { fastest_alone, even_split })
+    let mut layouts = even_layouts(shape, p)?;
+    let most = (1..=layouts.len()).rev().find(|count| affordable(p, shape, options.block, count * orders));
+    layouts.truncate(most.unwrap_or(0));
+    Ok(BaselinePlans { fastest_alone, even_split: plan("even split".into(), layouts)? })
 }
 
-/// The forecast of the fastest flow that fits into the processors' memory; `None` if none does, or if a processor
-/// cannot do its part: it has a speed of 0, or its model ends before.
-fn fastest_forecast(layout: &Layout, machine: &Machine, options: &PlanOptions) -> Result<Option<Forecast>> {
+/// Equal parts as somebody would cut them by hand: in columns, with several processors in one where that moves less,
+/// in strips across either side, and in the grid that moves least.
+fn even_layouts(shape: Shape, processors: usize) -> Result<Vec<Layout>> {
+    let weights = vec![1.0; processors];
+    let columns = Columns::default().layout(shape, &weights)?;
+    let mut layouts = vec![columns];
+    let strips = [Mesh::new(1, processors), Mesh::new(processors, 1)].map(Some);
+    for mesh in strips.into_iter().chain([None]) {
+        let layout = Grid { mesh, ..Grid::default() }.layout(shape, &weights)?;
+        if !layouts.contains(&layout) {
+            layouts.push(layout);
+        }
+    }
+    Ok(layouts)
+}
+
+/// The forecast of the fastest flow that fits into the processors' memory; `None` if none does or takes less than
+/// `limit` seconds, or if a processor cannot do its part: it has a speed of 0, or its model ends before.
+fn fastest_forecast(
+    layout: &Layout,
+    machine: &Machine,
+    options: &PlanOptions,
+    limit: f64,
+) -> Result<Option<Forecast>> {
     let parts = layout.sizes();
     let able = |(model, size): (&Model, &u64)| *size == 0 || model.seconds(*size as f64).is_finite();
     if !machine.models.iter().zip(&parts).all(able) {
@@ -60,10 +89,10 @@ fn fastest_forecast(layout: &Layout, machine: &Machine, options: &PlanOptions) -
     for order in options.orders() {
         let fitted = fit_order(layout, order, &machine.platform, options.element, options.memory);
         let Ok(FittedOrder { order, .. }) = fitted else { continue };
-        let found = forecast(layout, order, costs)?;
-        if fastest.as_ref().is_none_or(|best| found.seconds < best.seconds) {
-            fastest = Some(found);
-        }
+        order.check_layout(layout)?;
+        let limit = fastest.as_ref().map_or(limit, |best| best.seconds);
+        let found = forecast_within(&MatmulSchedule::new(layout, order), costs, limit, &Effort::unlimited())?;
+        fastest = found.filter(|found| found.seconds < limit).or(fastest);
     }
     Ok(fastest)
 }
@@ -111,7 +140,8 @@ impl Baselines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::{Network, Platform};
+    use crate::platform::{Network, Platform, Topology};
+    use crate::schedule::Flow;
 
     fn machine(speeds: &[f64], bandwidth: f64) -> Machine {
         let mut platform = Platform::from_speeds(speeds).unwrap();
@@ -135,6 +165,36 @@ mod tests {
         let even = found.even_split.unwrap();
         assert!((even - 0.5 - 0.0005).abs() < 1e-12, "{even}");
         assert_eq!(found.best(), Some(alone.seconds));
+    }
+
+    /// The even split's seconds, without overlap, for all communication before all computation.
+    fn even(shape: [u64; 3], machine: &Machine) -> f64 {
+        let shape = Shape::new(shape[0], shape[1], shape[2], "test").unwrap();
+        let options = PlanOptions { flow: Some(Flow::Bulk), overlap: false, ..PlanOptions::open(shape.k, 8) };
+        Baselines::of_product(shape, machine, &options).unwrap().unwrap().even_split.unwrap()
+    }
+
+    /// Two halves of 1e9 multiply-adds at 1e9 a second: 0.5 s. Of C with 2,000 x 500 elements, columns need the other
+    /// half of A (8 MB), rows that of B (2 MB), at 8 GB/s in both directions at once: rows, and columns if C lies on
+    /// its side.
+    #[test]
+    fn an_even_split_is_cut_across_the_long_side() {
+        let machine = machine(&[1e9, 1e9], 8e9);
+        for shape in [[2000, 1000, 500], [500, 1000, 2000]] {
+            let seconds = even(shape, &machine);
+            assert!((seconds - 0.5 - 0.00025).abs() < 1e-12, "{shape:?}: {seconds}");
+        }
+    }
+
+    /// Eight eighths of 2e9 multiply-adds at 1e9 a second: 0.25 s. On 4 x 2 processors a part of C has 500 x 500
+    /// elements and needs 500,000 of each of A and B, of which it has 250,000 and 125,000: 625,000 elements of 8 bytes
+    /// for each of eight, 40 MB on a bus of 8 GB/s. Rows and 2 x 4 processors take 56 MB, columns 104 MB.
+    #[test]
+    fn an_even_split_is_a_grid_where_that_moves_less() {
+        let mut machine = machine(&[1e9; 8], 8e9);
+        machine.platform.network.topology = Topology::Bus;
+        let seconds = even([2000, 1000, 1000], &machine);
+        assert!((seconds - 0.25 - 0.005).abs() < 1e-12, "{seconds}");
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
                 let (to, tag, load) = (message.to, message.tag, message.load(element));
                 match self.medium.book_at_once(rank, to, load, now) {
                     Some(transit) => self.booked(rank, (to, tag, load), transit, now),
-                    None => self.post(Posting::message(&message, element, now), now),
+                    None => self.post(Posting::message(&message, element, now)),
                 }
                 Some(now)
             }
@@ -238,7 +238,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
                 self.record.sends(rank, &broadcast.messages, || broadcast.elements());
                 let pieces: usize = broadcast.messages.iter().map(|message| message.pieces.len()).sum();
                 self.spent += PIECE * pieces as f64;
-                self.post(Posting::broadcast(&broadcast, element, now), now);
+                self.post(Posting::broadcast(&broadcast, element, now));
                 Some(now)
             }
             Step::PostReceive(message) => {
@@ -298,10 +298,10 @@ impl<A: Application, R: Record> State<'_, A, R> {
 
     /// Posts a message. It is booked at once unless it waits for its turn on a bus; messages that waited for
     /// it are booked after it.
-    fn post(&mut self, posting: Posting, now: f64) {
+    fn post(&mut self, posting: Posting) {
         self.held[posting.from.0] += 1;
         let schedule = self.schedule;
-        for (posting, transits) in self.medium.post(posting, now, &|turn| schedule.senders(turn)) {
+        for (posting, transits) in self.medium.post(posting, &|turn| schedule.senders(turn)) {
             let from = posting.from;
             self.held[from.0] -= 1;
             for (&(to, load), transit) in posting.to.iter().zip(transits) {

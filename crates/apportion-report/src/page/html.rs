@@ -4,7 +4,7 @@ use super::entry::{Entry, Table, Tile, Times};
 use crate::canvas::Canvas;
 use crate::curves::SpeedPlot;
 use crate::events::chart_on;
-use crate::gantt::{COLOURS, SENDS, Timeline, timeline_on};
+use crate::gantt::{COLOURS, Timeline, timeline_on};
 use crate::markup::{escape, percent};
 use crate::svg::{plan_colours, plan_on};
 use crate::{plot, wide_axes};
@@ -230,7 +230,8 @@ fn timeline(out: &mut String, entry: &Entry) {
         let colour = if word == "waits" { "var(--wait)" } else { colour };
         format!("<li><i style=\"background:{colour}\"></i>{word}</li>")
     });
-    let strips = [("messages from it are under way", SENDS), ("messages to it are under way", COLOURS[2])];
+    let strips =
+        [("messages from it are under way", COLOURS[1]), ("messages to it are under way", COLOURS[2])];
     let strips = strips
         .map(|(word, colour)| format!("<li><i class=\"thin\" style=\"background:{colour}\"></i>{word}</li>"));
     let _ = writeln!(
@@ -253,7 +254,8 @@ fn chart(out: &mut String, entry: &Entry) {
     let colours = chart.colours();
     let used = chart.used();
     let swatches = used.iter().take(32).map(|&job| {
-        format!("<li><i style=\"background:{}\"></i>{}</li>", colours[job], escape(&chart.jobs[job]))
+        let pale = if chart.only_waits(job) { ";opacity:0.3" } else { "" };
+        format!("<li><i style=\"background:{}{pale}\"></i>{}</li>", colours[job], escape(&chart.jobs[job]))
     });
     let _ = writeln!(
         out,
@@ -343,15 +345,7 @@ fn speeds(out: &mut String, entry: &Entry) {
     }
     let marked = entry.plan.as_ref().filter(|plan| plan.processors == models.names());
     let marked = marked.map_or_else(Vec::new, Plan::sizes);
-    let drawing = SpeedPlot {
-        shares: None,
-        marked,
-        to: None,
-        source: String::new(),
-        unit: None,
-        relative: false,
-        sampled: false,
-    };
+    let drawing = SpeedPlot { marked, ..SpeedPlot::default() };
     let logarithmic = drawing.is_wide(&models.models);
     let contents = drawing.plot(&models.models, logarithmic);
     let axes = [logarithmic, wide_axes(&contents)[1]];

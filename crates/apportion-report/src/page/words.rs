@@ -139,13 +139,7 @@ pub(super) fn remedies_of_run(value: &Value, entry: &Entry) -> Vec<String> {
 pub(super) fn of_plan(value: &Value, entry: &Entry) -> Vec<String> {
     let mut all: Vec<String> = shares_of_time(&entry.times).into_iter().collect();
     let Some(plan) = &entry.plan else { return all };
-    let idle: Vec<&str> = plan
-        .processors
-        .iter()
-        .zip(&plan.shares)
-        .filter(|(_, share)| **share == 0)
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let idle = plan.idle_processors();
     if !idle.is_empty() {
         all.push(format!("{} no share.", listed(&idle, "has", "have")));
     }

@@ -2,7 +2,7 @@
 
 use super::clusters::regions;
 use super::slices::{Slices, slices};
-use super::{CORNER, FOOT, LONGEST, SIDE, WIDE, alike};
+use super::{CORNER, FEW, FOOT, LONGEST, SIDE, SMALL, WIDE, alike};
 use crate::canvas::Canvas;
 use crate::markup::{INK, escape, percent};
 use apportion::geometry::{Rect, Span, SpanSet};
@@ -13,6 +13,9 @@ use std::fmt::Write;
 
 /// Least height of a bar in a page.
 const BAR: f64 = 36.0;
+
+/// Room above slices for their inner indices.
+const ABOVE: f64 = 12.0;
 
 /// Above this number of rectangles, pairs that touch are not looked for.
 const MOST_COMPARED: usize = 700;
@@ -48,7 +51,12 @@ impl Picture {
         };
         let ratio = sides.clamp(1.0 / LONGEST, LONGEST);
         let (corner, side, wide) = match canvas {
-            Canvas::File => (CORNER, SIDE, WIDE),
+            Canvas::File => {
+                let [side, wide] = if plan.processors.len() <= FEW { SMALL } else { [SIDE, WIDE] };
+                // The inner indices of slices stand above them.
+                let room = if slices.is_empty() { 0.0 } else { ABOVE };
+                ([CORNER[0], CORNER[1] + room], side, wide)
+            }
             // Units have no rows. In a page they may be as high as a bar.
             Canvas::Page(width) => {
                 let left = if rows == 1 { 2.0 } else { 24.0 };
@@ -165,9 +173,9 @@ impl Picture {
             let [from, _, to, _] = self.place(Rect::new(Span::new(0, 0), *place));
             let _ = writeln!(
                 svg,
-                "<text font-size=\"9\" text-anchor=\"middle\" fill=\"{INK}\" x=\"{:.2}\" y=\"{:.2}\">{}–{}</text>",
+                "<text font-size=\"10\" text-anchor=\"middle\" fill=\"{INK}\" x=\"{:.2}\" y=\"{:.2}\">{}–{}</text>",
                 (from + to) / 2.0,
-                top - 3.0,
+                top - 6.0,
                 count(inner.start),
                 count(inner.end)
             );

@@ -151,7 +151,7 @@ fn sides_and_costs_are_in_words() {
         assert!(svg.contains(word), "{word} in {svg}");
     }
     assert!(plan_svg(&columns(40_000, 100, &[1.0]), &[]).contains("columns (not to scale)"));
-    assert!(plan_svg(&columns(100, 100, &[1.0]), &[]).contains("half-perimeters 2.000, the lower bound"));
+    assert!(titles(&columns(100, 100, &[1.0]))[1].contains("half-perimeters 2.000 sides, the lower bound"));
 }
 
 /// Members of one cluster that touch have different tints.

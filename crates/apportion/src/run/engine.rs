@@ -107,7 +107,8 @@ fn on_threads<P: Piece, W: Work>(
 ) -> Result<Vec<Lane>> {
     let (p, platform) = (job.order.processors(), session.platform());
     let (stop, start) = (StopSignal::new(session.monitor()), StartBarrier::new(p));
-    let mailboxes = Mailboxes::new(p, &platform.network);
+    let senders = |turn| job.order.senders(turn);
+    let mailboxes = Mailboxes::new(p, &platform.network, &senders);
     let (parcels, epoch) = (Parcels::default(), OnceLock::new());
     let one = |rank: usize| {
         let processor = &platform.processors[rank];
@@ -244,10 +245,12 @@ impl<P: Piece, W: Work> Worker<'_, P, W> {
                     let since = now();
                     let amount = holder.amount(&work);
                     let before = if all > 0.0 { done / all } else { 1.0 };
+                    transport.suspend();
                     lane.cpu_seconds +=
                         paced(self.session, self.stop, at, (amount, before), &mut |threads| {
                             holder.compute(&work, threads)
                         })?;
+                    transport.resume();
                     lane.push(Activity::Compute, since, now(), None);
                     done += amount;
                     self.session.monitor().advance(amount as u64);
@@ -256,6 +259,7 @@ impl<P: Piece, W: Work> Worker<'_, P, W> {
             }
         }
         transport.flush()?;
+        transport.suspend();
         while let Some(work) = holder.take_left() {
             self.stop.check()?;
             let (since, amount) = (now(), work.amount());

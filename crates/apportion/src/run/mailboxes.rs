@@ -1,5 +1,5 @@
-//! Messages between the workers of one machine, on emulated wires if the platform requests it, and the stop
-//! signal that ends all workers together.
+//! Messages between the workers of one machine, on [emulated links](super::emulated_links) if the platform
+//! requests it, and the stop signal that ends all workers together.
 //!
 //! A message is a permission: once it has arrived, the receiver copies the pieces from their owner's part of
 //! the factor, which never changes during a run. Each element is copied once.
@@ -7,9 +7,10 @@
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::platform::{Network, Transit};
+use crate::run::emulated_links::{EmulatedLinks, Senders};
 use crate::run::session::Monitor;
 use crate::run::sync::{Condvar, Mutex, locked, wait};
-use crate::schedule::{Medium, Posting};
+use crate::schedule::Posting;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -52,79 +53,69 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// Mailboxes of all workers and the wires between them.
-#[derive(Debug)]
+/// Mailboxes of all workers, and the links between them if they are emulated.
 pub(crate) struct Mailboxes<'a> {
     boxes: Vec<Mailbox>,
-    medium: Option<Mutex<Medium<'a>>>,
+    links: Option<EmulatedLinks<'a>>,
 }
 
+/// The messages to one worker that have arrived, by sender and tag.
 #[derive(Debug, Default)]
 struct Mailbox {
-    letters: Mutex<Letters>,
+    arrivals: Mutex<BTreeMap<(Rank, u64), Transit>>,
     news: Condvar,
 }
 
-/// The messages of one worker.
-#[derive(Debug, Default)]
-struct Letters {
-    /// Messages to it, by sender and tag.
-    arrivals: BTreeMap<(Rank, u64), Transit>,
-    /// Number of its messages that wait for their turn.
-    waiting: usize,
-    /// Time at which the last byte of its other messages leaves.
-    sent: f64,
-}
-
 impl<'a> Mailboxes<'a> {
-    /// Creates the mailboxes. Wires are emulated if the network says so; otherwise a message arrives at once.
-    pub(crate) fn new(processors: usize, network: &'a Network) -> Self {
+    /// Creates the mailboxes. Links are emulated if the network says so; otherwise a message arrives at once. On
+    /// an emulated bus a message waits for its turn, given the senders of each.
+    pub(crate) fn new(processors: usize, network: &'a Network, senders: &'a Senders<'a>) -> Self {
         Self {
             boxes: (0..processors).map(|_| Mailbox::default()).collect(),
-            medium: network.emulate.then(|| Mutex::new(Medium::new(network))),
+            links: network.emulate.then(|| EmulatedLinks::new(processors, network, senders)),
         }
     }
 
-    /// Posts a message at the time that it says. On an emulated bus it waits for its turn, given the senders
-    /// of each turn ([`Application::senders`](crate::schedule::Application::senders)).
-    pub(crate) fn post(&self, posting: Posting, senders: &dyn Fn(u64) -> Option<Vec<Rank>>) {
-        let Some(medium) = &self.medium else {
-            let now = posting.at;
-            let transits = vec![Transit { start: now, sent: now, arrival: now }; posting.to.len()];
-            return self.deliver(&posting, &transits);
-        };
-        let now = posting.at;
-        locked(&self.boxes[posting.from.0].letters).waiting += 1;
-        for (posting, transits) in locked(medium).post(posting, now, senders) {
-            self.deliver(&posting, &transits);
-            let sender = &self.boxes[posting.from.0];
-            locked(&sender.letters).waiting -= 1;
-            sender.news.notify_all();
-        }
+    /// The time at which a worker posts now, by the clock that started at `epoch`: on emulated links, that at
+    /// which its last wait should have ended, if it has not computed since.
+    pub(crate) fn now(&self, rank: Rank, epoch: Instant) -> f64 {
+        let time = self.links.as_ref().and_then(|links| links.time(rank));
+        time.unwrap_or_else(|| epoch.elapsed().as_secs_f64())
     }
 
-    /// Announces a booked message to its receivers and its sender.
-    fn deliver(&self, posting: &Posting, transits: &[Transit]) {
-        for ((to, _), transit) in posting.to.iter().zip(transits) {
+    /// Posts a message at the time that it says.
+    pub(crate) fn post(&self, posting: Posting) {
+        if let Some(links) = &self.links {
+            return links.post(posting);
+        }
+        let Posting { from, tag, to, at, .. } = posting;
+        for (to, _) in to {
             let mailbox = &self.boxes[to.0];
-            locked(&mailbox.letters).arrivals.insert((posting.from, posting.tag), *transit);
+            locked(&mailbox.arrivals).insert((from, tag), Transit { start: at, sent: at, arrival: at });
             mailbox.news.notify_all();
         }
-        let mut letters = locked(&self.boxes[posting.from.0].letters);
-        letters.sent = transits.iter().map(|transit| transit.sent).fold(letters.sent, f64::max);
+    }
+
+    /// The worker posts nothing until it [resumes](Self::resume): messages of others need not wait for its own.
+    pub(crate) fn suspend(&self, rank: Rank) {
+        if let Some(links) = &self.links {
+            links.suspend(rank);
+        }
+    }
+
+    /// The worker may post from now on.
+    pub(crate) fn resume(&self, rank: Rank, epoch: Instant) {
+        if let Some(links) = &self.links {
+            links.resume(rank, epoch.elapsed().as_secs_f64());
+        }
     }
 
     /// Waits until all messages of a worker have left it.
     pub(crate) fn flush(&self, rank: Rank, epoch: Instant, halt: &StopSignal<'_>) -> Result<()> {
-        let mailbox = &self.boxes[rank.0];
-        let mut letters = locked(&mailbox.letters);
-        while letters.waiting > 0 {
-            halt.check()?;
-            letters = wait(&mailbox.news, letters);
+        match &self.links {
+            Some(links) => links.flush(rank, epoch, halt),
+            None => halt.check(),
         }
-        let sent = letters.sent;
-        drop(letters);
-        halt.sleep_until(epoch, sent)
     }
 
     /// Waits until a message has arrived by the clock that started at `epoch`.
@@ -136,18 +127,18 @@ impl<'a> Mailboxes<'a> {
         epoch: Instant,
         halt: &StopSignal<'_>,
     ) -> Result<Transit> {
+        if let Some(links) = &self.links {
+            return links.receive(at, from, tag, epoch, halt);
+        }
         let mailbox = &self.boxes[at.0];
-        let mut letters = locked(&mailbox.letters);
-        let transit = loop {
-            if let Some(transit) = letters.arrivals.remove(&(from, tag)) {
-                break transit;
+        let mut arrivals = locked(&mailbox.arrivals);
+        loop {
+            if let Some(transit) = arrivals.remove(&(from, tag)) {
+                return Ok(transit);
             }
             halt.check()?;
-            letters = wait(&mailbox.news, letters);
-        };
-        drop(letters);
-        halt.sleep_until(epoch, transit.arrival)?;
-        Ok(transit)
+            arrivals = wait(&mailbox.news, arrivals);
+        }
     }
 }
 
@@ -177,33 +168,3 @@ impl StartBarrier {
 
 #[cfg(all(test, loom))]
 mod interleavings;
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::platform::{Load, Topology};
-
-    /// The owner of turn 1 posts first; on an emulated bus its message still starts after that of turn 0.
-    #[test]
-    fn an_emulated_bus_carries_turn_by_turn() {
-        let mut network = Network::uniform(0.0, 1e6);
-        network.emulate = true;
-        network.topology = Topology::Bus;
-        let monitor = Monitor::new();
-        let (stop, epoch) = (StopSignal::new(&monitor), Instant::now());
-        let mailboxes = Mailboxes::new(2, &network);
-        let senders = |turn: u64| [vec![Rank(0)], vec![Rank(1)]].get(turn as usize).cloned();
-        let post = |from: usize, tag: u64, at: f64| {
-            let to = vec![(Rank(1 - from), Load { horizontal: 1000.0, vertical: 0.0 })];
-            mailboxes.post(Posting { from: Rank(from), tag, to, once: None, at }, &senders);
-        };
-        post(1, 1, 0.0);
-        assert_eq!(locked(&mailboxes.boxes[1].letters).waiting, 1);
-        post(0, 0, 0.001);
-        let first = mailboxes.receive(Rank(1), Rank(0), 0, epoch, &stop).unwrap();
-        let second = mailboxes.receive(Rank(0), Rank(1), 1, epoch, &stop).unwrap();
-        assert_eq!((first.start, second.start), (0.001, 0.002));
-        mailboxes.flush(Rank(1), epoch, &stop).unwrap();
-        assert_eq!(locked(&mailboxes.boxes[1].letters).sent, 0.003);
-    }
-}

@@ -2,6 +2,7 @@
 
 mod buffer_pool;
 pub(crate) mod clock;
+mod emulated_links;
 mod engine;
 mod launch;
 pub(crate) mod mailboxes;

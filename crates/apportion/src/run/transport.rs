@@ -32,6 +32,12 @@ pub(super) trait Transport<P, W> {
 
     /// Waits until all sent messages have left this processor.
     fn flush(&mut self) -> Result<()>;
+
+    /// The processor computes or has ended: it sends nothing until it [resumes](Self::resume).
+    fn suspend(&mut self) {}
+
+    /// The processor may send from now on.
+    fn resume(&mut self) {}
 }
 
 /// Packed messages by sender, receiver and tag.
@@ -48,8 +54,9 @@ pub(super) struct SharedMemory<'a> {
 }
 
 impl SharedMemory<'_> {
-    fn now(&self) -> f64 {
-        self.epoch.elapsed().as_secs_f64()
+    /// Posts a message or a broadcast.
+    fn post(&self, posting: impl FnOnce(f64) -> Posting) {
+        self.mailboxes.post(posting(self.mailboxes.now(self.rank, self.epoch)));
     }
 
     /// Stores a packed message for its receiver, before it is announced.
@@ -65,15 +72,13 @@ impl SharedMemory<'_> {
 impl<P: Piece, W> Transport<P, W> for SharedMemory<'_> {
     fn send(&mut self, message: &Message<P>, holder: &mut dyn Holder<P, W>) -> Result<()> {
         self.pack(message, holder);
-        let posting = Posting::message(message, holder.element_bytes() as u64, self.now());
-        self.mailboxes.post(posting, &|turn| holder.senders(turn));
+        self.post(|now| Posting::message(message, holder.element_bytes() as u64, now));
         Ok(())
     }
 
     fn broadcast(&mut self, broadcast: &Broadcast<P>, holder: &mut dyn Holder<P, W>) -> Result<()> {
         broadcast.messages.iter().for_each(|message| self.pack(message, holder));
-        let posting = Posting::broadcast(broadcast, holder.element_bytes() as u64, self.now());
-        self.mailboxes.post(posting, &|turn| holder.senders(turn));
+        self.post(|now| Posting::broadcast(broadcast, holder.element_bytes() as u64, now));
         Ok(())
     }
 
@@ -97,6 +102,14 @@ impl<P: Piece, W> Transport<P, W> for SharedMemory<'_> {
     fn flush(&mut self) -> Result<()> {
         self.mailboxes.flush(self.rank, self.epoch, self.stop)
     }
+
+    fn suspend(&mut self) {
+        self.mailboxes.suspend(self.rank);
+    }
+
+    fn resume(&mut self) {
+        self.mailboxes.resume(self.rank, self.epoch);
+    }
 }
 
 // A processor's part of an application, without the types of its elements and data: the engine is compiled
@@ -108,8 +121,6 @@ pub(super) type Order<'a, P, W> = dyn Application<Piece = P, Work = W> + Sync + 
 /// What one processor holds, and what can be done with it. The methods are those of [`Executable`], for all
 /// pieces of a message.
 pub(super) trait Holder<P, W> {
-    /// The senders of a turn on a bus.
-    fn senders(&self, turn: u64) -> Option<Vec<Rank>>;
     /// Size of an element.
     fn element_bytes(&self) -> usize;
     /// Copies pieces to `room`, which has their length and is aligned as words are.
@@ -163,10 +174,6 @@ impl<'a, E: Executable> LocalPart<'a, E> {
 }
 
 impl<E: Executable> Holder<E::Piece, E::Work> for LocalPart<'_, E> {
-    fn senders(&self, turn: u64) -> Option<Vec<Rank>> {
-        self.app.senders(turn)
-    }
-
     fn element_bytes(&self) -> usize {
         size_of::<E::Element>()
     }

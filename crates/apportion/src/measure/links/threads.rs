@@ -40,12 +40,14 @@ pub(super) fn threads_probe<'a>(
         let exchange = Exchange {
             probe,
             platform,
-            post: Mailboxes::new(platform.len(), &platform.network),
+            post: Mailboxes::new(platform.len(), &platform.network, &|_| None),
             halt: StopSignal::new(monitor),
             gate: StartBarrier::new(2),
             epoch: Instant::now(),
             source: Mutex::new(source),
         };
+        // The two do not wait for messages of others.
+        (0..platform.len()).map(Rank).for_each(|rank| exchange.post.suspend(rank));
         std::thread::scope(|scope| {
             let asking = threads::start(scope, || exchange.ask())?;
             // The sender waits for the receiver.
@@ -119,7 +121,7 @@ impl Exchange<'_> {
     }
 
     fn send(&self, from: Rank, to: Rank, tag: u64, load: Load, at: f64) {
-        self.post.post(Posting { from, tag, to: vec![(to, load)], once: None, at }, &|_| None);
+        self.post.post(Posting { from, tag, to: vec![(to, load)], once: None, at });
     }
 
     fn begin(&self, rank: usize) -> Result<()> {

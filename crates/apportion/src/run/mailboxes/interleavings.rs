@@ -11,16 +11,17 @@ struct All {
     stop: StopSignal<'static>,
 }
 
-fn all(workers: usize) -> Arc<All> {
+fn all(workers: usize, emulate: bool) -> Arc<All> {
     let monitor: &'static Monitor = Box::leak(Box::new(Monitor::new()));
-    let network: &'static Network = Box::leak(Box::new(Network::free()));
-    let (boxes, barrier) = (Mailboxes::new(workers, network), StartBarrier::new(workers));
+    let network: &'static mut Network = Box::leak(Box::new(Network::free()));
+    network.emulate = emulate;
+    let (boxes, barrier) = (Mailboxes::new(workers, network, &|_| None), StartBarrier::new(workers));
     Arc::new(All { boxes, barrier, stop: StopSignal::new(monitor) })
 }
 
 fn post(all: &All, from: usize, to: usize, tag: u64) {
     let to = vec![(Rank(to), crate::platform::Load { horizontal: 1.0, vertical: 0.0 })];
-    all.boxes.post(Posting { from: Rank(from), tag, to, once: None, at: 0.0 }, &|_| None);
+    all.boxes.post(Posting { from: Rank(from), tag, to, once: None, at: 0.0 });
 }
 
 fn receive(all: &All, at: usize, from: usize, tag: u64) {
@@ -29,8 +30,18 @@ fn receive(all: &All, at: usize, from: usize, tag: u64) {
 
 #[test]
 fn two_workers_exchange() {
-    loom::model(|| {
-        let all = all(2);
+    exchange(false);
+}
+
+/// Messages wait until no earlier one can come.
+#[test]
+fn two_workers_exchange_on_emulated_links() {
+    exchange(true);
+}
+
+fn exchange(emulate: bool) {
+    loom::model(move || {
+        let all = all(2, emulate);
         let other = {
             let all = all.clone();
             thread::spawn(move || {
@@ -39,12 +50,14 @@ fn two_workers_exchange() {
                 receive(&all, 1, 0, 3);
                 receive(&all, 1, 0, 4);
                 all.boxes.flush(Rank(1), Instant::now(), &all.stop).unwrap();
+                all.boxes.suspend(Rank(1));
             })
         };
         all.barrier.pass(&all.stop).unwrap();
         post(&all, 0, 1, 3);
         post(&all, 0, 1, 4);
         receive(&all, 0, 1, 7);
+        all.boxes.suspend(Rank(0));
         other.join().unwrap();
     });
 }
@@ -54,7 +67,7 @@ fn three_workers_pass_a_message_on() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let all = all(3);
+        let all = all(3, false);
         let others: Vec<_> = [1, 2]
             .map(|rank| {
                 let all = all.clone();
@@ -76,7 +89,7 @@ fn three_workers_pass_a_message_on() {
 #[test]
 fn a_stop_is_seen_by_who_comes_later() {
     loom::model(|| {
-        let all = all(2);
+        let all = all(2, false);
         let other = {
             let all = all.clone();
             thread::spawn(move || {

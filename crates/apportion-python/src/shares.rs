@@ -9,6 +9,7 @@ use apportion::Result;
 use apportion::job::{Context, ShareLimit, UnitOptions, divide_units, limits_by_rank};
 use apportion::plan::shares::Limits;
 use apportion::plan::{Division, ExportFormat, Plan, export_plan, read_plan};
+use apportion::platform::Platform;
 use apportion::run::{Monitor, World};
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
@@ -118,7 +119,8 @@ pub fn shares(
 /// A plan in the format of another tool; what its user must know is a warning of Python.
 pub fn exported(py: Python<'_>, plan: &Plan, format: &str) -> PyResult<String> {
     let format: ExportFormat = format.parse().map_err(exception)?;
-    let exported = short(py, || export_plan(format, plan))?;
+    let platform = Platform::from_names(&plan.processors);
+    let exported = short(py, || export_plan(format, plan, &platform))?;
     let category = py.get_type::<PyUserWarning>();
     for warning in exported.warnings {
         let line = std::ffi::CString::new(warning.replace('\0', " "))?;

@@ -46,8 +46,9 @@ pub struct PartitionArgs {
     #[arg(long, value_name = "MxN|MxKxN")]
     pub shape: Option<String>,
     /// Instead of making a plan, read this one (plan.json) to export or draw it: see --export and --svg.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["units", "shape", "speeds", "models", "platform",
-        "surfaces", "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
+    /// Exports for cores need its --platform.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["units", "shape", "speeds", "models", "surfaces",
+        "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
         "compare", "flow", "overlap", "look_ahead", "block", "blocks", "output", "robust", "objective", "min",
         "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit", "mesh", "shares", "left_over",
         "messages", "mix", "keep_all"])]

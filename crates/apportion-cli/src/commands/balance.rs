@@ -83,7 +83,7 @@ fn finish(
             100.0 * found.best_round().spread()
         ));
     }
-    let export = args.export.apply(&plan, console)?;
+    let export = args.export.apply(&plan, platform, console)?;
     let even = args.models.is_none();
     console.result(
         || {

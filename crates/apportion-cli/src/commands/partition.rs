@@ -82,7 +82,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         None => picture(&plan, &processors.platform),
     };
     appear([(svg, &drawn), (output, &|| format!("{:#}\n", value_of_plan()))])?;
-    let export = args.export.apply(&plan, console)?;
+    let export = args.export.apply(&plan, &processors.platform, console)?;
     if let Some(idle) = idle(&plan, &processors) {
         console.note(idle);
     }
@@ -122,8 +122,10 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
 fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
     let plan = read_plan(path)?;
     let svg = open(args.svg.as_ref())?;
-    appear([(svg, &|| picture(&plan, &Platform::from_names(&plan.processors)))])?;
-    let export = args.export.apply(&plan, console)?;
+    let named = || Platform::from_names(&plan.processors);
+    appear([(svg, &|| picture(&plan, &named()))])?;
+    let platform = args.sources.platform()?.unwrap_or_else(named);
+    let export = args.export.apply(&plan, &platform, console)?;
     console.result(
         || json!({"plan": path.display().to_string(), "export": export.as_ref().map(|e| &e.value)}),
         || export.as_ref().and_then(|e| e.text.clone()).unwrap_or_default(),

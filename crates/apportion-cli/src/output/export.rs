@@ -6,6 +6,7 @@ use crate::console::Console;
 use apportion::error::Result;
 use apportion::output::write_whole;
 use apportion::plan::{Plan, export_plan};
+use apportion::platform::Platform;
 use serde_json::{Value, json};
 
 /// The remaining output of `--export`.
@@ -17,13 +18,14 @@ pub struct Export {
 }
 
 impl ExportArgs {
-    /// Exports the shares, or the owners of blocks: warnings to stderr, the text to its file if one is named.
+    /// Exports the shares, the owners of blocks, or commands for the platform's cores: warnings to stderr, the
+    /// text to its file if one is named.
     ///
     /// # Errors
     /// The format cannot express the plan, or the file cannot be written.
-    pub fn apply(&self, plan: &Plan, console: &Console) -> Result<Option<Export>> {
+    pub fn apply(&self, plan: &Plan, platform: &Platform, console: &Console) -> Result<Option<Export>> {
         let Some(Format { name, format }) = &self.export else { return Ok(None) };
-        let exported = export_plan(*format, plan)?;
+        let exported = export_plan(*format, plan, platform)?;
         for warning in &exported.warnings {
             console.note(format!("apportion: warning: {warning}"));
         }

@@ -149,6 +149,11 @@ pub fn minimise(args: &PartitionArgs) -> Minimise {
 pub fn check(args: &PartitionArgs) -> Result<()> {
     let refuse = |flag: &str, what: &str, remedy: &str| Err(Error::input(flag, what, remedy));
     if args.plan.is_some() {
+        let for_cores = args.export.export.as_ref().is_some_and(|export| export.format.needs_cores());
+        if args.sources.platform.is_some() && !for_cores {
+            let remedy = "remove the flag, or export commands for cores: taskset, numactl or mpirun";
+            return refuse("--platform", "is not needed to export or draw a plan from a file", remedy);
+        }
         return match args.export.export.is_some() || args.svg.is_some() {
             true => Ok(()),
             false => refuse("--plan", "there is nothing to do with it", "add --export FORMAT or --svg FILE"),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
 /// What checks each format: the tool itself where Debian has it, otherwise the tool's rule.
-const ORACLES: [(&str, fn()); 26] = [
+const ORACLES: [(&str, fn()); 29] = [
     ("metis", metis_divides_a_graph_by_our_file),
     ("scotch", scotch_maps_a_graph_onto_our_architecture),
     ("openmpi", open_mpi_places_ranks_by_our_rankfile),
@@ -34,6 +34,9 @@ const ORACLES: [(&str, fn()); 26] = [
     ("owners-h", super::owners::a_c_program_looks_owners_up),
     ("scalapack", super::owners::scalapacks_descriptors_agree_with_the_layout),
     ("scalapack-h", super::owners::scalapacks_descriptors_agree_with_the_layout),
+    ("taskset", each_processor_runs_on_its_cores),
+    ("numactl", each_processor_runs_on_its_cores),
+    ("mpirun", ranks_run_on_the_cores_of_their_processor),
 ];
 
 #[test]
@@ -601,4 +604,106 @@ fn units_are_not_taken_for_ranks() {
     }
     let refused = here.fails(2, "partition --units 8000000 --speeds 3,1 --export hostfile");
     assert!(refused.contains("slurm-units"), "{refused}");
+}
+
+/// A platform of two processors, each on a core of this machine; `None`, with a skip, if it has one.
+#[cfg(target_os = "linux")]
+fn two_cores(here: &Bench) -> Option<[usize; 2]> {
+    let cores = apportion::platform::discover().cores;
+    let [one, two, ..] = &cores[..] else {
+        skip(Need::Cores, "two cores are needed");
+        return None;
+    };
+    let (one, two) = (one.cpu, two.cpu);
+    let processor = |name: &str, core: usize, speed: u32| {
+        format!(
+            "[[processor]]\nname = \"{name}\"\ncluster = \"machine\"\ncores = [{core}]\nspeed = {speed}\n"
+        )
+    };
+    here.write("two.toml", processor("fast", one, 2) + &processor("slow", two, 1));
+    Some([one, two])
+}
+
+#[cfg(not(target_os = "linux"))]
+fn each_processor_runs_on_its_cores() {}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn each_processor_runs_on_its_cores() {
+    let here = Bench::new();
+    let Some([one, two]) = two_cores(&here) else { return };
+    let script = here.done("partition --units 9 --platform two.toml --export taskset");
+    here.write("taskset.sh", &script);
+    let of_numactl = here.done("partition --units 9 --platform two.toml --export numactl");
+    // numactl(8): --physcpubind takes a list of CPUs as the kernel writes it, like taskset -c.
+    assert_eq!(of_numactl, script.replace("taskset -c ", "numactl --localalloc --physcpubind="));
+    here.write("numactl.sh", of_numactl);
+    let told = "echo $from $to $OMP_NUM_THREADS $(sed -n 's/^Cpus_allowed_list://p' /proc/self/status)";
+    for tool in ["taskset", "numactl"] {
+        if program(&[tool]).is_none() {
+            continue;
+        }
+        let run = |words: &[&str]| {
+            let mut command = Command::new("sh");
+            command.arg(format!("{tool}.sh")).args(words).current_dir(here.path(".")).output().unwrap()
+        };
+        assert_eq!(
+            ranks(&run(&["sh", "-c", told])),
+            [format!("0 6 1 {one}"), format!("6 9 1 {two}")],
+            "{tool}"
+        );
+        assert_eq!(run(&["sh", "-c", "test $from = 0"]).status.code(), Some(1), "{tool}: one of them failed");
+    }
+    // Without cores there is nothing to say, and a plan from a file needs its platform.
+    let said = here.fails(2, "partition --units 9 --speeds 2,1 --export taskset");
+    assert!(said.contains("\"p0\": has no cores") && said.contains("--platform"), "{said}");
+    here.done("partition --units 9 --platform two.toml -o plan.json");
+    here.fails(2, "partition --plan plan.json --export taskset");
+    assert_eq!(here.done("partition --plan plan.json --platform two.toml --export taskset"), script);
+    let said = here.fails(2, "partition --plan plan.json --platform two.toml --export csv");
+    assert!(said.contains("--platform"), "{said}");
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ranks_run_on_the_cores_of_their_processor() {}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ranks_run_on_the_cores_of_their_processor() {
+    use std::os::unix::fs::PermissionsExt;
+    let here = Bench::new();
+    let Some([one, two]) = two_cores(&here) else { return };
+    let line = here.done("partition --units 3 --platform two.toml --export mpirun");
+    assert_eq!(
+        line,
+        format!(
+            "mpirun --bind-to none -np 2 taskset -c {one} ./program : -np 1 taskset -c {two} ./program\n"
+        )
+    );
+    // Each rank in a file of its own: lines of several ranks on one pipe may mix.
+    here.write(
+        "program",
+        "#!/bin/sh\nsed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status > said.${OMPI_COMM_WORLD_RANK-$PMI_RANK}\n",
+    );
+    std::fs::set_permissions(here.path("program"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (need, mpirun, package) in
+        [(Need::Mpi, "mpirun.openmpi", "openmpi-bin"), (Need::Mpich, "mpirun.mpich", "mpich")]
+    {
+        let Some(mpirun) = installed(need, &[mpirun], package) else { continue };
+        let out = Command::new("sh")
+            .args(["-c", &line.replacen("mpirun", mpirun, 1)])
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+            .current_dir(here.path("."))
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{mpirun}: {}", String::from_utf8_lossy(&out.stderr));
+        for (rank, core) in [(0, one), (1, one), (2, two)] {
+            let file = here.path(&format!("said.{rank}"));
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{core}\n"), "{mpirun}: rank {rank}");
+            std::fs::remove_file(file).unwrap();
+        }
+        assert!(!here.has("said.3"), "{mpirun}");
+    }
 }

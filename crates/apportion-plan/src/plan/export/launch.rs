@@ -99,6 +99,18 @@ fn too_many_ranks(hosts: &[(&str, u64)], cores: u64) -> Option<String> {
 
 /// Hosts with their numbers of ranks.
 fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a>> {
+    if let Some(name) = names.iter().find(|name| !is_host(name)) {
+        return Err(Error::input(
+            "processor",
+            format!("\"{name}\" is no host name for {tool}"),
+            "call processors by their hosts in the platform file",
+        ));
+    }
+    ranks(names, shares, tool)
+}
+
+/// Processors with their numbers of ranks.
+pub(super) fn ranks<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a>> {
     let total: u128 = shares.iter().map(|&x| u128::from(x)).sum();
     if total > 1_000_000 {
         return Err(Error::input(
@@ -106,13 +118,6 @@ fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a
             format!("{total} units would be as many ranks"),
             "divide the number of ranks to start (`units = RANKS`), or export units of work as slurm-units, csv, \
              json or c",
-        ));
-    }
-    if let Some(name) = names.iter().find(|name| !is_host(name)) {
-        return Err(Error::input(
-            "processor",
-            format!("\"{name}\" is no host name for {tool}"),
-            "call processors by their hosts in the platform file",
         ));
     }
     let (hosts, mut warnings) = without_zeros(names, shares, tool);

@@ -5,6 +5,7 @@ mod graph;
 mod launch;
 mod layers;
 mod owners;
+mod pools;
 mod rectangles;
 mod simulation;
 mod table;
@@ -13,6 +14,7 @@ pub(crate) use launch::is_host;
 
 use super::Plan;
 use crate::error::{Error, Result};
+use crate::platform::Platform;
 use std::str::FromStr;
 
 /// A tool's format for unequal shares.
@@ -75,10 +77,17 @@ pub enum ExportFormat {
     Scalapack,
     /// The same as a C header, with functions that fill the descriptors.
     ScalapackH,
+    /// A shell script that starts a program on the cores of each processor, by `taskset`.
+    Taskset,
+    /// The same by `numactl`, with memory of the NUMA nodes of these cores.
+    Numactl,
+    /// One `mpirun` line of Open MPI and MPICH with a part for each processor: its share is its number of ranks,
+    /// which run on its cores.
+    Mpirun,
 }
 
 /// The name of each format on the command line.
-const NAMES: [(&str, ExportFormat); 26] = [
+const NAMES: [(&str, ExportFormat); 29] = [
     ("metis", ExportFormat::Metis),
     ("scotch", ExportFormat::Scotch),
     ("openmpi", ExportFormat::OpenMpi),
@@ -105,7 +114,17 @@ const NAMES: [(&str, ExportFormat); 26] = [
     ("owners-h", ExportFormat::OwnersH),
     ("scalapack", ExportFormat::Scalapack),
     ("scalapack-h", ExportFormat::ScalapackH),
+    ("taskset", ExportFormat::Taskset),
+    ("numactl", ExportFormat::Numactl),
+    ("mpirun", ExportFormat::Mpirun),
 ];
+
+impl ExportFormat {
+    /// True if the format is written by the cores of a platform.
+    pub fn needs_cores(self) -> bool {
+        matches!(self, Self::Taskset | Self::Numactl | Self::Mpirun)
+    }
+}
 
 impl FromStr for ExportFormat {
     type Err = Error;
@@ -188,14 +207,20 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
             let what = "shares alone do not say who owns which block of a matrix";
             Err(Error::input("`export`", what, "export the plan of a matrix product"))
         }
+        ExportFormat::Taskset | ExportFormat::Numactl | ExportFormat::Mpirun => {
+            let what = "names and shares alone do not say which cores processors have";
+            Err(Error::input("`export`", what, "export a plan with its platform"))
+        }
     }
 }
 
-/// Writes a plan in the format of a tool: owners of blocks and FuPerMod's file by its layout, all other
-/// formats by its shares.
+/// Writes a plan in the format of a tool: owners of blocks and FuPerMod's file by its layout, commands that
+/// start programs by the cores of the `platform` (without one: [`Platform::from_names`]), all other formats by
+/// its shares.
 ///
 /// # Errors
-/// Those of [`export`]; owners of a plan without matrices (exit code 2); a table of more than 2^20 blocks,
+/// Those of [`export`]; a processor that the platform does not have, or without the cores that the format
+/// needs; owners of a plan without matrices (exit code 2); a table of more than 2^20 blocks,
 /// sizes that C's `int` cannot hold, or descriptors of a plan that is not block-cyclic with equal blocks
 /// (exit code 1).
 ///
@@ -203,18 +228,23 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
 /// ```
 /// use apportion_plan::plan::shapes::{LayoutMethod, Rows};
 /// use apportion_plan::plan::{ExportFormat, Plan, Shape, export_plan};
+/// use apportion_plan::platform::Platform;
 /// let layout = Rows::default().layout(Shape::new(4, 4, 4, "example")?, &[3.0, 1.0])?;
 /// let plan = Plan::of_layout("rows", vec!["p0".into(), "p1".into()], layout, 1.0);
-/// let text = export_plan(ExportFormat::OwnersH, &plan)?.text;
+/// let platform = Platform::from_names(&plan.processors);
+/// let text = export_plan(ExportFormat::OwnersH, &plan, &platform)?.text;
 /// assert!(text.contains("#define APPORTION_C_ROWBLOCKS 2"));
 /// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
-pub fn export_plan(format: ExportFormat, plan: &Plan) -> Result<Export> {
+pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Result<Export> {
     match format {
         ExportFormat::Owners => owners::json(plan),
         ExportFormat::OwnersH => owners::header(plan),
         ExportFormat::Scalapack => owners::scalapack(plan),
         ExportFormat::ScalapackH => owners::scalapack_header(plan),
+        ExportFormat::Taskset => pools::taskset(plan, platform),
+        ExportFormat::Numactl => pools::numactl(plan, platform),
+        ExportFormat::Mpirun => pools::mpirun(plan, platform),
         ExportFormat::FuPerMod => match plan.rectangles() {
             Some(layout) => rectangles::fupermod(&plan.processors, layout),
             None => export(format, &plan.processors, &plan.shares),
@@ -325,7 +355,8 @@ mod tests {
         let layout = Layout::new(shape, 3, parts).unwrap();
         let names = ["n1:0", "n2", "n1:1"].map(String::from).to_vec();
         let plan = Plan::of_layout("columns", names.clone(), layout, 1.0);
-        let text = export_plan("2dist".parse().unwrap(), &plan).unwrap().text;
+        let platform = Platform::from_names(&names);
+        let text = export_plan("2dist".parse().unwrap(), &plan, &platform).unwrap().text;
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..3], ["#size 3", "#N 8", "#b 1"]);
         assert_eq!(lines[3].split('\t').count(), 11);
@@ -333,12 +364,12 @@ mod tests {
         assert_eq!(lines[5], "n2\t0\t0\t1\t2\t0\t6\t3\t18\t0.28125\t1");
         assert_eq!(lines[6], "n1\t1\t0\t0\t0\t0\t2\t8\t16\t0.25\t2");
         // Other formats take the shares.
-        assert!(export_plan(ExportFormat::Csv, &plan).unwrap().text.contains("n2,18,"));
+        assert!(export_plan(ExportFormat::Csv, &plan, &platform).unwrap().text.contains("n2,18,"));
         let units = Plan::of_units("fpm", names.clone(), vec![1, 2, 3], 1.0);
-        assert_eq!(export_plan(ExportFormat::FuPerMod, &units).unwrap_err().exit_code(), 2);
+        assert_eq!(export_plan(ExportFormat::FuPerMod, &units, &platform).unwrap_err().exit_code(), 2);
         let corner = SquareCorner.layout(shape, &[8.0, 1.0, 1.0]).unwrap();
         let plan = Plan::of_layout("square-corner", names, corner, 1.0);
-        assert_eq!(export_plan(ExportFormat::FuPerMod, &plan).unwrap_err().exit_code(), 1);
+        assert_eq!(export_plan(ExportFormat::FuPerMod, &plan, &platform).unwrap_err().exit_code(), 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@ use super::*;
 use crate::geometry::{Rank, Span};
 use crate::plan::shapes::{Grid, LayoutMethod, Method, MethodOptions};
 use crate::plan::{ExportFormat, Layout, Part, Shape, export_plan, repeat_block};
+use crate::platform::Platform;
 use proptest::prelude::*;
 
 fn shape(m: u64, k: u64, n: u64) -> Shape {
@@ -14,7 +15,7 @@ fn plan(layout: Layout) -> Plan {
 }
 
 fn text(format: &str, plan: &Plan) -> String {
-    export_plan(format.parse().unwrap(), plan).unwrap().text
+    export_plan(format.parse().unwrap(), plan, &Platform::from_names(&plan.processors)).unwrap().text
 }
 
 fn value(format: &str, plan: &Plan) -> Value {
@@ -44,7 +45,8 @@ fn three_parts_make_a_table_of_four_blocks() {
     let header = text("owners-h", &plan);
     assert!(header.contains("static const int apportion_C_rowsplit[3] = {\n    0, 1, 4,\n};"), "{header}");
     // Unequal rows: no descriptor.
-    let error = export_plan(ExportFormat::Scalapack, &plan).unwrap_err();
+    let error =
+        export_plan(ExportFormat::Scalapack, &plan, &Platform::from_names(&plan.processors)).unwrap_err();
     assert_eq!(error.exit_code(), 1, "{error}");
 }
 
@@ -146,7 +148,12 @@ fn descriptors_agree_with_tables() {
 fn plans_without_matrices_are_refused() {
     let units = Plan::of_units("even", vec!["p0".into()], vec![3], 1.0);
     for format in ["owners", "owners-h", "scalapack", "scalapack-h"] {
-        assert_eq!(export_plan(format.parse().unwrap(), &units).unwrap_err().exit_code(), 2);
+        assert_eq!(
+            export_plan(format.parse().unwrap(), &units, &Platform::from_names(&units.processors))
+                .unwrap_err()
+                .exit_code(),
+            2
+        );
         let names = ["p0".to_string()];
         assert_eq!(crate::plan::export(format.parse().unwrap(), &names, &[3]).unwrap_err().exit_code(), 2);
     }

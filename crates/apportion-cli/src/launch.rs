@@ -35,7 +35,8 @@ pub fn check(matches: &ArgMatches) -> Result<()> {
             format!("{started} do the whole work on threads"),
             format!("add --engine mpi, or {without}"),
         )),
-        None if command == "detect" => Ok(()),
+        // A recorded machine is no host of the world.
+        None if command == "detect" && matches.get_one::<PathBuf>("root").is_none() => Ok(()),
         None if ALONE.contains(&command) => {
             Err(Error::input("usage", format!("{started} do the whole work"), without))
         }

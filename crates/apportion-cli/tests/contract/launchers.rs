@@ -139,11 +139,18 @@ fn tasks_that_would_all_do_the_same_are_refused() {
         "random 9 9 -o b.npy",
         "partition --units 9 --speeds 1,1 -o plan.json",
         "detect -o platform.toml",
+        "detect --root . -o platform.toml",
     ] {
         let (code, text) = run(line, srun);
         assert!(code == 2 && text.contains("srun started 8 processes"), "{line}: {text}");
     }
-    for line in ["partition --units 9 --speeds 1,1", "detect", "random 2 2 -o /dev/null", "matmul --help"] {
+    for line in [
+        "partition --units 9 --speeds 1,1",
+        "detect",
+        "detect --root .",
+        "random 2 2 -o /dev/null",
+        "matmul --help",
+    ] {
         assert_eq!(run(line, srun).0, 0, "{line}: {}", run(line, srun).1);
     }
     let script = [("SLURM_JOB_ID", "9"), ("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")];

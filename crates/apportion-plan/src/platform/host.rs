@@ -105,18 +105,21 @@ impl Host {
 
     /// The same, with the number of CPUs and the model where no file tells.
     fn read_or(root: &Path, cpus: usize, model: &str) -> Self {
+        let online = online_cpus(root);
+        let usable = usable_cpus(root, &online, cpus);
+        let threads: BTreeMap<usize, Vec<usize>> =
+            online.union(&usable).map(|cpu| (*cpu, threads_of_core(root, *cpu))).collect();
         let mut seen = BTreeSet::new();
         let mut cores = Vec::new();
-        let online = online_cpus(root);
-        for cpu in usable_cpus(root, &online, cpus) {
-            let threads = threads_of_core(root, cpu);
+        for cpu in usable {
+            let threads = threads[&cpu].clone();
             if seen.insert(threads[0]) {
                 let package = number_of_cpu(root, cpu, "topology/physical_package_id");
                 cores.push(Core { cpu, kind: 0, max_khz: None, node: None, package, threads });
             }
         }
-        let online_cores: BTreeSet<usize> = online.iter().map(|cpu| threads_of_core(root, *cpu)[0]).collect();
-        let traits = Traits::of_cores(root, &cores);
+        let online_cores: BTreeSet<usize> = online.iter().map(|cpu| threads[cpu][0]).collect();
+        let traits = Traits::of_cores(root, &cores, &threads);
         let Kinds { kinds, of_core } = kinds_of(&traits);
         let nodes = nodes_of_cpus(root);
         for ((core, traits), kind) in cores.iter_mut().zip(&traits).zip(of_core) {

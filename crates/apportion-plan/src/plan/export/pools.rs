@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::plan::shares::offsets;
 use crate::platform::{Platform, Processor, list_cpus};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The cluster of a machine that was described alone: its processors are of this host.
@@ -22,18 +23,20 @@ pub(super) fn numactl(plan: &Plan, platform: &Platform) -> Result<Export> {
     script(plan, platform, "numactl", "numactl --localalloc --physcpubind=")
 }
 
-/// A script that starts a program for each processor with units, which it has in its environment, with as many
+/// A script that starts a program for each processor that has units. They are in its environment, with as many
 /// threads of OpenMP as the processor has cores.
 fn script(plan: &Plan, platform: &Platform, tool: &str, command: &str) -> Result<Export> {
-    let (parts, warnings) = without_zeros(&plan.processors, &plan.shares, tool);
+    let (parts, mut warnings) = without_zeros(&plan.processors, &plan.shares, tool);
     let offsets = offsets(&plan.shares);
     let mut text = String::from(
         "# sh THIS_FILE ./program ARGUMENTS starts the program once for each processor, on its cores. The program\n\
          # has the units from <= unit < to, and as many threads as cores, in its environment.\n\
          pids=\n",
     );
+    let mut hosts = BTreeSet::new();
     for (name, units) in parts {
         let processor = processor_of(name, platform)?;
+        hosts.insert(host_of(processor));
         let cores = &processor.cores;
         if cores.is_empty() {
             return Err(Error::input(
@@ -51,6 +54,10 @@ fn script(plan: &Plan, platform: &Platform, tool: &str, command: &str) -> Result
         )
         .expect("a string takes any text");
     }
+    if hosts.len() > 1 {
+        let hosts: Vec<&str> = hosts.into_iter().collect();
+        warnings.push(format!("{tool} starts all on one host, and clusters begin with {}", hosts.join(", ")));
+    }
     text += "status=0\nfor pid in $pids; do wait \"$pid\" || status=1; done\nexit $status\n";
     Ok(Export { text, warnings })
 }
@@ -61,9 +68,9 @@ pub(super) fn mpirun(plan: &Plan, platform: &Platform) -> Result<Export> {
     let (parts, warnings) = ranks(&plan.processors, &plan.shares, "mpirun")?;
     let mut commands = Vec::new();
     for (name, ranks) in parts {
-        let Processor { cluster, cores, .. } = processor_of(name, platform)?;
+        let processor = processor_of(name, platform)?;
         let mut command = format!("-np {ranks} ");
-        let host = cluster.split('/').next().unwrap_or(cluster);
+        let host = host_of(processor);
         if host != THIS_HOST {
             if !is_host(host) {
                 return Err(Error::input(
@@ -74,12 +81,17 @@ pub(super) fn mpirun(plan: &Plan, platform: &Platform) -> Result<Export> {
             }
             command += &format!("-host {host}:{ranks} ");
         }
-        if !cores.is_empty() {
-            command += &format!("taskset -c {} ", list_cpus(cores));
+        if !processor.cores.is_empty() {
+            command += &format!("taskset -c {} ", list_cpus(&processor.cores));
         }
         commands.push(command + "./program");
     }
     Ok(Export { text: format!("mpirun --bind-to none {}\n", commands.join(" : ")), warnings })
+}
+
+/// The host of a processor: that with which its cluster begins.
+fn host_of(processor: &Processor) -> &str {
+    processor.cluster.split('/').next().unwrap_or_default()
 }
 
 fn processor_of<'a>(name: &str, platform: &'a Platform) -> Result<&'a Processor> {
@@ -114,19 +126,23 @@ mod tests {
 
     #[test]
     fn each_processor_has_its_cores_units_and_threads() {
-        let export = export_plan("taskset".parse().unwrap(), &plan(), &platform(["machine"; 3])).unwrap();
-        assert_eq!(export.warnings.len(), 1);
-        let begins = |start: &str| export.text.lines().any(|line| line.starts_with(start));
-        assert!(
-            begins("from=0 to=6 OMP_NUM_THREADS=3 OMP_PLACES=threads taskset -c 0,2,4 \"$@\" &"),
-            "{export:?}"
-        );
-        assert!(
-            begins("from=6 to=9 OMP_NUM_THREADS=2 OMP_PLACES=threads taskset -c 6-7 \"$@\" &"),
-            "{export:?}"
-        );
-        let export = export_plan("numactl".parse().unwrap(), &plan(), &platform(["machine"; 3])).unwrap();
-        assert!(export.text.contains(" numactl --localalloc --physcpubind=0,2,4 \"$@\" &"), "{export:?}");
+        let written = |format: &str, clusters| {
+            export_plan(format.parse().unwrap(), &plan(), &platform(clusters)).unwrap()
+        };
+        let taskset = written("taskset", ["machine"; 3]);
+        assert_eq!(taskset.warnings.len(), 1);
+        for line in [
+            "from=0 to=6 OMP_NUM_THREADS=3 OMP_PLACES=threads taskset -c 0,2,4 \"$@\" &",
+            "from=6 to=9 OMP_NUM_THREADS=2 OMP_PLACES=threads taskset -c 6-7 \"$@\" &",
+        ] {
+            assert!(taskset.text.lines().any(|other| other == line), "{line}: {taskset:?}");
+        }
+        let numactl = written("numactl", ["machine/node0", "machine", "machine/node1"]);
+        assert_eq!(numactl.warnings.len(), 1);
+        assert!(numactl.text.contains(" numactl --localalloc --physcpubind=0,2,4 \"$@\" &"), "{numactl:?}");
+        // A script runs on one host.
+        let hosts = written("taskset", ["alpha/node0", "gamma", "beta"]);
+        assert!(hosts.warnings[1].ends_with("begin with alpha, beta"), "{hosts:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! measured.
 
 use super::Core;
-use super::files::{classes_of_cpus, list_of_cpu, number_of_cpu, read_of_cpu, threads_of_core};
+use super::files::{classes_of_cpus, list_of_cpu, number_of_cpu, read_of_cpu};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -43,16 +43,12 @@ pub(super) struct Traits {
 }
 
 impl Traits {
-    /// Those of these cores.
-    pub(super) fn of_cores(root: &Path, cores: &[Core]) -> Vec<Self> {
+    /// Those of these cores. `threads` has the hardware threads of the core of each CPU that is online: cores
+    /// that this process may not use share caches, too.
+    pub(super) fn of_cores(root: &Path, cores: &[Core], threads: &BTreeMap<usize, Vec<usize>>) -> Vec<Self> {
         let classes = classes_of_cpus(root);
-        let threads =
-            |core: &Core| core.threads.iter().map(|thread| (*thread, core.threads[0])).collect::<Vec<_>>();
-        let mut first_threads: BTreeMap<usize, usize> = cores.iter().flat_map(threads).collect();
-        // Cores that this process may not use share caches, too.
-        let mut first_thread =
-            |cpu: usize| *first_threads.entry(cpu).or_insert_with(|| threads_of_core(root, cpu)[0]);
-        let mut of_core = |core: &Core| {
+        let first_thread = |cpu: usize| threads.get(&cpu).map_or(cpu, |threads| threads[0]);
+        let of_core = |core: &Core| {
             let cpu = core.cpu;
             let mut traits = Self {
                 capacity: number_of_cpu(root, cpu, "cpu_capacity"),
@@ -68,10 +64,9 @@ impl Traits {
                     "2" => {
                         traits.l2_bytes = bytes();
                         let sharers = list_of_cpu(root, cpu, &file("shared_cpu_list"));
-                        let cores = |cpus: Vec<usize>| {
-                            cpus.into_iter().map(&mut first_thread).collect::<BTreeSet<_>>().len()
-                        };
-                        traits.l2_cores = sharers.map(cores);
+                        let cores =
+                            |cpus: Vec<usize>| cpus.into_iter().map(first_thread).collect::<BTreeSet<_>>();
+                        traits.l2_cores = sharers.map(|cpus| cores(cpus).len());
                     }
                     "3" => traits.l3_bytes = bytes(),
                     _ => {}
@@ -79,7 +74,7 @@ impl Traits {
             }
             traits
         };
-        cores.iter().map(&mut of_core).collect()
+        cores.iter().map(of_core).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `POCL_MAX_PTHREAD_COUNT=1 cargo bench -p targets --bench devices` runs f64 products on core 0 and on `opencl:0`,
 //! which is driven by core 1: in core, and with memory for a quarter and a sixteenth of C; then on 40 machines with
-//! emulated speeds and links. It needs an otherwise idle machine of two cores with pocl, and takes about five minutes.
+//! emulated speeds and links. It needs an otherwise idle machine of two cores with pocl, and takes about ten minutes.
 
 use apportion::job::{Context, MatrixJob, MatrixOperand, Operation, ProductTask, Sources};
 use apportion::kernels::Semiring;

@@ -240,7 +240,7 @@ fn what_a_device_cannot_do_is_refused_with_a_remedy() {
         ("kind.toml", "processor \"b\": device: \"tpu:0\" is no device"),
         ("bare.toml", "has no bandwidth"),
         ("shared.toml", "remove shared and directed"),
-        ("half.toml", "lacks \"from\""),
+        ("half.toml", "missing field `from`"),
         ("way.toml", "has \"horizontal\""),
         ("twice.toml", "has a link to its host already"),
         ("cores.toml", "has \"to\""),

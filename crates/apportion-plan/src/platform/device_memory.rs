@@ -13,6 +13,8 @@ pub struct DeviceMemory {
     /// True if the device computes while messages travel, as that of a rank does: all of its part of C stays on it.
     /// Otherwise it computes [tiles](device_tile) when its operands are all on its host.
     pub resident: bool,
+    /// True if panels go up while the device computes; a device made of cores may need them for both.
+    pub overlaps: bool,
     /// Seconds before the first byte of a transfer arrives.
     pub latency: f64,
     /// Bytes per second to the device; infinite if the link is not known.
@@ -24,7 +26,15 @@ pub struct DeviceMemory {
 impl DeviceMemory {
     /// A memory of this size behind a link of unknown cost, which is that of none.
     pub fn behind_unknown_link(bytes: Option<u64>) -> Self {
-        Self { host: None, bytes, resident: false, latency: 0.0, up: f64::INFINITY, down: f64::INFINITY }
+        Self {
+            host: None,
+            bytes,
+            resident: false,
+            overlaps: true,
+            latency: 0.0,
+            up: f64::INFINITY,
+            down: f64::INFINITY,
+        }
     }
 
     /// The same memory behind a link: of two bandwidths, the first is that to the device.

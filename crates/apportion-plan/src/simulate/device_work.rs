@@ -31,12 +31,12 @@ impl DeviceWork {
     }
 
     /// Starts all pieces at `now`, or when the device can. There are two pairs of panels: one is written to while the
-    /// device computes with the other. Returns when the last panels have gone up.
-    pub(super) fn start(&mut self, now: f64) -> f64 {
+    /// device computes with the other, if it can do both. Returns when the last panels have gone up.
+    pub(super) fn start(&mut self, now: f64, memory: &DeviceMemory) -> f64 {
         let mut sent = now;
         for [up, seconds] in self.pieces.drain(..) {
             let [last, before] = self.ends.unwrap_or([now, now]);
-            sent = sent.max(before) + up;
+            sent = sent.max(if memory.overlaps { before } else { last }) + up;
             self.ends = Some([sent.max(last) + seconds, last]);
         }
         sent
@@ -45,7 +45,7 @@ impl DeviceWork {
     /// Starts what has not started, and returns when `bytes` of results are on the host; a tile begins when the one
     /// before has come down.
     pub(super) fn end(&mut self, now: f64, memory: &DeviceMemory, bytes: f64) -> f64 {
-        let sent = self.start(now);
+        let sent = self.start(now, memory);
         let Some([last, _]) = self.ends else { return now };
         let tiles = self.tiles.max(1);
         let again = self.first * (tiles - 1) as f64 / tiles as f64;
@@ -72,6 +72,12 @@ mod tests {
         assert_eq!(of(2, 1, 5.0), 2.0 + 15.0 + 4.0);
         // Pieces of 1 s wait for the link.
         assert_eq!(of(2, 1, 1.0), 6.0 + 1.0 + 4.0);
+        let serial = DeviceMemory { overlaps: false, ..memory.clone() };
+        let mut work = DeviceWork::default();
+        for _ in 0..3 {
+            work.push(&serial, DeviceUploads { elements: 2, tiles: 1 }, 1, 5.0);
+        }
+        assert_eq!(work.end(0.0, &serial, 8.0), 3.0 * (2.0 + 5.0) + 4.0, "nothing is hidden");
         // In two tiles, the second tile's first panels of 1 s go up while nothing is computed.
         assert_eq!(of(2, 2, 5.0), 2.0 + 15.0 + 1.0 + 4.0);
         assert_eq!(DeviceWork::default().end(3.0, &memory, 8.0), 3.0);
@@ -85,7 +91,7 @@ mod tests {
         let one = DeviceUploads { elements: 2, tiles: 1 };
         for (now, free) in [(0.0, 2.0), (10.0, 12.0), (12.0, 14.0)] {
             work.push(&memory, one, 1, 5.0);
-            assert_eq!(work.start(now), free);
+            assert_eq!(work.start(now, &memory), free);
         }
         // From 2 to 7, from 12 to 17, and from 17 to 22; then 4 s down.
         assert_eq!(work.end(14.0, &memory, 8.0), 26.0);

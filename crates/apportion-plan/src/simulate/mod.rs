@@ -271,7 +271,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
                     Some((memory, work)) => {
                         let memory_bytes = memory.bytes.filter(|_| !memory.resident);
                         work.push(memory, update.uploads(memory_bytes, element), element, seconds);
-                        if memory.resident { work.start(now) } else { now }
+                        if memory.resident { work.start(now, memory) } else { now }
                     }
                     None => now + seconds,
                 };

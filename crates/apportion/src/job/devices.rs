@@ -88,6 +88,7 @@ fn open_here<T: Element>(platform: &mut Platform, kernel: Kernel<T>, context: Co
         }
         let device = open_on(&processor.cores, id)?;
         context.watch("preparing devices", || warm_up(&device, kernel))?;
+        memory.overlaps = device.info().kind != DeviceKind::Cpu;
         if memory.bytes.is_none() {
             memory.bytes = Some((PART * device.free_bytes() as f64) as u64);
         }

@@ -41,6 +41,19 @@ struct RawDirected {
     from: Option<Quantity>,
 }
 
+impl RawDirected {
+    /// The direction that is left out: there are two, along rows and columns, or to a device and from it.
+    fn missing(&self) -> Option<&'static str> {
+        match (&self.horizontal, &self.vertical, &self.to, &self.from) {
+            (None, None, Some(_), None) => Some("from"),
+            (None, None, None, Some(_)) => Some("to"),
+            (None, _, None, None) => Some("horizontal"),
+            (Some(_), None, None, None) => Some("vertical"),
+            _ => None,
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for RawBandwidth {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct ValueVisitor;
@@ -65,7 +78,11 @@ impl<'de> Deserialize<'de> for RawBandwidth {
                 Ok(RawBandwidth::Same(Quantity::Text(v.to_owned())))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<RawBandwidth, A::Error> {
-                RawDirected::deserialize(MapAccessDeserializer::new(map)).map(RawBandwidth::Directed)
+                let directed = RawDirected::deserialize(MapAccessDeserializer::new(map))?;
+                match directed.missing() {
+                    Some(way) => Err(serde::de::Error::missing_field(way)),
+                    None => Ok(RawBandwidth::Directed(directed)),
+                }
             }
         }
         deserializer.deserialize_any(ValueVisitor)

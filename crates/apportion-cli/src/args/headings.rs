@@ -11,7 +11,19 @@ const HEADINGS: [(&str, &[&str]); 14] = [
     ("What is divided", &["units", "shape", "grid", "traces"]),
     (
         "Processors and speeds",
-        &["speeds", "models", "platform", "surfaces", "at", "processors", "remeasure", "alone", "keep-all"],
+        &[
+            "speeds",
+            "models",
+            "platform",
+            "surfaces",
+            "at",
+            "processors",
+            "remeasure",
+            "alone",
+            "keep-all",
+            "by",
+            "root",
+        ],
     ),
     (
         "Layout",
@@ -107,6 +119,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
         "Output",
         &[
             "output",
+            "links",
             "frames",
             "gantt",
             "matrices",

@@ -10,8 +10,18 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 
 /// The flags of all commands that name an output file.
-pub const OUTPUTS: [&str; 9] =
-    ["output", "report", "trace", "svg", "export_to", "models_out", "predecessors", "gantt", "max_plus"];
+pub const OUTPUTS: [&str; 10] = [
+    "output",
+    "links",
+    "report",
+    "trace",
+    "svg",
+    "export_to",
+    "models_out",
+    "predecessors",
+    "gantt",
+    "max_plus",
+];
 
 /// The operands of products, which C may replace.
 const OPERANDS: [&str; 3] = ["a", "b", "c_in"];
@@ -276,11 +286,12 @@ fn check_streams(inputs: &[Named]) -> Result<()> {
 }
 
 /// Outputs of one format each: the command (`""` for any), the flag, and the format.
-const FORMATS: [(&str, &str, &str); 9] = [
+const FORMATS: [(&str, &str, &str); 10] = [
     ("partition", "output", "json"),
     ("arrange", "output", "json"),
     ("balance", "output", "json"),
     ("measure", "output", "json"),
+    ("measure", "links", "toml"),
     ("merge", "output", "json"),
     ("detect", "output", "toml"),
     ("report", "output", "html"),

@@ -1,6 +1,7 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
 //! functions, and which kernel is the fastest; and one per set of hosts: the network between them.
 
+use crate::device::open_device;
 use crate::files::{cache_directory, read_own_text};
 use crate::kernels::Instructions;
 use crate::measure::{CpuShare, QuickSpeeds, TimeRange};
@@ -44,6 +45,11 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
     }
     for p in &platform.processors {
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
+        if let Some(id) = &p.device {
+            // Another device may have the number later.
+            let name = open_device(id).map_or_else(|_| id.clone(), |device| device.info().to_string());
+            let _ = write!(key, " device={name}");
+        }
     }
     let hash = XxHash64::oneshot(0, key.as_bytes());
     Some(cache_directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))

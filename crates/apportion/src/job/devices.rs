@@ -21,25 +21,28 @@ const SIDE: usize = 64;
 /// start: about a second of one core.
 const WORTHWHILE: f64 = 2e10;
 
-/// The devices of this machine that are no cores, as processors beside those of the platform, for a product of this
-/// many multiply-adds over a kernel that devices compute.
+/// The devices of this machine that are no cores and that compute over the kernel, as processors beside those of the
+/// platform, for a product of this many multiply-adds. One that fails is left out: nobody asked for it.
 pub(super) fn with_devices_found<T: Element>(
     platform: Platform,
     kernel: Kernel<T>,
     multiply_adds: f64,
+    context: Context<'_>,
 ) -> Platform {
     if multiply_adds < WORTHWHILE || !DeviceTile::<T>::supports(&kernel) {
         return platform;
     }
-    let usable = |info: &DeviceInfo| T::NAME != "f64" || info.f64;
-    let found = devices().unwrap_or_default().into_iter().filter(usable);
-    with_devices(platform, found.filter(|info| open_device(&info.id).is_ok()))
+    let usable = |info: &DeviceInfo| {
+        let tried = open_device(&info.id).and_then(|device| warm_up(&device, kernel));
+        tried.inspect_err(|error| context.detail(format!("{info} is left out: {error}"))).is_ok()
+    };
+    let found = devices().unwrap_or_default().into_iter().filter(|info| info.kind != DeviceKind::Cpu);
+    with_devices(platform, context.watch("preparing devices", || found.filter(usable).collect()))
 }
 
-/// The same platform with a processor for each device that is no core, named after its kind.
-fn with_devices(mut platform: Platform, found: impl Iterator<Item = DeviceInfo>) -> Platform {
-    let others = found.filter(|info| info.kind != DeviceKind::Cpu);
-    for (number, info) in others.enumerate() {
+/// The same platform with a processor for each device, named after its kind.
+fn with_devices(mut platform: Platform, found: Vec<DeviceInfo>) -> Platform {
+    for (number, info) in found.iter().enumerate() {
         platform.add_device(format!("{}{number}", info.kind.name()), "devices", &info.id);
     }
     platform
@@ -122,9 +125,8 @@ fn warm_up<T: Element>(device: &Arc<dyn Device>, kernel: Kernel<T>) -> Result<()
 mod tests {
     use super::*;
 
-    /// The cores are processors already.
     #[test]
-    fn devices_that_are_no_cores_become_processors() {
+    fn devices_become_processors() {
         let info = |number: usize, kind| DeviceInfo {
             id: format!("opencl:{number}"),
             name: "a device".into(),
@@ -135,12 +137,12 @@ mod tests {
             f64: true,
             subnormal_f32: true,
         };
-        let kinds = [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Accelerator, DeviceKind::Gpu];
-        let found = kinds.into_iter().enumerate().map(|(number, kind)| info(number, kind));
+        let kinds = [DeviceKind::Gpu, DeviceKind::Accelerator, DeviceKind::Gpu];
+        let found = kinds.into_iter().enumerate().map(|(number, kind)| info(number, kind)).collect();
         let platform = with_devices(Platform::from_speeds(&[1.0]).unwrap(), found);
         assert_eq!(platform.names(), ["p0", "gpu0", "accelerator1", "gpu2"]);
         let device = |rank: usize| platform.processors[rank].device.as_deref();
-        assert_eq!([device(0), device(1), device(3)], [None, Some("opencl:1"), Some("opencl:3")]);
+        assert_eq!([device(0), device(1), device(3)], [None, Some("opencl:0"), Some("opencl:2")]);
         assert_eq!(platform.network.devices.keys().map(|rank| rank.0).collect::<Vec<_>>(), [1, 2, 3]);
     }
 }

@@ -170,7 +170,7 @@ impl Sources {
         let named = self.platform.is_some() || self.models.is_some() || self.plan.is_some();
         let platform = match named || !world.is_solo() {
             true => platform,
-            false => with_devices_found(platform, kernel, shape.flops() / 2.0),
+            false => with_devices_found(platform, kernel, shape.flops() / 2.0, context),
         };
         let platform = open_devices::<T>(platform, kernel, context)?;
         note_absent_cores(&platform, context);

@@ -38,7 +38,7 @@ enum OnTiles<T> {
 }
 
 impl<T: Element> OnDevice<T> {
-    /// The device of a processor, if it is one, with memory for its tiles.
+    /// The device of a processor, if it is one and has tiles, with memory for them.
     pub(super) fn new(
         product: &Product<'_, T>,
         platform: &Platform,
@@ -49,6 +49,9 @@ impl<T: Element> OnDevice<T> {
         let memory = platform.network.devices.get(&rank)?.clone();
         let depth = product.schedule.order().block;
         let rects: Vec<Rect> = tiles.iter().map(|(rect, _)| *rect).filter(|rect| !rect.is_empty()).collect();
+        if rects.is_empty() {
+            return None;
+        }
         let found = match memory.resident {
             false => memory_in_turn(id, product.kernel, &rects, depth, memory.bytes),
             true => resident(id, product, tiles, depth, &memory)

@@ -170,7 +170,7 @@ fn write_pictures(folder: &Folder, reports: &[RunReport], machine: &Machine) -> 
     folder.write("plan.svg", &picture(&best.plan, platform))?;
     folder
         .write("layouts.svg", &sheet_svg("The same product, laid out four ways", &candidates, &clusters))?;
-    folder.write("times.svg", &bars("Forecast and measured time of the five plans", &times(reports)))?;
+    folder.write("times.svg", &bars("Forecast and measured times", &times(reports)))?;
     folder.write("trace.svg", &timeline_svg(&timeline))?;
     folder.write("trace.json", &chrome_timeline(&timeline).to_string())
 }

@@ -8,6 +8,8 @@ use std::fmt::Write;
 /// Height of a bar, and of a group of two.
 const BAR: f64 = 20.0;
 const GROUP: f64 = 60.0;
+/// Height of a line of the title.
+const LINE: f64 = 22.0;
 /// Left end, and length of the longest bar.
 const LEFT: f64 = 150.0;
 const LENGTH: f64 = 200.0;
@@ -18,19 +20,25 @@ const COLOURS: [&str; 2] = ["#8fc1dd", "#0072b2"];
 /// 1.1 document.
 pub fn bars(title: &str, times: &[(String, [f64; 2])]) -> String {
     let longest = times.iter().flat_map(|t| t.1).filter(|s| s.is_finite()).fold(0.0, f64::max);
-    let height = 84.0 + GROUP * times.len() as f64 + 16.0;
-    let mut svg = head([LEFT + LENGTH + 80.0, height], title);
+    let width = LEFT + LENGTH + 80.0;
+    let lines = wrapped(title, ((width - 48.0) / 10.4) as usize);
+    // Beneath the title.
+    let below = 26.0 + LINE * lines.len().max(1) as f64;
+    let first = below + 36.0;
+    let height = first + GROUP * times.len() as f64 + 16.0;
+    let mut svg = head([width, height], title, &lines);
     for (i, (word, colour)) in ["forecast", "measured"].into_iter().zip(COLOURS).enumerate() {
         let x = 24.0 + 110.0 * i as f64;
         let _ = writeln!(
             svg,
-            "<rect x=\"{x}\" y=\"48\" width=\"14\" height=\"14\" fill=\"{colour}\"/>\
-             <text x=\"{}\" y=\"60\" font-size=\"15\">{word}</text>",
-            x + 20.0
+            "<rect x=\"{x}\" y=\"{below}\" width=\"14\" height=\"14\" fill=\"{colour}\"/>\
+             <text x=\"{}\" y=\"{}\" font-size=\"15\">{word}</text>",
+            x + 20.0,
+            below + 12.0
         );
     }
     for (i, (name, seconds)) in times.iter().enumerate() {
-        let top = 84.0 + GROUP * i as f64;
+        let top = first + GROUP * i as f64;
         let _ = writeln!(
             svg,
             "<text x=\"{}\" y=\"{}\" font-size=\"15\" text-anchor=\"end\">{}</text>",
@@ -54,20 +62,22 @@ pub fn bars(title: &str, times: &[(String, [f64; 2])]) -> String {
             );
         }
     }
-    let _ = writeln!(svg, "<path d=\"M{LEFT} 78V{}\" stroke=\"{INK}\"/>\n</svg>", height - 16.0);
+    let _ = writeln!(svg, "<path d=\"M{LEFT} {}V{}\" stroke=\"{INK}\"/>\n</svg>", first - 6.0, height - 16.0);
     svg
 }
 
-fn head([width, height]: [f64; 2], title: &str) -> String {
-    let line = wrapped(title, ((width - 48.0) / 10.4) as usize).into_iter().next().unwrap_or_default();
-    format!(
+fn head([width, height]: [f64; 2], title: &str, lines: &[String]) -> String {
+    let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} \
          {height:.0}\" font-family=\"Helvetica, Arial, sans-serif\" fill=\"{INK}\" role=\"img\">\n<title>{}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
-         <text x=\"24\" y=\"32\" font-size=\"18\" font-weight=\"bold\">{}</text>\n",
-        escape(title),
-        escape(&line)
-    )
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        escape(title)
+    );
+    for (i, line) in lines.iter().enumerate() {
+        let (y, line) = (32.0 + LINE * i as f64, escape(line));
+        let _ = writeln!(svg, "<text x=\"24\" y=\"{y}\" font-size=\"18\" font-weight=\"bold\">{line}</text>");
+    }
+    svg
 }
 
 #[cfg(test)]
@@ -82,5 +92,18 @@ mod tests {
         let widths: Vec<f64> = widths.iter().map(|w| w.split('"').next().unwrap().parse().unwrap()).collect();
         assert_eq!(widths, [200.0, 100.0, 50.0]);
         assert!(svg.contains("a &amp; b") && svg.contains("4.00 s") && !svg.contains("NaN"));
+    }
+
+    #[test]
+    fn a_long_title_takes_more_lines() {
+        let heights = ["Seconds", "Forecast and measured seconds of the five plans of the demonstration"]
+            .map(|title| {
+                let svg = bars(title, &[("even".into(), [4.0, 2.0])]);
+                let bold: Vec<&str> = svg.split("font-weight=\"bold\">").skip(1).collect();
+                let shown: Vec<&str> = bold.iter().map(|rest| rest.split('<').next().unwrap()).collect();
+                assert_eq!(shown.join(" "), title);
+                svg.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse::<f64>().unwrap()
+            });
+        assert!(heights[1] >= heights[0] + LINE);
     }
 }

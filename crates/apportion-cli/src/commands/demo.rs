@@ -13,7 +13,7 @@ use apportion::job::{
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::measure::{Balance, BalanceOptions, SecondsFrom, UserCommand, balance};
-use apportion::model::Machine;
+use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
@@ -58,19 +58,22 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let work = (args.size.unwrap_or(SIZE) as f64).powi(3) / BLOCK as f64;
     let file =
         measure_or_recall(Kernel::<f64>::plus_times(), &platform, BLOCK, work, true, context)?.models()?;
-    let machine = Machine::new(platform.clone(), file.in_order(&platform.names())?.to_vec(), BLOCK);
+    let models = file.in_order(&platform.names())?;
+    let size = args.size.unwrap_or(SIZE);
+    let machine = by_the_clock(Machine::new(platform.clone(), models, BLOCK), size)?;
     let (shape, rows) = rows(args.size, &machine)?;
     console.note(format!("2. multiplying two {0} x {0} matrices by five plans …", shape.n));
     let [a, b] = [1, 2].map(|seed| whole_block(random(shape.n as usize, seed)));
     let mut reports = Vec::new();
     for row in &rows {
-        let job = MatmulJob::new(Kernel::plus_times(), &row.plan, row.order, &machine.models, BLOCK);
-        let session = Session::new(&world, &platform, monitor, job.work());
+        let (models, block) = (&machine.models, machine.block);
+        let job = MatmulJob::new(Kernel::plus_times(), &row.plan, row.order, models, block);
+        let session = Session::new(&world, &machine.platform, monitor, job.work());
         let operands = Operands::new(&a, &b);
         let (_, report) = console.watch(&row.plan.method, monitor, || multiply(operands, &job, &session))?;
         reports.push(report);
     }
-    folder.write("platform.toml", PLATFORM)?;
+    folder.write("platform.toml", &machine.platform.to_toml())?;
     folder.write("models.json", &file.to_json())?;
     let mut plans = rows.iter().map(|row| &row.plan);
     plans.try_for_each(|plan| folder.write(&format!("{}.json", file_name(plan)), &plan.to_json()))?;
@@ -97,6 +100,20 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
         },
     );
     Ok(())
+}
+
+/// The machine whose processors keep, by the clock, the speeds that were measured at an equal share of the
+/// product: slowed by CPU time they would compute with the cold caches of a core that pauses, times their
+/// slowdown.
+fn by_the_clock(measured: Machine, size: u64) -> Result<Machine> {
+    let shares = vec![size * size / measured.processors() as u64; measured.processors()];
+    let rates = measured.rates(&shares);
+    let mut platform = measured.platform;
+    for (processor, rate) in platform.processors.iter_mut().zip(rates) {
+        processor.slowdown = 1.0;
+        processor.emulated = Some(format!("peak {rate:.4e}").parse()?);
+    }
+    Machine::from_platform(platform, WorkUnit::MultiplyAdd)
 }
 
 /// The product's shape, and the plans to compare: without a plan first. Where the machine is slow, the size is

@@ -47,7 +47,7 @@ pub fn written(directory: &Path, chosen: &str) -> String {
         ("times.svg", "forecast and measured times"),
         ("trace.svg", "its run and forecast; trace.json for Perfetto"),
         ("plan.svg", "its layout"),
-        ("platform.toml, models.json", "the machines, and their measured speeds"),
+        ("platform.toml, models.json", "the machines; the speeds that were measured"),
         (plan.as_str(), "the plan; the others are beside it"),
     ];
     let rows = files.map(|(name, what)| format!("  {name:27} {what}\n")).concat();
@@ -82,11 +82,10 @@ pub fn explaining(directory: &Path, best: &RunReport, chosen: &str) -> String {
     let overlap = if best.order.overlaps() { " --overlap" } else { "" };
     format!(
         "What does the last machine wait for?\n  \
-        apportion simulate --plan {} \\\n    --platform {} --models {} \\\n    --flow {}{overlap} --block {} --explain {last}\n\
+        apportion simulate --plan {} \\\n    --platform {} \\\n    --flow {}{overlap} --block {} --explain {last}\n\
         Next: apportion matmul A.npy B.npy -o C.npy",
         file(&format!("{chosen}.json")),
         file("platform.toml"),
-        file("models.json"),
         best.order.flow,
         best.order.block,
     )

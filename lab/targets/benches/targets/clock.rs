@@ -21,9 +21,3 @@ fn by(clock: ClockId, work: impl FnOnce()) -> f64 {
     work();
     now() - start
 }
-
-/// The middle of an odd number of figures.
-pub fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
-}

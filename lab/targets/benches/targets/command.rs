@@ -2,11 +2,10 @@
 //! another program.
 
 use super::Row;
-use super::clock::median;
-use super::planning::{binary, measured};
+use super::planning::measured;
+use super::rivals::{Busy, binary, median, python, run};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 
 /// The rival: the whole of what a NumPy user would write.
 const SCRIPT: &str = "import numpy, sys; numpy.save('n.npy', numpy.load('a.npy') @ numpy.load('b.npy'))";
@@ -20,7 +19,7 @@ pub fn rows(quick: bool) -> Vec<Row> {
     };
     let place = tempfile::tempdir().expect("a temporary directory");
     let at = place.path();
-    let python = numpy(at);
+    let python = python("numpy", at);
     if python.is_none() {
         eprintln!(
             "the whole command: no NumPy (NUMPY_PYTHON names the Python that has it); its rows are left out"
@@ -64,14 +63,6 @@ pub fn rows(quick: bool) -> Vec<Row> {
     rows
 }
 
-/// A Python that has NumPy: the one that is named, that of the tests, or the system's.
-fn numpy(at: &Path) -> Option<PathBuf> {
-    let named = std::env::var_os("NUMPY_PYTHON").map(PathBuf::from);
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
-    let known = [tests, "python3".into(), "/usr/bin/python3".into()];
-    named.into_iter().chain(known).find(|python| run(at, python, &["-c", "import numpy"]).is_some())
-}
-
 /// Seconds of verification in the median run.
 fn verification(at: &Path, program: &Path) -> f64 {
     let once = |_| {
@@ -87,31 +78,4 @@ fn verification(at: &Path, program: &Path) -> f64 {
 fn memory(at: &Path, program: &Path, n: u64) -> f64 {
     let most = measured(Command::new(program).args(PRODUCT).current_dir(at));
     most / (3 * n * n * size_of::<f64>() as u64) as f64
-}
-
-/// A loop on the second core, until dropped.
-struct Busy(Child);
-
-impl Busy {
-    /// With niceness 7 it takes 17 % of the core from a program that needs it, with 0 half.
-    fn second_core(nice: &str) -> Option<Self> {
-        let mut command = Command::new("nice");
-        command.args(["-n", nice, "taskset", "-c", "1", "sh", "-c", "while :; do :; done"]);
-        Some(Self(command.stderr(Stdio::null()).spawn().ok()?))
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Wall seconds of a command that succeeds.
-fn run(at: &Path, program: &Path, arguments: &[&str]) -> Option<f64> {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(at).stdout(Stdio::null()).stderr(Stdio::null());
-    let start = Instant::now();
-    command.status().is_ok_and(|status| status.success()).then(|| start.elapsed().as_secs_f64())
 }

@@ -1,7 +1,8 @@
 //! Kernels on one core: plus-times beside OpenBLAS, called directly, and the default beside the best.
 
 use super::Row;
-use super::clock::{median, seconds};
+use super::clock::seconds;
+use super::rivals::median;
 use apportion::kernels::{Blas, Kernel, Real, View, ViewMut};
 use apportion::matrix::Element;
 use apportion::measure::choose_kernel;

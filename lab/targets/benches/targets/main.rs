@@ -13,23 +13,22 @@ mod fresh;
 mod kernels;
 mod m4ri;
 mod mpi;
-mod pdgemm;
 mod planning;
 mod registers;
-mod scalapack;
+#[path = "../rivals/mod.rs"]
+mod rivals;
 mod semirings;
 
 use apportion_report::table;
+use rivals::{Row, scalapack_rank};
 
-/// A target, the figure, its limit, and whether it is met.
-type Row = (String, f64, f64, bool);
 /// The rows of a subject; few with `quick`.
 type Part = fn(bool) -> Vec<Row>;
 
 fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == pdgemm::ARGUMENT) {
-        return pdgemm::rank(&arguments[1]);
+    if arguments.first().is_some_and(|first| first == scalapack_rank::ARGUMENT) {
+        return scalapack_rank::rank(&arguments[1..]);
     }
     // Cargo adds flags of its own.
     arguments.retain(|argument| !argument.starts_with('-'));
@@ -45,7 +44,7 @@ fn main() {
         ("semirings", semirings::rows),
         ("the whole command", command::rows),
         ("MPI beside threads", mpi::rows),
-        ("MPI beside ScaLAPACK", scalapack::rows),
+        ("MPI beside ScaLAPACK", mpi::beside_scalapack),
         ("planning, simulation", planning::rows),
         ("builds", compile::rows),
     ];

@@ -1,8 +1,9 @@
-//! Two ranks under Open MPI beside two threads: the same product, plan and kernel, every flow.
+//! Two ranks under Open MPI beside two threads: the same product, plan and kernel, every flow. And beside
+//! ScaLAPACK's `pdgemm` on the same ranks.
 
 use super::Row;
-use super::clock::median;
-use super::planning::binary;
+use super::rivals::scalapack_rank::Routine;
+use super::rivals::{binary, median, mpirun, ranks, scalapack, seconds};
 use std::path::Path;
 use std::process::Command;
 
@@ -54,36 +55,20 @@ pub fn rows(quick: bool) -> Vec<Row> {
     rows
 }
 
-/// Open MPI's mpirun, by the first name that is one.
-pub fn mpirun() -> Option<&'static str> {
-    ["mpirun", "mpirun.openmpi"].into_iter().find(|name| {
-        let version = Command::new(name).arg("--version").output();
-        version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Open MPI"))
-    })
-}
-
-/// Two ranks on this machine; the program and its arguments follow.
-pub fn ranks(mpirun: &str) -> Command {
-    let mut command = Command::new(mpirun);
-    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]);
-    command
+/// The same product beside ScaLAPACK's.
+pub fn beside_scalapack(quick: bool) -> Vec<Row> {
+    let product = ["matmul", "a.npy", "b.npy", "--remeasure"];
+    let make = |program: &Path, at: &Path, n: u64| {
+        operand(program, at, "a.npy", n);
+        operand(program, at, "b.npy", n);
+    };
+    scalapack::rows(if quick { &[2000] } else { &[2000, 4000] }, Routine::Pdgemm, &product, make, [1.0, 1.0])
 }
 
 /// A square operand as a file.
-pub fn operand(program: &Path, at: &Path, name: &str, n: u64) {
+fn operand(program: &Path, at: &Path, name: &str, n: u64) {
     let size = n.to_string();
     let mut command = Command::new(program);
     command.args(["random", &size, &size, "-o", name, "--seed", "3"]).current_dir(at);
     assert!(command.output().expect("the binary runs").status.success(), "apportion random");
-}
-
-/// The seconds of the product that a run reports: neither reading nor measuring. Says why if there are none.
-pub fn seconds(command: &mut Command) -> Option<f64> {
-    let output = command.env("OPENBLAS_NUM_THREADS", "1").output().ok()?;
-    let report: Option<serde_json::Value> = serde_json::from_slice(&output.stdout).ok();
-    let seconds = report.and_then(|report| report["seconds"].as_f64());
-    if seconds.is_none() {
-        eprintln!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    seconds
 }

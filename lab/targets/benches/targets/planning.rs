@@ -5,13 +5,14 @@
 //! The rest calls the library.
 
 use super::Row;
+use super::rivals::binary;
 use apportion::model::{Machine, Model};
 use apportion::plan::Shape;
 use apportion::platform::{Network, Platform};
 use apportion::select::{PlanOptions, forecast, plan_matmul};
 use apportion::simulate::CostModel;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -162,13 +163,6 @@ fn best_of<R>(runs: usize, mut work: impl FnMut() -> R) -> (f64, R) {
         (least, last) = (least.min(seconds), result);
     }
     (least, last)
-}
-
-/// The release binary: three levels above a bench's executable, or `target/release` of the workspace.
-pub fn binary() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok()?.parent()?.parent()?.join("apportion");
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/apportion");
-    [beside, workspace].into_iter().find(|path| path.is_file())
 }
 
 /// Numbers from 0 to 1, always the same.

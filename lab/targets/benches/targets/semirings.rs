@@ -3,9 +3,10 @@
 #![allow(unsafe_code)]
 
 use super::Row;
-use super::clock::{median, of_all_threads, seconds};
+use super::clock::{of_all_threads, seconds};
 use super::m4ri::M4ri;
 use super::registers::Peak;
+use super::rivals::median;
 use apportion::kernels::{BitMatrix, Kernel, View, ViewMut, max_plus, min_plus};
 use apportion::matrix::{Element, Matrix};
 use apportion::model::Model;

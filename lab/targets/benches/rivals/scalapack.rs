@@ -1,21 +1,26 @@
-//! `apportion matmul --engine mpi` beside ScaLAPACK's `pdgemm`: two ranks pinned to two cores, one BLAS
-//! thread each, on equal cores and with a third of one.
+//! Apportion on two MPI ranks beside ScaLAPACK: two ranks pinned to two cores, one BLAS thread each, on equal cores
+//! and with a third of one.
 //!
 //! Apportion measures the speeds of its ranks at each start; that time is not in its seconds. ScaLAPACK takes
 //! its best grid and block. Neither's time has reading, scattering or verification in it.
 
-use super::Row;
-use super::clock::median;
-use super::mpi::{mpirun, operand, ranks, seconds};
-use super::pdgemm;
-use super::planning::binary;
+use super::scalapack_rank::{self, Routine};
+use super::{Row, binary, median, mpirun, ranks, seconds};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const TURNS: usize = 3;
 
-pub fn rows(quick: bool) -> Vec<Row> {
-    let (Some(program), Some(mpirun), Some(_)) = (binary(), mpirun(), pdgemm::library()) else {
+/// A routine of ScaLAPACK beside the arguments of apportion, whose operands `make` leaves in a directory. Its speed
+/// is to be the first limit's of ScaLAPACK's on equal cores, and the second's with a third of one.
+pub fn rows(
+    sizes: &[u64],
+    routine: Routine,
+    arguments: &[&str],
+    make: impl Fn(&Path, &Path, u64),
+    limits: [f64; 2],
+) -> Vec<Row> {
+    let (Some(program), Some(mpirun), Some(_)) = (binary(), mpirun(), scalapack_rank::library()) else {
         eprintln!(
             "ScaLAPACK: needs the release binary (cargo build --release), Open MPI's mpirun and \
              libscalapack-openmpi2.2; its rows are left out"
@@ -25,18 +30,28 @@ pub fn rows(quick: bool) -> Vec<Row> {
     let place = tempfile::tempdir().expect("a temporary directory");
     let at = place.path();
     let mut rows = Vec::new();
-    for n in if quick { vec![2000] } else { vec![2000, 4000] } {
-        operand(&program, at, "a.npy", n);
-        operand(&program, at, "b.npy", n);
-        rows.extend(beside((&program, at), mpirun, n, ("equal cores", "")));
+    for &n in sizes {
+        make(&program, at, n);
+        let beside = |cores: &str, join: &str, limit: f64| {
+            let own = [&program, at];
+            let ratio = beside(own, mpirun, (routine, n), arguments, join)?;
+            Some((format!("n = {n}, {cores}, of {}'s speed", routine.name()), ratio, limit, ratio >= limit))
+        };
+        rows.extend(beside("equal cores", "", limits[0]));
         let slow = Slow::second_core();
-        rows.extend(beside((&program, at), mpirun, n, (slow.name(), &slow.join())));
+        rows.extend(beside(slow.name(), &slow.join(), limits[1]));
     }
     rows
 }
 
 /// The rival's seconds / apportion's. Each rank pins itself to a core; rank 1 first runs `join`.
-fn beside((program, at): (&Path, &Path), mpirun: &str, n: u64, (cores, join): (&str, &str)) -> Option<Row> {
+fn beside(
+    [program, at]: [&Path; 2],
+    mpirun: &str,
+    (routine, n): (Routine, u64),
+    arguments: &[&str],
+    join: &str,
+) -> Option<f64> {
     let script = format!(
         "rank=$OMPI_COMM_WORLD_RANK; if [ $rank = 1 ]; then :; {join} fi; exec taskset -c $rank \"$@\""
     );
@@ -47,22 +62,18 @@ fn beside((program, at): (&Path, &Path), mpirun: &str, n: u64, (cores, join): (&
         command.env("XDG_CACHE_HOME", at).env("OPENBLAS_NUM_THREADS", "1");
         command
     };
-    let turn = || {
-        let product = ["matmul", "a.npy", "b.npy", "--engine", "mpi", "--json", "--quiet", "--remeasure"];
-        seconds(start(program).args(product))
-    };
+    let turn = || seconds(start(program).args(arguments).args(["--engine", "mpi", "--json", "--quiet"]));
     let own = median((0..TURNS).map(|_| turn()).collect::<Option<_>>()?);
     let this = std::env::current_exe().ok()?;
     let mut rival = start(&this);
-    let output = rival.args([pdgemm::ARGUMENT, &n.to_string()]).output().ok()?;
+    let rival = rival.args([scalapack_rank::ARGUMENT, routine.name(), &n.to_string()]);
+    let output = rival.output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let Ok(theirs) = text.trim().parse::<f64>() else {
-        eprintln!("ScaLAPACK, n = {n}, {cores}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        eprintln!("{}, n = {n}: {text}{}", routine.name(), String::from_utf8_lossy(&output.stderr));
         return None;
     };
-    let ratio = theirs / own;
-    let target = format!("n = {n}, {cores}, of pdgemm's speed");
-    Some((target, ratio, 1.0, ratio >= 1.0))
+    Some(theirs / own)
 }
 
 /// What takes two thirds of the second core from rank 1, until dropped.

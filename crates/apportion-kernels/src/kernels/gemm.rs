@@ -2,9 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::packed::{MicroKernel, PlusTimes, tiles};
+use crate::kernels::packed::{MicroKernel, PlusTimes, product_together, tiles};
 use crate::kernels::view::check_shapes;
-use crate::kernels::{Blas, Tropical, View, ViewMut};
+use crate::kernels::{Alone, Blas, Team, Tropical, View, ViewMut};
 use crate::matrix::Element;
 use std::ops::{Add, Mul};
 
@@ -50,10 +50,18 @@ impl Real for f32 {
 /// # Panics
 /// If the shapes do not fit: A is m x k, B k x n, C m x n.
 pub fn gemm<T: Real>(a: View<T>, b: View<T>, c: ViewMut<T>) {
+    gemm_together(a, b, c, &Alone);
+}
+
+/// [`gemm`] by the threads of a team: the same bits.
+///
+/// # Panics
+/// As [`gemm`].
+pub(super) fn gemm_together<T: Real>(a: View<T>, b: View<T>, c: ViewMut<T>, team: &dyn Team) {
     check_shapes(&a, &b, &c);
     let tile = &T::fused_tiles()[0];
     // SAFETY: only tiles that the processor supports are offered.
-    let done = unsafe { tile.product(a, b, c) };
+    let done = unsafe { product_together(tile, a, b, c, team) };
     debug_assert!(done, "real numbers are never too large");
 }
 

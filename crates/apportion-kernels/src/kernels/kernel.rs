@@ -3,12 +3,17 @@
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::boolean::{or_and, some_pair};
+use crate::kernels::gemm::gemm_together;
+use crate::kernels::team::split_rows;
+use crate::kernels::tropical::tropical_together;
+use crate::kernels::view::check_shapes;
 use crate::kernels::{
-    Blas, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus, check_min_plus, gemm,
-    max_plus, min_plus, paths_product,
+    Alone, Blas, PathElement, Real, Semiring, Team, Tropical, View, ViewMut, check_max_plus, check_min_plus,
+    paths_product,
 };
 use crate::matrix::{Element, Matrix, Scaling};
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// A semiring for elements of type T: the update of a tile of C, the initial value of C, and the definition
 /// that results are checked against. It holds plain functions, so that the choice costs one indirect call per
@@ -26,18 +31,21 @@ pub struct Kernel<T> {
 /// One element of a product, from a row and a column.
 type Entry<T> = fn(&[T], &[T]) -> T;
 
-/// C := C + A B over a semiring.
+/// C := C + A B over a semiring, on one thread.
 type UpdateFn<T> = fn(View<T>, View<T>, ViewMut<T>);
+
+/// The same by the threads of a team.
+type TeamUpdateFn<T> = fn(View<T>, View<T>, ViewMut<T>, &dyn Team);
 
 /// The function that updates a tile.
 #[derive(Debug, Clone, Copy)]
 enum Update<T> {
-    BuiltIn(UpdateFn<T>),
+    BuiltIn(TeamUpdateFn<T>),
     /// A loop of the caller's.
     Own(UpdateFn<T>),
     Library(Blas, ByBlas<T>),
     /// By processor: its library, or `None` for the built-in function.
-    Each(&'static [Option<Blas>], UpdateFn<T>, ByBlas<T>),
+    Each(&'static [Option<Blas>], TeamUpdateFn<T>, ByBlas<T>),
 }
 
 /// C := C + A B by a library.
@@ -50,7 +58,7 @@ impl<T: Real> Kernel<T> {
             semiring: Semiring::PlusTimes,
             zero: T::ZERO,
             one: T::from_f64(1.0),
-            update: Update::BuiltIn(gemm::<T>),
+            update: Update::BuiltIn(gemm_together::<T>),
             entry: sum::<T>,
             refused: |_| None,
         }
@@ -75,7 +83,7 @@ impl<T: Real> Kernel<T> {
             return kernels[0];
         }
         let libraries: Vec<Option<Blas>> = kernels.iter().map(library).collect();
-        Self { update: Update::Each(libraries.leak(), gemm::<T>, T::by_blas), ..Self::plus_times() }
+        Self { update: Update::Each(libraries.leak(), gemm_together::<T>, T::by_blas), ..Self::plus_times() }
     }
 
     /// The kernel of one of the three semirings of real numbers.
@@ -88,19 +96,23 @@ impl<T: Real> Kernel<T> {
 }
 
 impl<T: Element + Tropical> Kernel<T> {
-    /// The largest of the sums, by [`max_plus`].
+    /// The largest of the sums, by [`max_plus`](crate::kernels::max_plus).
     pub fn max_plus() -> Self {
-        Self::of(Semiring::MaxPlus, max_plus::<T>, best::<T, false>, |x| check_max_plus(x).err())
+        Self::of(Semiring::MaxPlus, tropical_together::<T, false>, best::<T, false>, |x| {
+            check_max_plus(x).err()
+        })
     }
 
-    /// The smallest of the sums, by [`min_plus`].
+    /// The smallest of the sums, by [`min_plus`](crate::kernels::min_plus).
     pub fn min_plus() -> Self {
-        Self::of(Semiring::MinPlus, min_plus::<T>, best::<T, true>, |x| check_min_plus(x).err())
+        Self::of(Semiring::MinPlus, tropical_together::<T, true>, best::<T, true>, |x| {
+            check_min_plus(x).err()
+        })
     }
 
     fn of(
         semiring: Semiring,
-        update: UpdateFn<T>,
+        update: TeamUpdateFn<T>,
         entry: Entry<T>,
         refused: fn(&[T]) -> Option<usize>,
     ) -> Self {
@@ -132,7 +144,7 @@ where
     /// # Errors
     /// The other two semirings, whose paths have no length: exit code 2.
     pub fn paths(semiring: Semiring) -> Result<Self> {
-        let of = |zero, update: UpdateFn<PathElement<T>>, entry: Entry<PathElement<T>>| Self {
+        let of = |zero, update: TeamUpdateFn<PathElement<T>>, entry: Entry<PathElement<T>>| Self {
             semiring,
             zero: PathElement { length: zero, ..PathElement::empty() },
             one: PathElement::empty(),
@@ -248,9 +260,29 @@ impl<T: Element> Kernel<T> {
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, C m x n.
     pub fn update(&self, a: View<T>, b: View<T>, c: ViewMut<T>) {
+        self.update_together(a, b, c, &Alone);
+    }
+
+    /// The same by the threads of a team: the same bits as on one thread, unless a library computes. The threads of
+    /// a built-in kernel share the packed B; libraries and loops of the caller's are called for rows of C by each
+    /// thread.
+    ///
+    /// # Panics
+    /// As [`Kernel::update`], on this thread, also if another one of the team panics.
+    pub fn update_together(&self, a: View<T>, b: View<T>, c: ViewMut<T>, team: &dyn Team) {
+        let rows_of = |rows: Range<usize>| a.tile(rows.start, 0, rows.len(), a.cols());
         match self.update {
-            Update::BuiltIn(update) | Update::Own(update) | Update::Each(_, update, _) => update(a, b, c),
-            Update::Library(blas, update) => update(&blas, a, b, c),
+            Update::BuiltIn(update) | Update::Each(_, update, _) => update(a, b, c, team),
+            Update::Own(update) if team.threads() == 1 => update(a, b, c),
+            Update::Library(blas, update) if team.threads() == 1 => update(&blas, a, b, c),
+            Update::Own(update) => {
+                check_shapes(&a, &b, &c);
+                split_rows(c, team, |rows, c| update(rows_of(rows), b, c));
+            }
+            Update::Library(blas, update) => {
+                check_shapes(&a, &b, &c);
+                split_rows(c, team, |rows, c| update(&blas, rows_of(rows), b, c));
+            }
         }
     }
 

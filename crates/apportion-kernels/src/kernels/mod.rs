@@ -1,5 +1,5 @@
-//! The hot loops: products over four semirings, on one thread. With devices and MPI, this is the only module that
-//! may use `unsafe`.
+//! The hot loops: products over four semirings, on one thread or by the threads of a [`Team`]. With devices, MPI and
+//! the threads of the engine, this is the only module that may use `unsafe`.
 //!
 //! [`gemm()`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
 //! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits,
@@ -16,6 +16,7 @@ pub mod mpdata;
 mod packed;
 mod path_element;
 mod semiring;
+mod team;
 mod tropical;
 mod view;
 
@@ -28,9 +29,11 @@ use instructions::has;
 pub use instructions::{Instructions, Loop, prefetch, widest};
 pub use kernel::Kernel;
 pub use mpdata::Advectable;
+pub use packed::PackedMemory;
 pub use path_element::PathElement;
 use path_element::paths_product;
 pub use semiring::Semiring;
+pub use team::{Alone, Team, fill};
 pub use tropical::{Tropical, instruction_set, max_plus, min_plus};
 use tropical::{check_max_plus, check_min_plus};
 pub use view::{View, ViewMut};

@@ -6,7 +6,7 @@
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::has;
 use crate::kernels::view::check_shapes;
-use crate::kernels::{Tropical, View, ViewMut};
+use crate::kernels::{Team, Tropical, View, ViewMut};
 use crate::matrix::Element;
 use std::fmt;
 
@@ -112,8 +112,36 @@ struct Strip<T> {
     added: Vec<[u64; WIDE]>,
 }
 
-/// C := the better of C and A B over paths. 2 m n k operations on lengths, and the same number on steps.
+/// C := the better of C and A B over paths, by the threads of a team: each packs the strips of B whose columns of C it
+/// takes. 2 m n k operations on lengths, and the same number on steps.
 pub(in crate::kernels) fn paths_product<T: Tropical, const MIN: bool>(
+    a: View<PathElement<T>>,
+    b: View<PathElement<T>>,
+    c: ViewMut<PathElement<T>>,
+    team: &dyn Team,
+) where
+    PathElement<T>: Element,
+{
+    check_shapes(&a, &b, &c);
+    let (m, k, n) = (a.rows(), a.cols(), b.cols());
+    let strips = n.div_ceil(WIDE);
+    // Strips that are fewer than the threads are cut.
+    let cuts =
+        if team.threads() == 1 { 1 } else { (4 * team.threads()).div_ceil(strips.max(1)).min(m.max(1)) };
+    team.share(strips * cuts, &|units| {
+        for unit in units {
+            let (first, cut) = (unit / cuts * WIDE, unit % cuts);
+            let rows = cut * m / cuts..(cut + 1) * m / cuts;
+            let wide = WIDE.min(n - first);
+            // SAFETY: a team passes each unit once, and C is borrowed until all are done.
+            let c = unsafe { c.part(rows.start, first, rows.len(), wide) };
+            columns::<T, MIN>(a.tile(rows.start, 0, rows.len(), k), b.tile(0, first, k, wide), c);
+        }
+    });
+}
+
+/// The product on one thread.
+fn columns<T: Tropical, const MIN: bool>(
     a: View<PathElement<T>>,
     b: View<PathElement<T>>,
     c: ViewMut<PathElement<T>>,
@@ -212,6 +240,7 @@ fn better<T: Tropical, const MIN: bool>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::Alone;
     use crate::random::Random;
     use proptest::prelude::*;
 
@@ -237,7 +266,8 @@ mod tests {
         [m, k, n]: [usize; 3],
     ) -> Vec<PathElement<i64>> {
         let mut c = vec![PathElement::absent::<MIN>(); m * n];
-        paths_product::<i64, MIN>(View::dense(a, m, k), View::dense(b, k, n), ViewMut::dense(&mut c, m, n));
+        let (a, b, view) = (View::dense(a, m, k), View::dense(b, k, n), ViewMut::dense(&mut c, m, n));
+        paths_product::<i64, MIN>(a, b, view, &Alone);
         c
     }
 
@@ -272,7 +302,7 @@ mod tests {
         let mut c = [far];
         let (a, b) = ([far, PathElement { length: 1.0, edges: 1, last: 3 }], [PathElement::empty(), far]);
         let (a, b) = (View::dense(&a, 1, 2), View::dense(&b, 2, 1));
-        paths_product::<f64, true>(a, b, ViewMut::dense(&mut c, 1, 1));
+        paths_product::<f64, true>(a, b, ViewMut::dense(&mut c, 1, 1), &Alone);
         assert_eq!(c, [far]);
     }
 }

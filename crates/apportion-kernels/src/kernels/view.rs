@@ -35,8 +35,9 @@ pub struct ViewMut<'a, T> {
 
 // SAFETY: a view is the only access to its elements, as `&mut [T]` is.
 unsafe impl<T: Send> Send for ViewMut<'_, T> {}
-// SAFETY: a shared view gives no access to its elements.
-unsafe impl<T: Sync> Sync for ViewMut<'_, T> {}
+// SAFETY: a shared view gives access to its elements only by `part`, whose callers guarantee that no two threads
+// have the same.
+unsafe impl<T: Send + Sync> Sync for ViewMut<'_, T> {}
 
 impl<T> Clone for View<'_, T> {
     fn clone(&self) -> Self {
@@ -202,6 +203,19 @@ impl<'a, T> ViewMut<'a, T> {
     pub fn tile(&mut self, i: usize, j: usize, rows: usize, cols: usize) -> ViewMut<'_, T> {
         let start = offset([i, j], [rows, cols], [self.rows, self.cols], self.stride);
         self.at(start, rows, cols)
+    }
+
+    /// The tile of `rows` x `cols` elements whose upper left corner is element (`i`, `j`), of a view that several
+    /// threads share.
+    ///
+    /// # Safety
+    /// Nobody else accesses any of its elements while it lives.
+    ///
+    /// # Panics
+    /// If it reaches outside this tile.
+    #[inline(always)]
+    pub(super) unsafe fn part(&self, i: usize, j: usize, rows: usize, cols: usize) -> ViewMut<'_, T> {
+        self.at(offset([i, j], [rows, cols], [self.rows, self.cols], self.stride), rows, cols)
     }
 
     /// Disjoint tiles, one for each pair of row and column ranges, for simultaneous use. O(t log t) for t

@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)]
 
+use crate::kernels::team::{Shared, split_rows};
 use crate::kernels::view::check_shapes;
-use crate::kernels::{Loop, View, ViewMut, widest};
+use crate::kernels::{Alone, Loop, Team, View, ViewMut, widest};
 
 /// Words of a chunk: 512 bits, one register of the widest kind.
 pub(super) const CHUNK: usize = 8;
@@ -54,29 +55,21 @@ impl BitMatrix {
     pub fn from_bytes(bytes: &[u8], rows: usize, cols: usize) -> Self {
         let fits = rows.checked_mul(cols) == Some(bytes.len());
         assert!(fits, "{} bytes for {rows} x {cols} elements", bytes.len());
-        Self::from_rows(rows, cols, |i| &bytes[i * cols..][..cols])
+        Self::of_view(View::dense(bytes, rows, cols), &Alone)
     }
 
-    /// From one byte per element, with rows anywhere in memory: `row(i)` is row `i`, any byte but 0 is a 1.
-    ///
-    /// # Panics
-    /// If a row has not `cols` bytes.
-    pub(crate) fn from_rows<'a>(rows: usize, cols: usize, row: impl Fn(usize) -> &'a [u8]) -> Self {
-        let mut matrix = Self::zeros(rows, cols);
-        for i in 0..rows {
-            let row = row(i);
-            assert_eq!(row.len(), cols, "bytes of row {i}, which has {cols} elements");
-            let words = matrix.words_mut(i);
-            for (word, bytes) in words.iter_mut().zip(row.chunks(64)) {
-                let (eights, rest) = bytes.as_chunks::<8>();
-                let eights = eights.iter().enumerate().map(|(at, &eight)| packed(eight) << (8 * at));
-                let rest = rest
-                    .iter()
-                    .enumerate()
-                    .map(|(at, &byte)| u64::from(byte != 0) << (bytes.len() - rest.len() + at));
-                *word = eights.chain(rest).fold(0, |word, bits| word | bits);
+    /// From one byte per element, by the threads of a team: any byte but 0 is a 1.
+    fn of_view(bytes: View<u8>, team: &dyn Team) -> Self {
+        let mut matrix = Self::zeros(bytes.rows(), bytes.cols());
+        let width = matrix.width();
+        let chunks = Shared::new(&mut matrix.chunks);
+        team.share(bytes.rows(), &|rows| {
+            for i in rows {
+                // SAFETY: a team passes each row once.
+                let row = unsafe { chunks.part_mut(i * width..(i + 1) * width) };
+                pack_row(bytemuck::cast_slice_mut(row), bytes.row(i));
             }
-        }
+        });
         matrix
     }
 
@@ -229,6 +222,19 @@ impl Loop for Sample<'_> {
     }
 }
 
+/// Packs a row of bytes into the bits of words, which are 0.
+fn pack_row(words: &mut [u64], row: &[u8]) {
+    for (word, bytes) in words.iter_mut().zip(row.chunks(64)) {
+        let (eights, rest) = bytes.as_chunks::<8>();
+        let eights = eights.iter().enumerate().map(|(at, &eight)| packed(eight) << (8 * at));
+        let rest = rest
+            .iter()
+            .enumerate()
+            .map(|(at, &byte)| u64::from(byte != 0) << (bytes.len() - rest.len() + at));
+        *word = eights.chain(rest).fold(0, |word, bits| word | bits);
+    }
+}
+
 /// Packs eight bytes into eight bits, the first in the lowest. One multiplication moves their flags to the
 /// highest byte without collisions.
 fn packed(bytes: [u8; 8]) -> u64 {
@@ -240,20 +246,23 @@ fn packed(bytes: [u8; 8]) -> u64 {
 
 // Matrices of bytes: any byte but 0 is true.
 
-/// Packs both factors, multiplies bits, and adds the result to C's bytes. Costs O(m k + k n + m n) bytes in
-/// addition to the product.
-pub(in crate::kernels) fn or_and(a: View<u8>, b: View<u8>, mut c: ViewMut<u8>) {
+/// Packs both factors, multiplies bits, and adds the result to C's bytes: B is packed by all threads of a team, and
+/// each takes rows of A and C. Costs O(m k + k n + m n) bytes in addition to the product.
+pub(in crate::kernels) fn or_and(a: View<u8>, b: View<u8>, c: ViewMut<u8>, team: &dyn Team) {
     check_shapes(&a, &b, &c);
-    let (m, k, n) = (a.rows(), a.cols(), b.cols());
-    let mut product = BitMatrix::zeros(m, n);
-    product.or_product(&BitMatrix::from_rows(m, k, |i| a.row(i)), &BitMatrix::from_rows(k, n, |i| b.row(i)));
-    for i in 0..m {
-        for (bytes, &word) in c.row(i).chunks_mut(64).zip(product.words(i)) {
-            if word != 0 {
-                add(bytes, word);
+    let b = &BitMatrix::of_view(b, team);
+    split_rows(c, team, |rows, mut c| {
+        let a = BitMatrix::of_view(a.tile(rows.start, 0, rows.len(), a.cols()), &Alone);
+        let mut product = BitMatrix::zeros(c.rows(), c.cols());
+        product.or_product(&a, b);
+        for i in 0..c.rows() {
+            for (bytes, &word) in c.row(i).chunks_mut(64).zip(product.words(i)) {
+                if word != 0 {
+                    add(bytes, word);
+                }
             }
         }
-    }
+    });
 }
 
 /// Adds the bits of a word to as many bytes, the lowest bit to the first byte.

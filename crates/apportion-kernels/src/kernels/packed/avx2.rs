@@ -4,11 +4,13 @@
 
 use crate::kernels::packed::block;
 use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::together::{self, Stage};
 use crate::kernels::packed::vector::Operation;
 use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
 use crate::kernels::{View, ViewMut, has};
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 vector!(F64(__m256d) of f64: _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_max_pd,
     _mm256_min_pd, fused: _mm256_fmadd_pd);

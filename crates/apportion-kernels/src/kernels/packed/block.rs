@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::instructions::{prefetch, second_level};
+use crate::kernels::packed::together::Stage;
 use crate::kernels::packed::vector::{Number, Operation, Seen, Vector};
 use crate::kernels::view::check_shapes;
 use crate::kernels::{View, ViewMut};
@@ -13,14 +14,14 @@ use std::slice::from_raw_parts_mut;
 
 /// Bytes in a row of a block: its depth is 384 elements of eight bytes, or 768 of four. Each block reads and
 /// writes C once. It is the same for every processor, so that all add in the same order.
-const DEPTH_BYTES: usize = 3 << 10;
+pub(super) const DEPTH_BYTES: usize = 3 << 10;
 /// Bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
 /// The most rows and columns of a tile.
 const MOST_ROWS: usize = 8;
 const MOST_COLS: usize = 48;
 /// Bytes of a packed block of A: a share of the last cache.
-const A_BYTES: usize = 4 << 20;
+pub(super) const A_BYTES: usize = 4 << 20;
 /// The least number of bytes of a packed block of B.
 const LEAST_B_BYTES: usize = 128 << 10;
 
@@ -28,7 +29,7 @@ const LEAST_B_BYTES: usize = 128 << 10;
 /// 1,000 on are 3 to 10 % faster than with half of it. Two likely reasons, not measured apart: the 32 pages
 /// of 128 KiB, a strip of A and a tile of C fit the first-level TLB, and a virtual machine may share the
 /// core's cache.
-fn b_bytes() -> usize {
+pub(super) fn b_bytes() -> usize {
     (second_level() / 8).max(LEAST_B_BYTES)
 }
 
@@ -58,8 +59,8 @@ pub(super) unsafe fn product<V: Vector, O: Operation<V>>(
     let room = |length: usize, most: usize, unit: usize| deepest * longest(length, most, unit);
     let a_length = room(a.rows(), most_rows, tile.rows);
     let b_length = room(b.cols(), most_cols, tile.cols);
-    let mut scratch = SCRATCH.take();
-    let (a_block, b_block) = blocks(&mut scratch, a_length, b_length);
+    let mut memory = PackedMemory::of_thread();
+    let [a_block, b_block] = memory.blocks([a_length, b_length]);
     let mut tame = true;
     'all: for depth in pieces(a.cols(), most, 1) {
         for rows in pieces(a.rows(), most_rows, tile.rows) {
@@ -81,48 +82,73 @@ pub(super) unsafe fn product<V: Vector, O: Operation<V>>(
             }
         }
     }
-    SCRATCH.set(scratch);
+    memory.keep();
     tame
 }
 
 /// The length of each of [`pieces`] but the last.
-fn longest(n: usize, most: usize, unit: usize) -> usize {
+pub(super) fn longest(n: usize, most: usize, unit: usize) -> usize {
     n.div_ceil(n.div_ceil(most.max(1)).max(1)).next_multiple_of(unit).max(1)
 }
 
 /// 0..n in near-equal pieces of at most about `most`, all but the last a multiple of `unit`.
-fn pieces(n: usize, most: usize, unit: usize) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn pieces(n: usize, most: usize, unit: usize) -> impl Iterator<Item = Range<usize>> {
     let length = longest(n, most, unit);
     (0..n).step_by(length).map(move |start| start..(start + length).min(n))
 }
 
 /// A cache line of memory.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "only its room is wanted")] [u8; LINE]);
 
+/// Memory for packed blocks. Each thread keeps its own between products, since fresh pages would cost as much as the
+/// packing; a thread that ends may [pass it on](PackedMemory::exchange).
+#[derive(Debug, Default)]
+pub struct PackedMemory(Vec<Line>);
+
 thread_local! {
-    /// Each thread's memory for packed blocks. It is kept between products, since fresh pages would cost as
-    /// much as the packing. Taken out while a product runs: code within `with` would not be compiled for the
-    /// tile's registers.
-    static SCRATCH: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    /// Taken out while a product runs: code within `with` would not be compiled for the tile's registers.
+    static MEMORY: Cell<PackedMemory> = const { Cell::new(PackedMemory(Vec::new())) };
 }
 
-/// Two blocks of the given numbers of elements, both aligned to cache lines, so that no vector straddles two.
-/// Their contents are unspecified.
-#[inline(always)]
-fn blocks<T: Number>(scratch: &mut Vec<Line>, a: usize, b: usize) -> (&mut [T], &mut [T]) {
-    let lines = |elements: usize| (elements * size_of::<T>()).div_ceil(LINE);
-    let needed = lines(a) + lines(b);
-    if scratch.len() < needed {
-        scratch.resize(needed, Line([0; LINE]));
+impl PackedMemory {
+    /// Exchanges it for that of the calling thread.
+    pub fn exchange(&mut self) {
+        MEMORY.set(std::mem::replace(self, MEMORY.take()));
     }
-    let (for_a, for_b) = scratch.split_at_mut(lines(a));
-    // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit pattern
-    // is a number of the four types that are `Number`; the two slices do not overlap and live as long as the
-    // borrow.
-    unsafe {
-        (from_raw_parts_mut(for_a.as_mut_ptr().cast(), a), from_raw_parts_mut(for_b.as_mut_ptr().cast(), b))
+
+    /// That of the calling thread, until [`PackedMemory::keep`].
+    pub(super) fn of_thread() -> Self {
+        MEMORY.take()
+    }
+
+    /// Gives it back to the calling thread.
+    pub(super) fn keep(self) {
+        MEMORY.set(self);
+    }
+
+    /// Blocks of the given numbers of elements, aligned to cache lines, so that no vector straddles two. Their
+    /// contents are unspecified.
+    #[inline(always)]
+    pub(super) fn blocks<T: Number, const COUNT: usize>(
+        &mut self,
+        lengths: [usize; COUNT],
+    ) -> [&mut [T]; COUNT] {
+        let lines = |elements: usize| (elements * size_of::<T>()).div_ceil(LINE);
+        let needed = lengths.iter().map(|length| lines(*length)).sum();
+        if self.0.len() < needed {
+            self.0.resize(needed, Line([0; LINE]));
+        }
+        let mut rest = &mut self.0[..];
+        lengths.map(|length| {
+            let (block, others) = std::mem::take(&mut rest).split_at_mut(lines(length));
+            rest = others;
+            // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit
+            // pattern is a number of the four types that are `Number`; the slices do not overlap and live as long
+            // as the borrow.
+            unsafe { from_raw_parts_mut(block.as_mut_ptr().cast(), length) }
+        })
     }
 }
 
@@ -132,7 +158,7 @@ fn blocks<T: Number>(scratch: &mut Vec<Line>, a: usize, b: usize) -> (&mut [T], 
 /// # Safety
 /// As [`product`].
 #[inline(always)]
-unsafe fn pack_rows<V: Vector, O: Operation<V>>(
+pub(super) unsafe fn pack_rows<V: Vector, O: Operation<V>>(
     block: &mut [V::Element],
     b: View<V::Element>,
     depth: &Range<usize>,
@@ -191,7 +217,7 @@ unsafe fn prepare<V: Vector, O: Operation<V>>(elements: &mut [V::Element], seen:
 /// # Safety
 /// As [`product`].
 #[inline(always)]
-unsafe fn pack_cols<V: Vector, O: Operation<V>>(
+pub(super) unsafe fn pack_cols<V: Vector, O: Operation<V>>(
     tile: &MicroKernel<V::Element>,
     block: &mut [V::Element],
     a: View<V::Element>,
@@ -234,7 +260,7 @@ unsafe fn pack_cols<V: Vector, O: Operation<V>>(
 
 /// All tiles of a part of C, one strip of A at a time.
 #[inline(always)]
-fn sweep<V: Vector, O: Operation<V>>(
+pub(super) fn sweep<V: Vector, O: Operation<V>>(
     tile: &MicroKernel<V::Element>,
     depth: usize,
     a_block: &[V::Element],
@@ -287,6 +313,8 @@ pub struct MicroKernel<T> {
     pub(super) interleave: Option<unsafe fn(usize, &[*const T], *mut T)>,
     /// [`block::product`](product), compiled for the same registers.
     pub(super) product: unsafe fn(&Self, View<T>, View<T>, ViewMut<T>) -> bool,
+    /// [`together::part`](super::together::part), compiled for the same registers.
+    pub(super) part: unsafe fn(&Self, &Stage<'_, T>, Range<usize>) -> bool,
 }
 
 impl<T> MicroKernel<T> {

@@ -2,15 +2,16 @@
 //! semiring and every register file.
 //!
 //! [`tile`](block::tile) is written in terms of an [`Operation`] on [`Vector`](vector::Vector)s, which
-//! `avx512`, `avx2`, `neon` and `portable` implement; `block` holds the loops around it. An element of C has
-//! the same bits at any place of a product and with any strides: its sum runs over p = 0, 1, … in blocks of
-//! one depth.
+//! `avx512`, `avx2`, `neon` and `portable` implement; `block` holds the loops of one thread around it, `together`
+//! those of a team. An element of C has the same bits at any place of a product, with any strides and by any number of
+//! threads: its sum runs over p = 0, 1, … in blocks of one depth.
 //!
 //! Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008, with the roles of
 //! A and B exchanged, as matrices are stored by rows here.
 
 mod block;
 mod portable;
+mod together;
 mod vector;
 
 #[cfg(target_arch = "x86_64")]
@@ -20,8 +21,9 @@ pub(super) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
 
-pub use block::MicroKernel;
+pub use block::{MicroKernel, PackedMemory};
 pub(super) use portable::{Lanes, tile_of as portable_tile_of};
+pub(super) use together::product_together;
 pub use vector::Number;
 pub(super) use vector::{Best, PlusTimes, Tiled};
 

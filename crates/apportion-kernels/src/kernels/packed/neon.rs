@@ -4,11 +4,13 @@
 
 use crate::kernels::packed::block;
 use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::together::{self, Stage};
 use crate::kernels::packed::vector::Operation;
 use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
 use crate::kernels::{Instructions, View, ViewMut};
 use std::arch::aarch64::*;
+use std::ops::Range;
 
 /// The maximum, the minimum and the finish of one type, by comparison: unlike NEON's own maximum, they
 /// ignore NaN and keep the second operand among equals, as on the other instruction sets.

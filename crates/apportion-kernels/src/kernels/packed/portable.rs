@@ -4,6 +4,7 @@
 
 use crate::kernels::packed::block;
 use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::together;
 use crate::kernels::packed::vector::{Fused, Ordered, Vector};
 use crate::kernels::packed::vector::{Number, Operation};
 use crate::kernels::tropical::Element;
@@ -76,5 +77,6 @@ pub(in crate::kernels) fn tile_of<V: Vector, O: Operation<V>>() -> MicroKernel<V
         update: tile::<V, O, 4, 1>,
         interleave: None,
         product: block::product::<V, O>,
+        part: together::part::<V, O>,
     }
 }

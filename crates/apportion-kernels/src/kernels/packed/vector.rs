@@ -147,6 +147,20 @@ macro_rules! micro_kernels {
                     unsafe { block::product::<V, O>(tile, a, b, c) }
                 }
 
+                /// [`together::part`] on a processor that has the feature.
+                ///
+                /// # Safety
+                /// As [`together::part`].
+                #[target_feature(enable = $feature)]
+                unsafe fn part<V: Vector, O: Operation<V>>(
+                    tile: &MicroKernel<V::Element>,
+                    stage: &Stage<'_, V::Element>,
+                    units: Range<usize>,
+                ) -> bool {
+                    // SAFETY: this function is compiled for the feature; the rest is guaranteed by the caller.
+                    unsafe { together::part::<V, O>(tile, stage, units) }
+                }
+
                 $detected.then_some(MicroKernel {
                     name: $name,
                     rows: $rows,
@@ -154,6 +168,7 @@ macro_rules! micro_kernels {
                     update: update::<Self, O>,
                     interleave: $interleave,
                     product: product::<Self, O>,
+                    part: part::<Self, O>,
                 })
             }
         })+

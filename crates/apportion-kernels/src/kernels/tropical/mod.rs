@@ -5,9 +5,10 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::packed::{Best, MicroKernel, Number, tiles};
+use crate::kernels::packed::{Best, MicroKernel, Number, product_together, tiles};
+use crate::kernels::team::share_rows;
 use crate::kernels::view::check_shapes;
-use crate::kernels::{View, ViewMut};
+use crate::kernels::{Alone, Team, View, ViewMut};
 
 /// An element type of max-plus and min-plus matrices: `f64`, `f32`, `i64`, `i32`.
 ///
@@ -42,7 +43,7 @@ impl Tropical for i32 {}
 /// assert_eq!(c, [11.0]);
 /// ```
 pub fn max_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
-    product::<T, false>(a, b, c);
+    tropical_together::<T, false>(a, b, c, &Alone);
 }
 
 /// C := min(C, min over p of a(i, p) + b(p, j)); otherwise the same as [`max_plus`].
@@ -50,7 +51,7 @@ pub fn max_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
 /// # Panics
 /// If the shapes do not fit: A is m x k, B k x n, C m x n.
 pub fn min_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
-    product::<T, true>(a, b, c);
+    tropical_together::<T, true>(a, b, c, &Alone);
 }
 
 /// Checks that max-plus accepts all elements: neither NaN nor +infinity. Every integer is accepted.
@@ -75,15 +76,23 @@ pub fn instruction_set() -> &'static str {
     f64::tiles::<false>()[0].name()
 }
 
-/// The product with the widest registers available, or with saturating sums where plain ones might overflow.
-fn product<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
+/// The product by the threads of a team, with the widest registers available, or with saturating sums where plain ones
+/// might overflow.
+pub(super) fn tropical_together<T: Tropical, const MIN: bool>(
+    a: View<T>,
+    b: View<T>,
+    mut c: ViewMut<T>,
+    team: &dyn Team,
+) {
     check_shapes(&a, &b, &c);
     let tile = &T::tiles::<MIN>()[0];
     // SAFETY: `Element::tiles` offers only tiles that the processor supports.
-    let done = unsafe { tile.product(a, b, c.reborrow()) };
+    let done = unsafe { product_together(tile, a, b, c.reborrow(), team) };
     if !done {
         // The updates made so far are correct, and repeating them has no effect.
-        saturating::<T, MIN>(a, b, c);
+        share_rows(c, team, |rows, part| {
+            saturating::<T, MIN>(a.tile(rows.start, 0, rows.len(), a.cols()), b, part);
+        });
     }
 }
 

@@ -5,6 +5,11 @@ use crate::kernels::packed::MicroKernel;
 use crate::random::Random;
 use proptest::prelude::*;
 
+/// The product on one thread.
+fn product<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, c: ViewMut<T>) {
+    tropical_together::<T, MIN>(a, b, c, &Alone);
+}
+
 /// Elements to test with: mostly small numbers, some zeros of the semiring.
 trait Sample: Tropical {
     fn sample<const MIN: bool>(random: &mut Random) -> Self;

@@ -141,15 +141,13 @@ impl<T: Advectable> Executable for Advection<'_, T> {
         for place in std::iter::once(Place::Centre).chain(axes.map(|axis| Place::Face(*axis))) {
             held.boxes.iter_mut().for_each(|subdomain| subdomain.close(place, work.pass.max(1)));
         }
-        let mut seconds = 0.0;
         for (number, cells) in schedule.region(held.rank, work) {
-            let parts = held.boxes[number].parts(&cells, work.pass, threads);
-            seconds += parallel::all(parts, Part::compute)?;
+            parallel::all(held.boxes[number].parts(&cells, work.pass, threads), Part::compute)?;
         }
         if work.region != Region::Inside {
             held.boxes.iter_mut().for_each(|subdomain| subdomain.finish(work.pass));
         }
-        Ok(seconds)
+        Ok(0.0)
     }
 
     fn peak_bytes(&self, held: &ProcessorData<T>) -> u64 {

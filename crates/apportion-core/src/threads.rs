@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// As [`std::thread::scope`], which is compiled once here instead of once for each use.
 pub fn scope<'env, R>(work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
@@ -83,8 +83,8 @@ fn start_boxed<'scope>(
 ///
 /// # Errors
 /// As [`start`].
-pub fn start_detached(work: impl FnOnce() + Send + 'static) -> Result<()> {
-    Builder::new().spawn(work).map(drop).map_err(refused)
+pub fn start_free(work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    Builder::new().spawn(work).map_err(refused)
 }
 
 /// The error of a thread that the system refused.

@@ -124,7 +124,7 @@ impl Tail {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (give, ended) = channel();
         let ours = Arc::clone(&bytes);
-        threads::start_detached(move || {
+        threads::start_free(move || {
             let mut buffer = [0; TAIL];
             let mut line = Vec::new();
             if let Some(mut stream) = stream {
@@ -208,7 +208,7 @@ fn wait(
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let pid = Pid::from_child(child);
     let (give, take) = channel();
-    threads::start_detached(move || {
+    threads::start_free(move || {
         let outcome = loop {
             match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
                 Err(rustix::io::Errno::INTR) => {}

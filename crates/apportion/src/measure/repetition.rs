@@ -261,10 +261,10 @@ impl<C: Computation> Trial for ComputationTrial<C> {
 
     /// Also determines the number of computations for one timing.
     fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        let cpu = clock::thread_cpu_seconds();
+        let cpu = clock::worker_cpu_seconds();
         self.count = 1;
         let seconds = self.time(halt)?.wall;
-        let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
+        let once = (clock::worker_cpu_seconds() - cpu).max(1e-7);
         self.count = (SHORTEST / once).ceil().clamp(1.0, 1e6) as u64;
         Ok(seconds)
     }

@@ -13,7 +13,7 @@ use crate::measure::repetition::{MeasureOptions, Trial, TrialSampler};
 use crate::measure::workload::Workload;
 use crate::model::{Models, Point};
 use crate::platform::{Platform, Processor};
-use crate::run::clock;
+use crate::run::team::WorkerThread;
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
 use crate::run::{Monitor, World};
 use crate::threads;
@@ -242,7 +242,7 @@ fn run_round<T: Trial>(
             let processor = &subject.platform.processors[rank];
             let worker = threads::start(scope, move || {
                 let _ends_all = (StopOnPanic(halt), StopOnPanic(over));
-                clock::pin(&processor.cores);
+                let _thread = WorkerThread::on(&processor.cores);
                 let (Task::Measure(size) | Task::Accompany(size)) = task;
                 let mut trial = trial(rank, size);
                 if barrier.pass(halt).is_err() {
@@ -352,7 +352,7 @@ impl RankSweep<'_> {
         trial: &impl Fn(usize, f64) -> T,
     ) -> Result<Option<SizeOutcome>> {
         let halt = StopSignal::new(self.monitor);
-        clock::pin(&self.subject.platform.processors[here].cores);
+        let _thread = WorkerThread::on(&self.subject.platform.processors[here].cores);
         let (Task::Measure(size) | Task::Accompany(size)) = task;
         let mut trial = trial(here, size);
         self.world.barrier()?;

@@ -1,5 +1,22 @@
 //! CPU time of a thread, its cores, and the latency of its wake-ups.
 
+use std::cell::Cell;
+
+thread_local! {
+    /// What the worker's clock is ahead of the thread's.
+    static AHEAD: Cell<f64> = const { Cell::new(0.0) };
+}
+
+/// CPU seconds of the calling thread as a worker: while a team computes, those of its mean thread.
+pub(crate) fn worker_cpu_seconds() -> f64 {
+    thread_cpu_seconds() + AHEAD.get()
+}
+
+/// Sets the calling worker's clock forward, or back.
+pub(crate) fn add_worker_cpu_seconds(seconds: f64) {
+    AHEAD.set(AHEAD.get() + seconds);
+}
+
 /// CPU seconds that the calling thread has used. Waiting, sleeping and being preempted do not count.
 #[cfg(unix)]
 pub(crate) fn thread_cpu_seconds() -> f64 {

@@ -4,6 +4,7 @@
 use super::clock;
 use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
 use super::session::Session;
+use super::team::WorkerThread;
 use super::transport::{Holder, LocalPart, Messages, Order, Parcels, SharedMemory, Transport, reserve};
 use super::world::{World, first_failure};
 use crate::error::{Error, Result};
@@ -112,8 +113,7 @@ fn on_threads<P: Piece, W: Work>(
     let (parcels, epoch) = (Parcels::default(), OnceLock::new());
     let one = |rank: usize| {
         let processor = &platform.processors[rank];
-        clock::pin(&processor.cores);
-        clock::wake_promptly();
+        let _thread = WorkerThread::on(&processor.cores);
         let rank = Rank(rank);
         let mut with = |holder: &mut dyn Holder<P, W>| {
             start.pass(&stop)?;
@@ -161,8 +161,7 @@ fn on_rank<P: Piece, W: Work>(job: &Job<'_, P, W>, session: &Session<'_>, part: 
         worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
     };
     let work = || {
-        clock::pin(&processor.cores);
-        clock::wake_promptly();
+        let _thread = WorkerThread::on(&processor.cores);
         (job.enter)(rank, &mut with)
     };
     threads::scope(|scope| {

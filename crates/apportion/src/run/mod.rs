@@ -12,6 +12,7 @@ mod mpi_libraries;
 pub mod parallel;
 mod session;
 mod sync;
+pub(crate) mod team;
 pub(crate) mod throttle;
 mod transport;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
@@ -26,6 +27,7 @@ pub use launch::{Launcher, MpiLaunch};
 use mpi::shared;
 pub use mpi_libraries::{MpiLibrary, mpi_libraries};
 pub use session::{Monitor, Progress, Session};
+pub(crate) use team::fill;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;
 pub use world::{Fact, Hosts, World, hash_elements, host_name, redistribute};

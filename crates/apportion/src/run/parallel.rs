@@ -1,55 +1,48 @@
-//! One update on several threads.
+//! Work on several threads of a processor: those of the calling worker's team.
 
-use super::clock;
+use super::team::with_team;
 use crate::error::Result;
-use crate::kernels::{Kernel, View, ViewMut};
+use crate::kernels::{Kernel, Team, View, ViewMut};
 use crate::matrix::Element;
-use crate::threads;
+use std::sync::{Mutex, PoisonError};
 
-/// C := C + A B on up to `count` threads, which share the rows of C. Returns the longest CPU time of the
-/// started threads.
+/// C := C + A B on up to `threads` threads: the same bytes as on one, unless a library computes.
 ///
 /// # Errors
-/// The system refuses a thread; C is then incomplete.
+/// The system refuses a thread; nothing is done then.
+///
+/// # Panics
+/// If the kernel panics on any of the threads.
 pub(crate) fn update<T: Element>(
     kernel: Kernel<T>,
-    count: usize,
+    threads: usize,
     a: View<T>,
     b: View<T>,
     c: ViewMut<T>,
-) -> Result<f64> {
-    let m = a.rows();
-    let count = count.min(m).max(1);
-    let (mut rest, mut parts) = (c, Vec::with_capacity(count));
-    for t in 0..count {
-        let (first, end) = (t * m / count, (t + 1) * m / count);
-        let (mine, others) = rest.split_at_row(end - first);
-        rest = others;
-        parts.push((a.tile(first, 0, end - first, a.cols()), mine));
+) -> Result<()> {
+    if threads < 2 {
+        kernel.update(a, b, c);
+        return Ok(());
     }
-    all(parts, |(a, c)| kernel.update(a, b, c))
+    with_team(threads, |team| team.timed(|team| kernel.update_together(a, b, c, team)))
 }
 
-/// Carries out parts of a computation, each on a thread of its own unless there is only one. Returns the
-/// longest CPU time of the started threads.
+/// Carries out parts of a computation, each on a thread of its own unless there is only one. A part does not wait for
+/// another.
 ///
 /// # Errors
-/// The system refuses a thread; some parts are then not done.
-pub fn all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> Result<f64> {
+/// The system refuses a thread; nothing is done then.
+///
+/// # Panics
+/// If `compute` panics on any of the threads.
+pub fn all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> Result<()> {
     if parts.len() < 2 {
         parts.drain(..).for_each(compute);
-        return Ok(0.0);
+        return Ok(());
     }
-    let compute = &compute;
-    threads::scope(|scope| {
-        let one = |part| {
-            threads::start(scope, move || {
-                compute(part);
-                clock::thread_cpu_seconds()
-            })
-        };
-        // Helpers that were started before a refusal are waited for by the scope.
-        let helpers: Vec<_> = parts.into_iter().map(one).collect::<Result<_>>()?;
-        Ok(helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max))
+    let parts: Vec<Mutex<Option<P>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+    let take = |number: usize| parts[number].lock().unwrap_or_else(PoisonError::into_inner).take();
+    with_team(parts.len(), |team| {
+        team.timed(|team| team.share(parts.len(), &|numbers| numbers.filter_map(take).for_each(&compute)));
     })
 }

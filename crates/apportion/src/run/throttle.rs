@@ -9,7 +9,7 @@
 
 use crate::error::Result;
 use crate::platform::{Emulated, Processor, SlowdownAfter};
-use crate::run::clock::thread_cpu_seconds;
+use crate::run::clock::worker_cpu_seconds;
 use crate::run::mailboxes::StopSignal;
 use std::time::{Duration, Instant};
 
@@ -87,9 +87,9 @@ impl Throttle {
         seconds: Option<f64>,
         work: &mut dyn FnMut() -> Result<f64>,
     ) -> Result<f64> {
-        let (start, cpu) = (Instant::now(), thread_cpu_seconds());
+        let (start, cpu) = (Instant::now(), worker_cpu_seconds());
         let others = work()?;
-        let cpu = (thread_cpu_seconds() - cpu).max(others);
+        let cpu = (worker_cpu_seconds() - cpu).max(others);
         let seconds = match seconds {
             Some(seconds) => seconds,
             None if self.debt.slowdown <= 1.0 => return Ok(cpu),

@@ -14,7 +14,7 @@ use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
 use crate::platform::Platform;
-use crate::run::{Session, parallel, run};
+use crate::run::{Session, fill, parallel, run};
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Update,
     Work,
@@ -289,10 +289,10 @@ impl<T: Element> Executable for Product<'_, T> {
     fn hold(&self, rank: Rank) -> ProcessorData<'_, T> {
         let mut c = std::mem::take(&mut *self.tiles[rank.0].lock().unwrap_or_else(PoisonError::into_inner));
         if self.fresh {
-            // Every element is written here, so that the pages exist before the clock starts, near the thread
-            // that uses them.
+            // Every element is written here, so that the pages exist before the clock starts, near the threads
+            // that use them.
             let zero = self.kernel.zero();
-            c.iter_mut().for_each(|(_, tile)| (0..tile.rows()).for_each(|i| tile.row(i).fill(zero)));
+            c.iter_mut().for_each(|(_, tile)| fill(tile, zero));
             self.tail.iter().for_each(|tail| tail.fill(rank, zero));
         }
         let (own_a, own_b) = self.schedule.own(rank);
@@ -358,7 +358,7 @@ impl<T: Element> Executable for Product<'_, T> {
         debug_assert_eq!(update.amount(), a.rows() as f64 * a.cols() as f64 * b.cols() as f64);
         match device {
             Some(device) => device.update(rect, [a, b]),
-            None => parallel::update(*kernel, threads, a, b, tile),
+            None => parallel::update(*kernel, threads, a, b, tile).map(|()| 0.0),
         }
     }
 
@@ -388,7 +388,7 @@ impl<T: Element> Executable for Product<'_, T> {
     fn compute_left(&self, held: &mut ProcessorData<'_, T>, update: &Update, threads: usize) -> Result<f64> {
         match &mut held.device {
             Some(device) => device.finish(self, &mut held.c, update),
-            None => self.tail.as_ref().map_or(Ok(0.0), |tail| tail.compute(self, update, threads)),
+            None => self.tail.as_ref().map_or(Ok(0.0), |tail| tail.compute(self, update, threads).map(|()| 0.0)),
         }
     }
 

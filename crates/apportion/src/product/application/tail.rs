@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::ViewMut;
 use crate::matrix::Element;
-use crate::run::parallel;
+use crate::run::{fill, parallel};
 use crate::schedule::{Application, MatmulSchedule, Step, TailCut, TailQueue, Update};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -123,25 +123,25 @@ impl<'a, T: Element> Tail<'a, T> {
     pub(crate) fn fill(&self, owner: Rank, zero: T) {
         for tile in self.tiles.iter().filter(|tile| tile.owner == owner) {
             if let Some(view) = tile.view.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-                (0..view.rows()).for_each(|i| view.row(i).fill(zero));
+                fill(view, zero);
             }
         }
     }
 
     /// Computes a tile: the updates of its owner, in their order, as far as they are in the tile.
-    pub(crate) fn compute(&self, product: &Product<'a, T>, whole: &Update, threads: usize) -> Result<f64> {
+    pub(crate) fn compute(&self, product: &Product<'a, T>, whole: &Update, threads: usize) -> Result<()> {
         let tile = self.tiles.iter().find(|tile| tile.rect == whole.rect).expect("a taken tile is a tile");
         let view = tile.view.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut view = (tile.rect, view.expect("a tile is taken once"));
-        let (mut seconds, kernel) = (0.0, product.kernel.on(tile.owner));
+        let kernel = product.kernel.on(tile.owner);
         for update in &self.updates[tile.owner.0] {
             let part = Update { rect: update.rect.intersect(tile.rect), ..*update };
             if !part.rect.is_empty() {
                 let [a, b] = product.operands(&part);
-                seconds += parallel::update(kernel, threads, a, b, part_of(&mut view, part.rect))?;
+                parallel::update(kernel, threads, a, b, part_of(&mut view, part.rect))?;
             }
         }
-        Ok(seconds)
+        Ok(())
     }
 
     /// Who computed what.

@@ -26,6 +26,35 @@ fn left_by_limit() -> Option<u64> {
     None
 }
 
+/// Bytes of a large page.
+#[cfg(target_os = "linux")]
+const LARGE: usize = 2 << 20;
+/// A multiple of the bytes of a small page, which are 64 KiB at most.
+#[cfg(target_os = "linux")]
+const PAGE: usize = 64 << 10;
+
+/// Asks the system for large pages behind elements that nobody has written to yet: matrices whose rows are far apart
+/// otherwise need more translations of addresses than a processor keeps. Only for 2 MiB and more; elsewhere than on
+/// Linux, and where the system refuses, nothing changes.
+pub fn prefer_large_pages<T>(elements: &mut [T]) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::mm::{Advice, madvise};
+        let bytes = size_of_val(elements);
+        if bytes < LARGE {
+            return;
+        }
+        let first = elements.as_mut_ptr().cast::<u8>();
+        let before = first.align_offset(PAGE).min(bytes);
+        let (first, whole) = (first.wrapping_add(before), (bytes - before) / PAGE * PAGE);
+        // SAFETY: the pages are inside the elements, and the advice does not change what they hold.
+        #[allow(unsafe_code)]
+        let _ = unsafe { madvise(first.cast(), whole, Advice::LinuxHugepage) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = elements;
+}
+
 /// Resets the peak of [`peak_memory`], if the system can; otherwise the peak counts from the start of the
 /// process.
 pub fn forget_peak_memory() {

@@ -6,7 +6,7 @@ mod io;
 use crate::error::{Error, Result};
 use crate::files::{contents, open_regular};
 use crate::memory;
-use crate::process_memory::available_memory;
+use crate::process_memory::{available_memory, prefer_large_pages};
 use crate::units::show_bytes;
 use bytemuck::Pod;
 pub use io::{
@@ -45,7 +45,9 @@ impl<T: Element> Matrix<T> {
     /// If `rows * cols` overflows.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let elements = rows.checked_mul(cols).expect("a matrix's size fits the address space");
-        Self { rows, cols, data: vec![T::ZERO; elements] }
+        let mut data = vec![T::ZERO; elements];
+        prefer_large_pages(&mut data);
+        Self { rows, cols, data }
     }
 
     /// Number of rows.

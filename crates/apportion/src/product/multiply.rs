@@ -4,12 +4,13 @@ use super::application::{TailOutcome, computed};
 use super::segments::RunSegments;
 use super::{Adaptation, Adaptive, ClosureMethod, OperandViews, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
+use crate::geometry::Rect;
 use crate::kernels::Kernel;
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling, views_of};
 use crate::model::{Machine, Model};
 use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::Platform;
-use crate::process_memory::available_memory;
+use crate::process_memory::{available_memory, prefer_large_pages};
 use crate::run::{Session, trace_of_all};
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
@@ -231,8 +232,13 @@ pub(crate) fn data_path(session: &Session<'_>) -> DataPath {
 }
 
 /// Blocks of zeros for these rectangles. The thread that first writes to a page allocates it.
-pub(crate) fn empty_blocks<T: Element>(rects: &[crate::geometry::Rect]) -> LocalBlocks<T> {
-    rects.iter().map(|rect| (*rect, vec![T::ZERO; rect.area() as usize])).collect()
+pub(crate) fn empty_blocks<T: Element>(rects: &[Rect]) -> LocalBlocks<T> {
+    let block = |rect: &Rect| {
+        let mut elements = vec![T::ZERO; rect.area() as usize];
+        prefer_large_pages(&mut elements);
+        (*rect, elements)
+    };
+    rects.iter().map(block).collect()
 }
 
 /// Refuses a tail that is no fraction, or that these processors cannot share.

@@ -27,7 +27,7 @@ pub use launch::{Launcher, MpiLaunch};
 use mpi::shared;
 pub use mpi_libraries::{MpiLibrary, mpi_libraries};
 pub use session::{Monitor, Progress, Session};
-pub(crate) use team::fill;
+pub(crate) use team::{fill, worker_threads};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;
 pub use world::{Fact, Hosts, World, hash_elements, host_name, redistribute};

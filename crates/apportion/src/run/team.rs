@@ -386,9 +386,14 @@ pub(crate) fn with_team<R>(threads: usize, work: impl FnOnce(&ThreadTeam) -> R) 
     Ok(result)
 }
 
+/// Number of threads of the calling worker's team.
+pub(crate) fn worker_threads() -> usize {
+    WORKER.with_borrow(|worker| worker.as_ref().map_or(1, |worker| worker.cores.len().max(1)))
+}
+
 /// Writes to every element of a tile of C before it is used, by the team of the calling thread if it has one.
 pub(crate) fn fill<T: Element>(tile: &mut ViewMut<'_, T>, value: T) {
-    let threads = WORKER.with_borrow(|worker| worker.as_ref().map_or(1, |worker| worker.cores.len()));
+    let threads = worker_threads();
     // A refusal of threads is the error of the first update.
     if threads < 2 || with_team(threads, |team| kernels::fill(tile, value, team)).is_err() {
         kernels::fill(tile, value, &Alone);

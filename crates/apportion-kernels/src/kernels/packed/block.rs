@@ -8,20 +8,27 @@ use crate::kernels::packed::together::Stage;
 use crate::kernels::packed::vector::{Number, Operation, Seen, Vector};
 use crate::kernels::view::check_shapes;
 use crate::kernels::{View, ViewMut};
+use crate::process_memory::prefer_large_pages;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::slice::from_raw_parts_mut;
 
 /// Bytes in a row of a block: its depth is 384 elements of eight bytes, or 768 of four. Each block reads and
 /// writes C once. It is the same for every processor, so that all add in the same order.
-pub(super) const DEPTH_BYTES: usize = 3 << 10;
+const DEPTH_BYTES: usize = 3 << 10;
 /// Bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
 /// The most rows and columns of a tile.
 const MOST_ROWS: usize = 8;
 const MOST_COLS: usize = 48;
 /// Bytes of a packed block of A: a share of the last cache.
-pub(super) const A_BYTES: usize = 4 << 20;
+const A_BYTES: usize = 4 << 20;
+/// Bytes of the packed panel of B that a team shares. A wider B is taken panel by panel, and A is packed again for
+/// each.
+const PANEL_BYTES: usize = 16 << 20;
 /// The least number of bytes of a packed block of B.
 const LEAST_B_BYTES: usize = 128 << 10;
 
@@ -29,7 +36,7 @@ const LEAST_B_BYTES: usize = 128 << 10;
 /// 1,000 on are 3 to 10 % faster than with half of it. Two likely reasons, not measured apart: the 32 pages
 /// of 128 KiB, a strip of A and a tile of C fit the first-level TLB, and a virtual machine may share the
 /// core's cache.
-pub(super) fn b_bytes() -> usize {
+fn b_bytes() -> usize {
     (second_level() / 8).max(LEAST_B_BYTES)
 }
 
@@ -52,17 +59,12 @@ pub(super) unsafe fn product<V: Vector, O: Operation<V>>(
     mut c: ViewMut<V::Element>,
 ) -> bool {
     check_shapes(&a, &b, &c);
-    let most = DEPTH_BYTES / size_of::<V::Element>();
-    let deepest = a.cols().div_ceil(a.cols().div_ceil(most).max(1)).max(1);
-    let line = deepest * size_of::<V::Element>();
-    let (most_rows, most_cols) = (A_BYTES / line, b_bytes() / line);
-    let room = |length: usize, most: usize, unit: usize| deepest * longest(length, most, unit);
-    let a_length = room(a.rows(), most_rows, tile.rows);
-    let b_length = room(b.cols(), most_cols, tile.cols);
+    let sizes = BlockSizes::of(size_of::<V::Element>(), [a.rows(), a.cols(), b.cols()], [tile.rows, tile.cols]);
+    let (most_rows, most_cols) = (sizes.most_rows(), sizes.most_cols());
     let mut memory = PackedMemory::of_thread();
-    let [a_block, b_block] = memory.blocks([a_length, b_length]);
+    let [a_block, b_block] = memory.blocks(sizes.alone());
     let mut tame = true;
-    'all: for depth in pieces(a.cols(), most, 1) {
+    'all: for depth in pieces(a.cols(), sizes.most_depth(), 1) {
         for rows in pieces(a.rows(), most_rows, tile.rows) {
             let a_block = &mut a_block[..depth.len() * rows.len().next_multiple_of(tile.rows)];
             // SAFETY: guaranteed by the caller, here and below.
@@ -86,6 +88,63 @@ pub(super) unsafe fn product<V: Vector, O: Operation<V>>(
     tame
 }
 
+/// How a product is cut into blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockSizes {
+    /// Bytes of an element.
+    size: usize,
+    m: usize,
+    n: usize,
+    /// Inner indices of the deepest block.
+    depth: usize,
+    /// Rows and columns of a tile.
+    tile: [usize; 2],
+}
+
+impl BlockSizes {
+    pub(super) fn of(size: usize, [m, k, n]: [usize; 3], tile: [usize; 2]) -> Self {
+        Self { size, m, n, depth: longest(k, DEPTH_BYTES / size, 1), tile }
+    }
+
+    /// The most inner indices of a block.
+    pub(super) fn most_depth(&self) -> usize {
+        DEPTH_BYTES / self.size
+    }
+
+    /// The most rows of a block of A.
+    pub(super) fn most_rows(&self) -> usize {
+        A_BYTES / (self.depth * self.size)
+    }
+
+    /// The most columns of a block of B.
+    pub(super) fn most_cols(&self) -> usize {
+        b_bytes() / (self.depth * self.size)
+    }
+
+    /// The most columns of a panel of B that a team shares.
+    pub(super) fn most_panel_cols(&self) -> usize {
+        PANEL_BYTES / (self.depth * self.size)
+    }
+
+    /// Elements of a packed block of A.
+    fn block_of_a(&self) -> usize {
+        self.depth * longest(self.m, self.most_rows(), self.tile[0])
+    }
+
+    /// Elements of the packed blocks of one thread: of A and of B.
+    fn alone(&self) -> [usize; 2] {
+        [self.block_of_a(), self.depth * longest(self.n, self.most_cols(), self.tile[1])]
+    }
+
+    /// Elements of the packed blocks of a team: a panel of B, and rows of A, of which some are packed while others are
+    /// in use.
+    pub(super) fn together(&self) -> [usize; 3] {
+        let rows = self.block_of_a();
+        let others = if longest(self.m, self.most_rows(), self.tile[0]) < self.m { rows } else { 0 };
+        [self.depth * longest(self.n, self.most_panel_cols(), self.tile[1]), rows, others]
+    }
+}
+
 /// The length of each of [`pieces`] but the last.
 pub(super) fn longest(n: usize, most: usize, unit: usize) -> usize {
     n.div_ceil(n.div_ceil(most.max(1)).max(1)).next_multiple_of(unit).max(1)
@@ -97,25 +156,54 @@ pub(super) fn pieces(n: usize, most: usize, unit: usize) -> impl Iterator<Item =
     (0..n).step_by(length).map(move |start| start..(start + length).min(n))
 }
 
-/// A cache line of memory.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "only its room is wanted")] [u8; LINE]);
-
 /// Memory for packed blocks. Each thread keeps its own between products, since fresh pages would cost as much as the
 /// packing; a thread that ends may [pass it on](PackedMemory::exchange).
-#[derive(Debug, Default)]
-pub struct PackedMemory(Vec<Line>);
+#[derive(Debug)]
+pub struct PackedMemory {
+    first: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it is the only access to its bytes.
+unsafe impl Send for PackedMemory {}
 
 thread_local! {
     /// Taken out while a product runs: code within `with` would not be compiled for the tile's registers.
-    static MEMORY: Cell<PackedMemory> = const { Cell::new(PackedMemory(Vec::new())) };
+    static MEMORY: Cell<PackedMemory> = const { Cell::new(PackedMemory { first: NonNull::dangling(), bytes: 0 }) };
+}
+
+/// Bytes of a large page. Packed blocks of several fit the translation caches only in these.
+const LARGE_PAGE: usize = 2 << 20;
+
+impl Default for PackedMemory {
+    fn default() -> Self {
+        Self { first: NonNull::dangling(), bytes: 0 }
+    }
+}
+
+impl Drop for PackedMemory {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: allocated with this layout.
+            unsafe { dealloc(self.first.as_ptr(), Self::layout(self.bytes)) }
+        }
+    }
 }
 
 impl PackedMemory {
     /// Exchanges it for that of the calling thread.
     pub fn exchange(&mut self) {
         MEMORY.set(std::mem::replace(self, MEMORY.take()));
+    }
+
+    /// Makes room in that of the calling thread for a product of m x k x n elements of `size` bytes by a team, so that
+    /// it touches no new pages.
+    pub(in crate::kernels) fn reserve_for(size: usize, [m, k, n]: [usize; 3], threads: usize) {
+        let sizes = BlockSizes::of(size, [m, k, n], [MOST_ROWS, MOST_COLS]);
+        let blocks = if threads < 2 { sizes.alone().to_vec() } else { sizes.together().to_vec() };
+        let mut memory = Self::of_thread();
+        memory.reserve(blocks.iter().map(|elements| (elements * size).next_multiple_of(LINE)).sum());
+        memory.keep();
     }
 
     /// That of the calling thread, until [`PackedMemory::keep`].
@@ -130,25 +218,44 @@ impl PackedMemory {
 
     /// Blocks of the given numbers of elements, aligned to cache lines, so that no vector straddles two. Their
     /// contents are unspecified.
-    #[inline(always)]
     pub(super) fn blocks<T: Number, const COUNT: usize>(
         &mut self,
         lengths: [usize; COUNT],
     ) -> [&mut [T]; COUNT] {
-        let lines = |elements: usize| (elements * size_of::<T>()).div_ceil(LINE);
-        let needed = lengths.iter().map(|length| lines(*length)).sum();
-        if self.0.len() < needed {
-            self.0.resize(needed, Line([0; LINE]));
-        }
-        let mut rest = &mut self.0[..];
+        let room = |elements: usize| (elements * size_of::<T>()).next_multiple_of(LINE);
+        self.reserve(lengths.iter().map(|length| room(*length)).sum());
+        let mut from = self.first;
         lengths.map(|length| {
-            let (block, others) = std::mem::take(&mut rest).split_at_mut(lines(length));
-            rest = others;
-            // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit
-            // pattern is a number of the four types that are `Number`; the slices do not overlap and live as long
-            // as the borrow.
-            unsafe { from_raw_parts_mut(block.as_mut_ptr().cast(), length) }
+            let block = from;
+            // SAFETY: there are bytes enough for all blocks.
+            from = unsafe { from.add(room(length)) };
+            // SAFETY: the bytes are initialised, and aligned for any number; every bit pattern is a number of the four
+            // types that are `Number`; the slices do not overlap and live as long as the borrow.
+            unsafe { from_raw_parts_mut(block.as_ptr().cast(), length) }
         })
+    }
+
+    /// Makes room for this many bytes.
+    fn reserve(&mut self, bytes: usize) {
+        if bytes <= self.bytes {
+            return;
+        }
+        let bytes = if bytes < LARGE_PAGE { bytes } else { bytes.next_multiple_of(LARGE_PAGE) };
+        // The old memory is free before there is more.
+        *self = Self::default();
+        let layout = Self::layout(bytes);
+        // SAFETY: there is at least one byte.
+        let Some(first) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        *self = Self { first, bytes };
+        // SAFETY: these are the bytes; none of them is read before the next line has written it.
+        prefer_large_pages(unsafe { from_raw_parts_mut(first.as_ptr().cast::<MaybeUninit<u8>>(), bytes) });
+        // SAFETY: as above.
+        unsafe { first.write_bytes(0, bytes) };
+    }
+
+    fn layout(bytes: usize) -> Layout {
+        let align = if bytes < LARGE_PAGE { LINE } else { LARGE_PAGE };
+        Layout::from_size_align(bytes, align).expect("packed blocks fit the address space")
     }
 }
 

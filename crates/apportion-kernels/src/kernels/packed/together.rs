@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block::{
-    A_BYTES, DEPTH_BYTES, MicroKernel, PackedMemory, b_bytes, longest, pack_cols, pack_rows, pieces, sweep,
+    BlockSizes, MicroKernel, PackedMemory, longest, pack_cols, pack_rows, pieces, sweep,
 };
 use crate::kernels::packed::vector::{Number, Operation, Vector};
 use crate::kernels::team::Shared;
@@ -16,9 +16,6 @@ use crate::kernels::{Team, View, ViewMut};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of the packed panel of B that a team shares. A wider B is taken panel by panel, and A is packed again for
-/// each.
-const PANEL_BYTES: usize = 16 << 20;
 /// Multiply-adds below which one thread is done before others could help.
 const SMALL: usize = 1 << 18;
 
@@ -108,18 +105,12 @@ pub(in crate::kernels) unsafe fn product_together<T: Number>(
         // SAFETY: guaranteed by the caller.
         return unsafe { tile.product(a, b, c) };
     }
-    let most = DEPTH_BYTES / size_of::<T>();
-    let deepest = longest(k, most, 1);
-    let line = deepest * size_of::<T>();
-    let (most_rows, most_cols) = (A_BYTES / line, PANEL_BYTES / line);
-    let width = longest(n.min(most_cols), b_bytes() / line, tile.cols);
-    let rows: Vec<Range<usize>> = pieces(m, most_rows, tile.rows).collect();
-    let a_length = deepest * longest(m, most_rows, tile.rows);
-    let b_length = deepest * longest(n, most_cols, tile.cols);
-    // Rows of A are packed while others are in use.
-    let others = if rows.len() > 1 { a_length } else { 0 };
+    let sizes = BlockSizes::of(size_of::<T>(), [m, k, n], [tile.rows, tile.cols]);
+    let most_cols = sizes.most_panel_cols();
+    let width = longest(n.min(most_cols), sizes.most_cols(), tile.cols);
+    let rows: Vec<Range<usize>> = pieces(m, sizes.most_rows(), tile.rows).collect();
     let mut memory = PackedMemory::of_thread();
-    let [panel, first, second] = memory.blocks([b_length, a_length, others]);
+    let [panel, first, second] = memory.blocks(sizes.together());
     let panel = Shared::new(panel);
     let blocks = [Shared::new(first), Shared::new(second)];
     let of_rows =
@@ -135,7 +126,7 @@ pub(in crate::kernels) unsafe fn product_together<T: Number>(
         });
         tame.load(Ordering::Relaxed)
     };
-    'all: for depth in pieces(k, most, 1) {
+    'all: for depth in pieces(k, sizes.most_depth(), 1) {
         for cols in pieces(n, most_cols, tile.cols) {
             let stage = |update, packs_b, pack| Stage {
                 a,

@@ -14,9 +14,9 @@ use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
 use crate::platform::Platform;
-use crate::run::{Session, fill, parallel, run};
+use crate::run::{Session, fill, parallel, run, worker_threads};
 use crate::schedule::{
-    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Update,
+    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Step, Update,
     Work,
 };
 use crate::trace::Lane;
@@ -300,8 +300,15 @@ impl<T: Element> Executable for Product<'_, T> {
             + self.schedule.tiles(rank).iter().map(|tile| tile.area()).sum::<u64>();
         let own_bytes = elements * size_of::<T>() as u64;
         let device = self.platform.and_then(|platform| OnDevice::new(self, platform, rank, &mut c));
+        let kernel = self.kernel.on(rank);
+        let mut steps = self.schedule.steps(rank);
+        let first = steps.find_map(|step| if let Step::Compute(update) = step { Some(update) } else { None });
+        if let Some(update) = first.filter(|_| device.is_none()) {
+            let [.., m, n] = place(update.rect);
+            kernel.reserve([m, update.inner.len() as usize, n], worker_threads());
+        }
         ProcessorData {
-            kernel: self.kernel.on(rank),
+            kernel,
             c,
             panels: Panels::new(self.schedule, rank, self.path),
             own_bytes,

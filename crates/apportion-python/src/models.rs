@@ -4,6 +4,7 @@ use crate::errors::{exception, refuse};
 use crate::value::{Reduced, Value, reduce};
 use apportion::Result;
 use apportion::model::{self as library, Interpolation, Model, Point, only_ratios, read_models};
+use apportion::platform::{Grouping, discover};
 use apportion_report::{SpeedPlot, plot_svg_on, wide_axes};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -146,10 +147,10 @@ impl Models {
     }
 }
 
-/// This machine's processors: name and numbers of their cores.
+/// This machine's cores as processors: name and numbers of their cores.
 #[pyfunction]
 pub fn processors(py: Python<'_>) -> Vec<(String, Vec<usize>)> {
-    let platform = py.detach(apportion::job::discover_platform);
+    let platform = py.detach(|| discover().platform(Grouping::Core));
     platform.processors.into_iter().map(|p| (p.name, p.cores)).collect()
 }
 

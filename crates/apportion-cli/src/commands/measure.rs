@@ -11,7 +11,8 @@ use crate::prepare::measure::{check, options, points, points_to_resume, processo
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{
-    Context, DEFAULT_BLOCK, InputFiles, check_world_size, note_absent_cores, world_platform,
+    Context, DEFAULT_BLOCK, InputFiles, check_world_size, discover_platform, note_absent_cores,
+    world_platform,
 };
 use apportion::kernels::Kernel;
 use apportion::kernels::mpdata::Scheme;
@@ -47,6 +48,10 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         let given = args.platform.is_some() || args.processors.is_some();
         let platform = match here {
             Some(here) if !given => here,
+            // A kernel runs as `matmul` would run it, a program on each core.
+            None if !given && args.links.is_none() && args.program.command()?.is_none() => {
+                discover_platform()
+            }
             _ => processors(args.platform.as_deref(), args.processors)?,
         };
         if !world.is_solo() {

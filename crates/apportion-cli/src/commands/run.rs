@@ -4,10 +4,10 @@ use crate::args::RunArgs;
 use crate::console::{Console, monitor};
 use crate::output::run::{text, value};
 use apportion::error::{Error, Result};
-use apportion::job::{discover_platform, in_plan_order};
+use apportion::job::in_plan_order;
 use apportion::measure::{UnitsRun, run_units};
 use apportion::plan::{Plan, read_plan};
-use apportion::platform::{Platform, read_platform};
+use apportion::platform::{Grouping, Platform, discover, read_platform};
 
 pub fn run(args: &RunArgs, console: &Console) -> Result<()> {
     let command = args.program.required()?;
@@ -36,7 +36,7 @@ fn platform(plan: &Plan, args: &RunArgs) -> Result<Platform> {
         }
         return Ok(named);
     }
-    let machine = discover_platform();
+    let machine = discover().platform(Grouping::Core);
     let names = machine.names();
     let ours = plan.processors.iter().all(|name| names.contains(name));
     Ok(if ours { machine.select(&plan.processors) } else { Platform::from_names(&plan.processors) })

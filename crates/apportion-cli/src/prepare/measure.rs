@@ -4,11 +4,10 @@ use super::shape;
 use crate::args::measure::KernelName;
 use crate::args::{EngineName, MeasureArgs};
 use apportion::error::{Error, Result};
-use apportion::job::discover_platform;
 use apportion::kernels::Semiring;
 use apportion::measure::{FocusedSweep, MeasureOptions, Sizes};
 use apportion::model::{AdaptiveSweep, Model, Models, read_models};
-use apportion::platform::{Platform, Processor, read_platform};
+use apportion::platform::{Grouping, Platform, Processor, discover, read_platform};
 use apportion::run::World;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -74,7 +73,7 @@ pub fn processors(platform: Option<&Path>, count: Option<u64>) -> Result<Platfor
             let names: Vec<String> = (0..count).map(|i| format!("p{i}")).collect();
             Ok(Platform::from_names(&names))
         }
-        (None, None) => Ok(discover_platform()),
+        (None, None) => Ok(discover().platform(Grouping::Core)),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::kernels::team::split_rows;
 use crate::kernels::tropical::tropical_together;
 use crate::kernels::view::check_shapes;
 use crate::kernels::{
-    Alone, Blas, PackedMemory, PathElement, Real, Semiring, Team, Tropical, View, ViewMut, check_max_plus, check_min_plus,
-    paths_product,
+    Alone, Blas, PackedMemory, PathElement, Real, Semiring, Team, Tropical, View, ViewMut, check_max_plus,
+    check_min_plus, paths_product,
 };
 use crate::matrix::{Element, Matrix, Scaling};
 use serde_json::{Value, json};

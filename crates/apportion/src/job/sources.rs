@@ -246,9 +246,10 @@ pub fn models_from_times(
     Ok(Models { kernel: "seconds".into(), unit: "units".into(), parameters: BTreeMap::new(), models })
 }
 
-/// This machine as a platform: a processor for each core.
+/// This machine as a platform for computations of this program: a processor for each kind of core, with a thread for
+/// each core.
 pub fn discover_platform() -> Platform {
-    discover().platform(Grouping::Core)
+    discover().platform(Grouping::Kind)
 }
 
 /// The platform as threads use it: with its network only if that is emulated, and its devices.
@@ -281,7 +282,7 @@ pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
 }
 
 /// The processes of a world as a platform, each host a cluster; `None` for a single process, whose processors
-/// are its cores.
+/// are its kinds of cores.
 ///
 /// # Errors
 /// A lost rank.

@@ -147,7 +147,8 @@ impl Shared {
         let mut at = self.next.load(Ordering::Relaxed);
         while at < job.count {
             let length = ((job.count - at) / (PART * self.threads)).max(1);
-            let taken = self.next.compare_exchange_weak(at, at + length, Ordering::Relaxed, Ordering::Relaxed);
+            let taken =
+                self.next.compare_exchange_weak(at, at + length, Ordering::Relaxed, Ordering::Relaxed);
             let Err(now) = taken else {
                 // SAFETY: this thread is in the job, or has posted it: the worker waits.
                 let work = unsafe { &*job.work };
@@ -166,6 +167,14 @@ impl Shared {
             self.next.store(job.count, Ordering::Relaxed);
         }
         outcome
+    }
+
+    /// Ends the helpers.
+    fn end(&self) {
+        locked(&self.state).ends = true;
+        // Those who look for a job find that there is news.
+        self.posted.store(u64::MAX, Ordering::Release);
+        self.news.notify_all();
     }
 
     /// The life of a helper.
@@ -312,10 +321,7 @@ unsafe impl Team for ThreadTeam {
 
 impl Drop for ThreadTeam {
     fn drop(&mut self) {
-        locked(&self.shared.state).ends = true;
-        // Those who look for a job find that there is news.
-        self.shared.posted.store(u64::MAX, Ordering::Release);
-        self.shared.news.notify_all();
+        self.shared.end();
         for helper in self.helpers.drain(..) {
             // Panics are caught inside.
             let _ = helper.join();

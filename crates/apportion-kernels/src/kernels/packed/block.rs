@@ -59,7 +59,8 @@ pub(super) unsafe fn product<V: Vector, O: Operation<V>>(
     mut c: ViewMut<V::Element>,
 ) -> bool {
     check_shapes(&a, &b, &c);
-    let sizes = BlockSizes::of(size_of::<V::Element>(), [a.rows(), a.cols(), b.cols()], [tile.rows, tile.cols]);
+    let sizes =
+        BlockSizes::of(size_of::<V::Element>(), [a.rows(), a.cols(), b.cols()], [tile.rows, tile.cols]);
     let (most_rows, most_cols) = (sizes.most_rows(), sizes.most_cols());
     let mut memory = PackedMemory::of_thread();
     let [a_block, b_block] = memory.blocks(sizes.alone());

@@ -16,8 +16,8 @@ use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
 use crate::platform::Platform;
 use crate::run::{Session, fill, parallel, run, worker_threads};
 use crate::schedule::{
-    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Step, Update,
-    Work,
+    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Step,
+    Update, Work,
 };
 use crate::trace::Lane;
 use on_device::OnDevice;
@@ -307,13 +307,7 @@ impl<T: Element> Executable for Product<'_, T> {
             let [.., m, n] = place(update.rect);
             kernel.reserve([m, update.inner.len() as usize, n], worker_threads());
         }
-        ProcessorData {
-            kernel,
-            c,
-            panels: Panels::new(self.schedule, rank, self.path),
-            own_bytes,
-            device,
-        }
+        ProcessorData { kernel, c, panels: Panels::new(self.schedule, rank, self.path), own_bytes, device }
     }
 
     fn pack(&self, held: &mut ProcessorData<'_, T>, piece: &OperandPiece, out: &mut [T]) {
@@ -395,7 +389,9 @@ impl<T: Element> Executable for Product<'_, T> {
     fn compute_left(&self, held: &mut ProcessorData<'_, T>, update: &Update, threads: usize) -> Result<f64> {
         match &mut held.device {
             Some(device) => device.finish(self, &mut held.c, update),
-            None => self.tail.as_ref().map_or(Ok(0.0), |tail| tail.compute(self, update, threads).map(|()| 0.0)),
+            None => {
+                self.tail.as_ref().map_or(Ok(0.0), |tail| tail.compute(self, update, threads).map(|()| 0.0))
+            }
         }
     }
 

@@ -367,6 +367,31 @@ fn a_lost_worker_ends_the_run_with_its_name() {
     }
 }
 
+/// A panic on any thread of a pool ends the run, in which the others wait for nobody.
+#[test]
+fn a_panic_in_a_pool_ends_the_run_with_its_name() {
+    fn fails_below(a: View<f64>, _: View<f64>, _: ViewMut<f64>) {
+        assert!(a.row(0)[0] < 30.0, "a row that is too large");
+    }
+    let (m, k) = (64, 8);
+    let a = Matrix::new(m, k, (0..m * k).map(|i| (i / k) as f64).collect::<Vec<f64>>());
+    let b = Matrix::zeros(k, m);
+    let shape = Shape::new(m as u64, k as u64, m as u64, "test").unwrap();
+    for threads in [1, 2, 5] {
+        let layout = shapes::Rows::default().layout(shape, &[1.0, 1.0]).unwrap();
+        let mut platform = platform(2);
+        platform.processors[1].cores = vec![0; threads];
+        let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 8));
+        for path in PATHS {
+            let kernel = Kernel::plus_times().with_update(fails_below);
+            let with = (&platform, &Monitor::new());
+            let error = product(path, kernel, [&a, &b], &schedule, with).unwrap_err();
+            assert!(error.to_string().contains("processor p1"), "{error}");
+            assert!(error.to_string().contains("a row that is too large"), "{error}");
+        }
+    }
+}
+
 /// A tail changes no byte, also where several threads share narrow rectangles.
 #[test]
 fn a_tail_changes_no_byte_on_several_threads() {

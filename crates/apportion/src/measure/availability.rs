@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::measure::processor_threads::{all_values, run_on_processors};
 use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::median;
-use crate::platform::{Platform, discover};
+use crate::platform::{Platform, Processor, discover};
 use crate::run::Monitor;
 use crate::run::clock::thread_cpu_seconds;
 use crate::run::mailboxes::StopSignal;
@@ -85,7 +85,8 @@ pub fn measure_availability(platform: &Platform, seconds: f64, monitor: &Monitor
     if seconds > GLANCE && !shares.iter().all(CpuShare::is_whole) {
         shares = observe(platform, seconds, PARTS, monitor)?;
     }
-    let used = shares.iter().zip(&platform.processors).map(|(share, p)| share.mean / p.slowdown).sum();
+    let cores = |p: &Processor| threads_of(p) as f64 / p.slowdown;
+    let used = shares.iter().zip(&platform.processors).map(|(share, p)| share.mean * cores(p)).sum();
     Ok(match discover().scarce_cores() {
         Some(quota) => within_quota(shares, used, quota),
         None => shares,
@@ -108,7 +109,38 @@ pub fn is_exhausted(quota: f64, shares: impl IntoIterator<Item = f64>) -> bool {
     shares.into_iter().sum::<f64>() >= EXHAUSTED * quota
 }
 
+/// Number of threads of a processor.
+fn threads_of(processor: &Processor) -> usize {
+    processor.cores.len().max(1)
+}
+
+/// The mean of the shares of threads.
+fn mean_share(shares: &[CpuShare]) -> CpuShare {
+    let mean = |of: fn(&CpuShare) -> f64| shares.iter().map(of).sum::<f64>() / shares.len() as f64;
+    CpuShare { mean: mean(|share| share.mean), least: mean(|share| share.least), most: mean(|share| share.most) }
+}
+
+/// What each processor gets, with as many threads as it has cores.
 fn observe(platform: &Platform, seconds: f64, parts: usize, monitor: &Monitor) -> Result<Vec<CpuShare>> {
+    let each = |p: &Processor| std::iter::repeat_n(p.clone(), threads_of(p));
+    let threads =
+        Platform { processors: platform.processors.iter().flat_map(each).collect(), ..platform.clone() };
+    let mut of_threads = &observe_threads(&threads, seconds, parts, monitor)?[..];
+    let mut next = |processor: &Processor| {
+        let (own, others) = of_threads.split_at(threads_of(processor));
+        of_threads = others;
+        mean_share(own)
+    };
+    Ok(platform.processors.iter().map(&mut next).collect())
+}
+
+/// What single threads get, each pinned to all cores of its processor.
+fn observe_threads(
+    platform: &Platform,
+    seconds: f64,
+    parts: usize,
+    monitor: &Monitor,
+) -> Result<Vec<CpuShare>> {
     let halt = StopSignal::new(monitor);
     // A device has nothing of its host's cores to share.
     let on_cores: Vec<u64> = platform.processors.iter().map(|p| u64::from(p.device.is_none())).collect();
@@ -149,6 +181,20 @@ mod tests {
         assert_eq!(CpuShare::of([1.3, 1.0]), CpuShare::WHOLE);
         assert_eq!(CpuShare::of([]), CpuShare::WHOLE);
         assert!(CpuShare::of([0.0]).mean > 0.0);
+    }
+
+    /// A pool gets what its threads get, and uses up a quota with all of them.
+    #[test]
+    fn a_pool_is_looked_at_with_all_of_its_threads() {
+        let share = |mean: f64| CpuShare { mean, least: mean / 2.0, most: 1.0 };
+        let CpuShare { mean, least, most } = mean_share(&[share(1.0), share(0.5)]);
+        assert_eq!((mean, least, most), (0.75, 0.375, 1.0));
+        let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+        platform.processors[0].cores = vec![0, 0, 0];
+        let shares = measure_availability(&platform, 0.02, &Monitor::new()).unwrap();
+        assert_eq!(shares.len(), 2);
+        // Three threads on one core.
+        assert!(cfg!(not(target_os = "linux")) || shares[0].mean < 0.7, "{shares:?}");
     }
 
     /// A stop of 20 s says nothing about the time that other programs take.

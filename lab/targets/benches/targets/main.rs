@@ -14,6 +14,7 @@ mod kernels;
 mod m4ri;
 mod mpi;
 mod planning;
+mod pool;
 mod registers;
 #[path = "../rivals/mod.rs"]
 mod rivals;
@@ -30,6 +31,9 @@ fn main() {
     if arguments.first().is_some_and(|first| first == scalapack_rank::ARGUMENT) {
         return scalapack_rank::rank(&arguments[1..]);
     }
+    if arguments.first().is_some_and(|first| first == pool::ARGUMENT) {
+        return pool::multiply(&arguments[1]);
+    }
     // Cargo adds flags of its own.
     arguments.retain(|argument| !argument.starts_with('-'));
     let quick = arguments.iter().any(|argument| argument == "quick");
@@ -38,9 +42,10 @@ fn main() {
     // Wide enough for the longest target.
     apportion_report::set_text_width(130);
     let mut missed = 0;
-    let parts: [(&str, Part); 8] = [
+    let parts: [(&str, Part); 9] = [
         ("fresh starts", fresh::rows),
         ("kernels", kernels::rows),
+        ("pools", pool::rows),
         ("semirings", semirings::rows),
         ("the whole command", command::rows),
         ("MPI beside threads", mpi::rows),

@@ -117,7 +117,11 @@ fn threads_of(processor: &Processor) -> usize {
 /// The mean of the shares of threads.
 fn mean_share(shares: &[CpuShare]) -> CpuShare {
     let mean = |of: fn(&CpuShare) -> f64| shares.iter().map(of).sum::<f64>() / shares.len() as f64;
-    CpuShare { mean: mean(|share| share.mean), least: mean(|share| share.least), most: mean(|share| share.most) }
+    CpuShare {
+        mean: mean(|share| share.mean),
+        least: mean(|share| share.least),
+        most: mean(|share| share.most),
+    }
 }
 
 /// What each processor gets, with as many threads as it has cores.

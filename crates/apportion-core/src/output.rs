@@ -365,12 +365,12 @@ pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
 
 /// Writes a file of what is cached between runs, and its directory; a cache that cannot be written is not an
 /// error.
-pub fn write_cache(path: &Path, text: &str) {
+pub fn write_cache(path: &Path, contents: impl AsRef<[u8]>) {
     if let Some(directory) = path.parent()
         && fs::create_dir_all(directory).is_ok()
     {
         let written = OutputFile::create_own(path, ".apportion-").and_then(|mut file| {
-            file.put(text.as_bytes())?;
+            file.put(contents.as_ref())?;
             file.commit()
         });
         let _ = written;

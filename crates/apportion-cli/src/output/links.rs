@@ -92,9 +92,11 @@ pub fn text(platform: &Platform, links: &[MeasuredLink]) -> String {
     }
     let rows = devices.iter().map(|(rank, memory)| {
         let [up, down] = [memory.up, memory.down].map(show);
-        vec![platform.processors[rank.0].name.clone(), microseconds(memory.latency), up, down]
+        let duplex = if memory.duplex { "yes" } else { "no" }.to_owned();
+        vec![platform.processors[rank.0].name.clone(), microseconds(memory.latency), up, down, duplex]
     });
-    format!("{pairs}{bursts}\n{}", table(&["device", "latency", "to the device", "to its host"], rows))
+    let header = ["device", "latency", "to the device", "to its host", "both at once"];
+    format!("{pairs}{bursts}\n{}", table(&header, rows))
 }
 
 /// The JSON for programs.
@@ -121,7 +123,7 @@ pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
         .iter()
         .map(|(rank, memory)| {
             json!({"device": name(*rank), "host": memory.host, "latency": memory.latency, "to": memory.up,
-                   "from": memory.down})
+                   "from": memory.down, "duplex": memory.duplex})
         })
         .collect();
     let mut value = json!({"platform": platform.name, "links": links});

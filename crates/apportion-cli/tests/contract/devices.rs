@@ -1,11 +1,15 @@
 //! Devices as processors, on the OpenCL devices that this machine has.
 
 use super::bench::Bench;
+use super::exports::installed;
+use super::interrupt::stopped;
 use super::mpi::launch::{Mpi, said};
 use apportion::matrix::{Matrix, write_npy};
 use apportion::output::OutputFile;
 use apportion_testing::{Need, holds, skip};
+use rustix::process::Signal;
 use serde_json::Value;
+use std::process::Command;
 
 const PLATFORM: &str = "[[processor]]\nname = \"cpu\"\nspeed = \"1 Gflop/s\"\n\
     [[processor]]\nname = \"device\"\nspeed = \"1 Gflop/s\"\ndevice = \"opencl:0\"\n";
@@ -265,4 +269,70 @@ fn what_a_device_cannot_do_is_refused_with_a_remedy() {
     here.write("tiny.toml", PLATFORM.replace("opencl:0\"", "opencl:0\"\nmemory = \"100 B\""));
     let error = here.fails(1, "matmul a.npy a.npy -o c.npy --platform tiny.toml --keep-all");
     assert!(error.contains("raise the device's"), "{error}");
+}
+
+/// A tile of a minute ends within one pair of panels.
+#[test]
+fn a_signal_ends_a_device_in_the_middle_of_a_tile() {
+    let Some(here) = place() else { return };
+    save(&here, "a.npy", 64, 64, whole);
+    here.done("matmul a.npy a.npy -o c.npy --platform platform.toml");
+    let before = here.bytes("c.npy");
+    let alone = "[network]\nemulate = true\n[[processor]]\nname = \"device\"\ndevice = \"opencl:0\"\n\
+        speed = \"1 Gflop/s\"\n[[network.link]]\nbetween = [\"device\", \"device\"]\nbandwidth = \"1 kB/s\"\n";
+    here.write("crawl.toml", alone);
+    let line = "matmul a.npy a.npy -o c.npy --platform crawl.toml --block 1";
+    assert_eq!(stopped(&here, line, || true, Signal::INT), "apportion: interrupted (nothing was written)\n");
+    assert!(here.bytes("c.npy") == before);
+}
+
+/// A layer around the real drivers fails one of their calls and all that follow, at many places of a run.
+#[test]
+fn a_device_that_is_lost_ends_the_run_with_its_error() {
+    let Some(here) = place() else { return };
+    let Some(cc) = installed(Need::Compiler, &["cc", "gcc"], "gcc") else { return };
+    save(&here, "a.npy", 97, 131, whole);
+    save(&here, "b.npy", 131, 113, whole);
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/contract/lost_device.c");
+    let built = Command::new(cc)
+        .args("-std=c11 -Wall -Wextra -Werror -shared -fPIC -o layer.so".split(' '))
+        .arg(source)
+        .current_dir(&*here)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let layer = here.path("layer.so");
+    for (platform, engine) in [("platform.toml", ""), ("capped.toml", ""), ("platform.toml", "--engine mpi")]
+    {
+        let line = format!("matmul a.npy b.npy -o c.npy --block 32 --platform {platform} {engine}");
+        let command = || match engine {
+            "" => Some(here.command(&line)),
+            _ => Mpi::Open.command(&here, 2, &line),
+        };
+        // Prepared, and counted: each call adds a byte.
+        let Some(mut prepare) = command() else { return };
+        assert!(prepare.output().unwrap().status.success(), "{line}");
+        let mut count = command().unwrap();
+        count.env("OPENCL_LAYERS", &layer).env("CALLS", here.path("calls"));
+        let counted = count.output().unwrap();
+        assert!(counted.status.success(), "{line}: {:?}", said(&counted));
+        if !here.has("calls") {
+            skip(Need::Device, "the OpenCL library loads no layers");
+            return;
+        }
+        let calls = here.bytes("calls").len();
+        here.remove("calls");
+        let before = here.files();
+        for (turn, at) in (1..=calls).step_by((calls / 8).max(1)).enumerate() {
+            let (code, says) = [("-36", "failed (cl"), ("-5", "failed or is out of resources")][turn % 2];
+            let mut lost = command().unwrap();
+            lost.env("OPENCL_LAYERS", &layer).env("FAIL_AT", at.to_string()).env("FAIL_CODE", code);
+            let output = lost.output().unwrap();
+            let said = said(&output);
+            let errors: Vec<&String> = said.iter().filter(|line| line.starts_with("apportion: ")).collect();
+            assert_eq!(output.status.code(), Some(1), "{line}, call {at} of {calls}: {said:?}");
+            assert!(errors.len() == 1 && errors[0].contains(says), "{line}, call {at} of {calls}: {said:?}");
+            assert!(here.files() == before, "{line}, call {at} of {calls}: it left something behind");
+        }
+    }
 }

@@ -116,22 +116,37 @@ pub trait Device: Send + Sync + Debug {
     /// If the buffer is too short, or of another kind of device.
     fn upload(&self, after: Option<&Event>, from: HostRows<'_>, to: &Buffer, pitch: usize) -> Result<()>;
 
-    /// Copies rows from the start of a buffer, where they begin `pitch` bytes apart, after an event; returns
-    /// when they are there.
+    /// Copies rows from the start of a buffer, where they begin `pitch` bytes apart, after an event; does
+    /// something else `meanwhile`, and returns when the rows are there.
     ///
     /// # Errors
-    /// The device fails: exit code 1.
+    /// The device fails: exit code 1. That of what is done meanwhile.
     ///
     /// # Panics
     /// As [`Device::upload`].
-    fn download(&self, after: Option<&Event>, from: &Buffer, pitch: usize, to: HostRowsMut<'_>)
-    -> Result<()>;
+    fn download(
+        &self,
+        after: Option<&Event>,
+        from: &Buffer,
+        pitch: usize,
+        to: HostRowsMut<'_>,
+        meanwhile: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()>;
 
     /// Compiles kernels from their source and the definitions of its macros.
     ///
     /// # Errors
     /// The source is wrong, or the device lacks what it needs: the compiler's first line; exit code 1.
     fn build(&self, source: &str, options: &str) -> Result<Program>;
+
+    /// What the compiler has made of a program, for [`Device::build_binary`]; `None` if the driver does not say.
+    fn binary(&self, program: &Program) -> Option<Vec<u8>>;
+
+    /// Makes a program of what [`Device::binary`] gave on the same device, by the same driver.
+    ///
+    /// # Errors
+    /// The driver refuses it: exit code 1.
+    fn build_binary(&self, binary: &[u8]) -> Result<Program>;
 
     /// Starts a kernel when the ones before have ended, and returns at once.
     ///
@@ -212,22 +227,42 @@ pub fn open_device(id: &str) -> Result<Arc<dyn Device>> {
     Ok(device)
 }
 
-/// The seconds in which a device copies this number of bytes from ordinary memory, and back: `[up, down]`.
+/// The seconds of copies between a device and ordinary memory of its host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkSeconds {
+    /// To the device.
+    pub up: f64,
+    /// From the device.
+    pub down: f64,
+    /// In both directions at once, as many bytes in each.
+    pub both: f64,
+}
+
+/// The seconds in which a device copies this number of bytes.
 ///
 /// # Errors
 /// The device has too little memory, or fails: exit code 1.
-pub fn link_seconds(device: &Arc<dyn Device>, bytes: u64) -> Result<[f64; 2]> {
-    let buffer = device.allocate(bytes.max(1))?;
+pub fn link_seconds(device: &Arc<dyn Device>, bytes: u64) -> Result<LinkSeconds> {
     let length = usize::try_from(bytes).expect("memory that the host holds fits its address space");
-    let mut host = vec![1u8; length];
-    // The first copy also finds memory for the buffer.
-    device.upload(None, HostRows::of(View::dense(&host, 1, length)), &buffer, length)?;
+    let (to, from) = (device.allocate(bytes.max(1))?, device.allocate(bytes.max(1))?);
+    let (sent, mut received) = (vec![1u8; length], vec![1u8; length]);
+    let upload = |buffer| device.upload(None, HostRows::of(View::dense(&sent, 1, length)), buffer, length);
+    let mut download = |meanwhile: &mut dyn FnMut() -> Result<()>| {
+        let rows = HostRowsMut::of(ViewMut::dense(&mut received, 1, length));
+        device.download(None, &from, length, rows, meanwhile)
+    };
+    // The first copies also find memory for the buffers.
+    upload(&from)?;
+    upload(&to)?;
     let start = Instant::now();
-    device.upload(None, HostRows::of(View::dense(&host, 1, length)), &buffer, length)?;
+    upload(&to)?;
     let up = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    device.download(None, &buffer, length, HostRowsMut::of(ViewMut::dense(&mut host, 1, length)))?;
-    Ok([up, start.elapsed().as_secs_f64()])
+    download(&mut || Ok(()))?;
+    let down = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    download(&mut || upload(&to))?;
+    Ok(LinkSeconds { up, down, both: start.elapsed().as_secs_f64() })
 }
 
 #[cfg(test)]

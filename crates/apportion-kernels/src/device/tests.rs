@@ -1,6 +1,6 @@
 //! Every kernel on a real device, beside the kernel of the cores.
 
-use super::race::Compiled;
+use super::race::{Compiled, load_binary, store_binary};
 use super::variant::{Arithmetic, Variant};
 use super::*;
 use crate::kernels::{Kernel, PathElement, Real, Semiring, Tropical};
@@ -258,6 +258,83 @@ fn a_tile_counts_its_memory_its_bytes_and_its_seconds() {
     tile.download(ViewMut::dense(&mut [], 0, 2)).unwrap();
 }
 
+/// A tile comes down while the panels of the next go up, which is computed in its place.
+#[test]
+fn a_tile_is_replaced_by_the_next() {
+    let Some(device) = device() else { return };
+    let mut random = Random::new(11);
+    let mut draw = || random.below(1000) as f64;
+    let kernel = Kernel::<f64>::min_plus();
+    let arithmetic = Arithmetic::of::<f64>(Semiring::MinPlus).unwrap();
+    let variant = Variant::styles(arithmetic)[1][0];
+    let compiled = Arc::new(Compiled::new(device.as_ref(), arithmetic, variant).unwrap());
+    let mut tile = DeviceTile::with(&device, arithmetic, compiled, [40, 50, 30]).unwrap();
+    let shapes = [[40, 30, 50], [25, 20, 49], [40, 1, 50]];
+    let operands = shapes.map(|[rows, depth, cols]| {
+        [Strided::new(rows, depth, 2, &mut draw), Strided::new(depth, cols, 0, &mut draw)]
+    });
+    let panels = |i: usize| operands[i].each_ref().map(Strided::view);
+    let wanted = |i: usize| {
+        let [rows, _, cols] = shapes[i];
+        let mut c = Strided::new(rows, cols, 3, &mut || f64::INFINITY);
+        let [a, b] = panels(i);
+        kernel.update(a, b, c.view_mut());
+        c
+    };
+    let blank = |i: usize| Strided::new(shapes[i][0], shapes[i][2], 3, &mut || f64::INFINITY);
+    let [a, b] = panels(0);
+    tile.send(a, b).unwrap();
+    for i in 0..shapes.len() {
+        tile.reshape(shapes[i][0], shapes[i][2]);
+        tile.clear().unwrap();
+        tile.compute().unwrap();
+        let mut found = blank(i);
+        if i + 1 < shapes.len() {
+            let [a, b] = panels(i + 1);
+            tile.replace(found.view_mut(), a, b).unwrap();
+        } else {
+            tile.download(found.view_mut()).unwrap();
+        }
+        assert!(same_bytes(&found, &wanted(i)), "tile {i}");
+    }
+    let up: usize = shapes.iter().map(|[rows, depth, cols]| depth * (rows + cols)).sum();
+    let down: usize = shapes.iter().map(|[rows, _, cols]| rows * cols).sum();
+    assert_eq!([tile.bytes_up(), tile.bytes_down()], [8 * up as u64, 8 * down as u64]);
+}
+
+/// What the compiler has made is used again; what is damaged or foreign is not.
+#[test]
+fn a_program_is_made_again_of_its_binary() {
+    let Some(device) = device() else { return };
+    let arithmetic = Arithmetic::of::<f64>(Semiring::PlusTimes).unwrap();
+    let variant = Variant::styles(arithmetic)[1][3];
+    let compiled = Compiled::new(device.as_ref(), arithmetic, variant).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kernel.json");
+    assert!(load_binary(&path).is_none());
+    store_binary(device.as_ref(), &compiled.program, &path);
+    let binary = load_binary(&path).unwrap();
+    assert_eq!(device.binary(&compiled.program), Some(binary.clone()));
+
+    let program = device.build_binary(&binary).unwrap();
+    let again = Arc::new(Compiled { variant, program });
+    let mut tile = DeviceTile::<f64>::with(&device, arithmetic, again, [5, 7, 3]).unwrap();
+    tile.clear().unwrap();
+    tile.update(View::dense(&[2.0; 15], 5, 3), View::dense(&[1.0; 21], 3, 7)).unwrap();
+    let mut c = [0.0; 35];
+    tile.download(ViewMut::dense(&mut c, 5, 7)).unwrap();
+    assert_eq!(c, [6.0; 35]);
+
+    refusal(device.build_binary(b"no program"), 1);
+    let file = path.with_extension("bin");
+    let mut contents = std::fs::read(&file).unwrap();
+    *contents.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, &contents).unwrap();
+    assert!(load_binary(&path).is_none());
+    std::fs::write(&file, b"short").unwrap();
+    assert!(load_binary(&path).is_none());
+}
+
 /// The first device, opened once more, so that nobody else takes its memory.
 fn open_own() -> Arc<dyn Device> {
     Arc::new(opencl::open(0).unwrap())
@@ -331,6 +408,6 @@ fn threads_share_a_device() {
 #[test]
 fn a_link_takes_time_in_both_directions() {
     let Some(device) = device() else { return };
-    let [up, down] = link_seconds(&device, 1 << 20).unwrap();
-    assert!(up > 0.0 && down > 0.0);
+    let LinkSeconds { up, down, both } = link_seconds(&device, 1 << 20).unwrap();
+    assert!(up > 0.0 && down > 0.0 && both > 0.0);
 }

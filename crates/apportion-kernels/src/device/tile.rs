@@ -33,8 +33,8 @@ pub struct DeviceTile<T> {
     seconds: f64,
     /// The number of the last update.
     number: u32,
-    /// Rows, depth and columns of the last update.
-    last: Option<[usize; 3]>,
+    /// Rows, depth and columns of the panels that are on the device.
+    panels: Option<[usize; 3]>,
     bytes_up: u64,
     bytes_down: u64,
     elements: PhantomData<fn(T) -> T>,
@@ -52,11 +52,33 @@ struct Buffers {
 }
 
 impl<T: Element> DeviceTile<T> {
-    /// A tile of `rows` x `cols` elements with unspecified contents. `depth` is the largest number of columns of
-    /// A in an update.
+    /// Finds the fastest variant of a kernel on a device: at first use by a short race, which compiles all variants
+    /// and needs a few MB of the device's memory for a moment. The choice is kept in the user's cache directory.
+    /// `progress` hears how many of how many variants are compiled; an error of it is that of the call.
     ///
-    /// The first tile of a kernel on a device compiles its variants and chooses the fastest by a short race,
-    /// which needs a few MB of the device's memory for a moment. The choice is kept in the user's cache directory.
+    /// # Errors
+    /// As [`DeviceTile::new`].
+    ///
+    /// # Panics
+    /// As [`DeviceTile::new`].
+    pub fn prepare(
+        device: &Arc<dyn Device>,
+        kernel: &Kernel<T>,
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        race::fastest::<T>(device, Self::arithmetic(device, kernel)?, progress).map(|_| ())
+    }
+
+    /// The arithmetic of a kernel that the device computes.
+    fn arithmetic(device: &Arc<dyn Device>, kernel: &Kernel<T>) -> Result<Arithmetic> {
+        assert!(Self::supports(kernel), "a device does not compute over {}", kernel.name());
+        let arithmetic = Arithmetic::of::<T>(kernel.semiring()).expect("supported");
+        arithmetic.check(device.info())?;
+        Ok(arithmetic)
+    }
+
+    /// A tile of `rows` x `cols` elements with unspecified contents. `depth` is the largest number of columns of
+    /// A in an update. The first tile of a kernel [prepares](DeviceTile::prepare) it.
     ///
     /// # Errors
     /// The device has no double precision, or is not exact where the semiring is: exit code 2. It has too little
@@ -71,9 +93,7 @@ impl<T: Element> DeviceTile<T> {
         cols: usize,
         depth: usize,
     ) -> Result<Self> {
-        assert!(Self::supports(kernel), "a device does not compute over {}", kernel.name());
-        let arithmetic = Arithmetic::of::<T>(kernel.semiring()).expect("supported");
-        arithmetic.check(device.info())?;
+        let arithmetic = Self::arithmetic(device, kernel)?;
         let needed = Self::bytes(kernel.semiring(), rows as u64, cols as u64, depth as u64);
         let free = device.free_bytes();
         if needed > free {
@@ -88,7 +108,7 @@ impl<T: Element> DeviceTile<T> {
                     .into(),
             });
         }
-        let compiled = race::fastest::<T>(device, arithmetic)?;
+        let compiled = race::fastest::<T>(device, arithmetic, &mut |_, _| Ok(()))?;
         Self::with(device, arithmetic, compiled, [rows, cols, depth])
     }
 
@@ -121,7 +141,7 @@ impl<T: Element> DeviceTile<T> {
             pending: VecDeque::new(),
             seconds: 0.0,
             number: 0,
-            last: None,
+            panels: None,
             bytes_up: 0,
             bytes_down: 0,
             elements: PhantomData,
@@ -223,49 +243,79 @@ impl<T: Element> DeviceTile<T> {
             self.rows,
             self.cols
         );
-        let shape @ [rows, depth, cols] = [a.rows(), a.cols(), b.cols()];
+        let shape = [a.rows(), a.cols(), b.cols()];
         if shape.contains(&0) {
             return self.collect(false);
         }
-        let strips = Strips::new(self.compiled.variant, self.arithmetic, shape);
-        let bytes = |rows: usize, cols: usize| (rows * cols * size_of::<T>()) as u64;
-        let ([a_bytes, b_bytes], packed) = ([bytes(rows, depth), bytes(depth, cols)], strips.bytes());
-        assert!(
-            a_bytes <= self.sizes.a
-                && b_bytes <= self.sizes.b
-                && packed[0] <= self.sizes.packed_a
-                && packed[1] <= self.sizes.packed_b,
-            "panels of {depth} for a tile of {rows} x {cols} fit the memory of the first"
-        );
-        let free = self.packed.take();
-        self.device.upload(free.as_deref(), HostRows::of(a), &self.buffers.a, depth * size_of::<T>())?;
-        self.device.upload(free.as_deref(), HostRows::of(b), &self.buffers.b, cols * size_of::<T>())?;
-        self.bytes_up += a_bytes + b_bytes;
-        self.start(corner, strips, shape)?;
+        self.send(a, b)?;
+        self.start(corner, shape)?;
         self.collect(false)
     }
 
-    /// Adds the product of the last panels again, which are still there, for measurements without transfers.
+    /// Copies the panels of an update when their memory is free (the update before the last has ended), for
+    /// [`DeviceTile::compute`].
     ///
     /// # Errors
     /// The device fails: exit code 1.
     ///
     /// # Panics
-    /// If there was no update, or the tile has another shape since.
-    pub fn repeat(&mut self) -> Result<()> {
-        let shape = self.last.expect("an update comes before its repetition");
-        assert_eq!([shape[0], shape[2]], [self.rows, self.cols], "the tile has the shape of its last update");
-        self.start([0, 0], Strips::new(self.compiled.variant, self.arithmetic, shape), shape)
+    /// If A has other columns than B has rows, or the panels do not fit into the memory.
+    pub fn send(&mut self, a: View<T>, b: View<T>) -> Result<()> {
+        let shape = self.check_panels(a, b);
+        let free = self.packed.take();
+        self.copy(free.as_deref(), a, b)?;
+        self.sent(shape);
+        Ok(())
+    }
+
+    /// Panels of this shape have gone up.
+    fn sent(&mut self, shape @ [rows, depth, cols]: [usize; 3]) {
+        self.bytes_up += ((rows + cols) * depth * size_of::<T>()) as u64;
+        self.panels = Some(shape);
+    }
+
+    /// Panics unless the panels of an update fit their memory. Returns their rows, depth and columns.
+    fn check_panels(&self, a: View<T>, b: View<T>) -> [usize; 3] {
+        assert_eq!(a.cols(), b.rows(), "A has as many columns as B has rows");
+        let shape @ [rows, depth, cols] = [a.rows(), a.cols(), b.cols()];
+        let [packed_a, packed_b] = Strips::new(self.compiled.variant, self.arithmetic, shape).bytes();
+        let [a, b] = [rows * depth, depth * cols].map(|elements| (elements * size_of::<T>()) as u64);
+        let Sizes { a: most_a, b: most_b, .. } = self.sizes;
+        assert!(
+            a <= most_a && b <= most_b && packed_a <= self.sizes.packed_a && packed_b <= self.sizes.packed_b,
+            "panels of {depth} for a tile of {rows} x {cols} fit the memory of the first"
+        );
+        shape
+    }
+
+    /// Copies panels to the device, where their memory is free after an event.
+    fn copy(&self, free: Option<&Event>, a: View<T>, b: View<T>) -> Result<()> {
+        for (panel, buffer) in [(a, &self.buffers.a), (b, &self.buffers.b)] {
+            self.device.upload(free, HostRows::of(panel), buffer, panel.cols() * size_of::<T>())?;
+        }
+        Ok(())
+    }
+
+    /// C := C + A B with the panels that are on the device, once more if they have been used. Returns while the
+    /// device computes, and seconds as [`DeviceTile::update`] does.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    ///
+    /// # Panics
+    /// If there are no panels, or those of a tile of another shape.
+    pub fn compute(&mut self) -> Result<f64> {
+        let shape = self.panels.expect("panels go up before they are used");
+        assert_eq!([shape[0], shape[2]], [self.rows, self.cols], "the panels are those of the tile");
+        if !shape.contains(&0) {
+            self.start([0, 0], shape)?;
+        }
+        self.collect(false)
     }
 
     /// Starts the kernels of an update, whose panels have arrived.
-    fn start(
-        &mut self,
-        [row, col]: [usize; 2],
-        strips: Strips,
-        [rows, depth, cols]: [usize; 3],
-    ) -> Result<()> {
-        self.last = Some([rows, depth, cols]);
+    fn start(&mut self, [row, col]: [usize; 2], shape @ [rows, depth, cols]: [usize; 3]) -> Result<()> {
+        let strips = Strips::new(self.compiled.variant, self.arithmetic, shape);
         // Zero is the flag of no update.
         self.number = self.number.checked_add(1).expect("fewer than 2^32 updates");
         let word = |size: usize| Argument::U32(u32::try_from(size).expect("sizes of a tile are below 2^32"));
@@ -326,9 +376,31 @@ impl<T: Element> DeviceTile<T> {
     /// # Panics
     /// If the tile has another shape.
     pub fn download(&mut self, c: ViewMut<T>) -> Result<f64> {
+        self.read(c, &mut |_| Ok(()))
+    }
+
+    /// Reads C as [`DeviceTile::download`] does, and copies the panels of another tile as [`DeviceTile::send`]
+    /// does, both at once where the device can.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    ///
+    /// # Panics
+    /// As both.
+    pub fn replace(&mut self, c: ViewMut<T>, a: View<T>, b: View<T>) -> Result<f64> {
+        let shape = self.check_panels(a, b);
+        let free = self.packed.take();
+        let seconds = self.read(c, &mut |tile| tile.copy(free.as_deref(), a, b))?;
+        self.sent(shape);
+        Ok(seconds)
+    }
+
+    /// Reads C, and does something else meanwhile.
+    fn read(&mut self, c: ViewMut<T>, meanwhile: &mut dyn FnMut(&Self) -> Result<()>) -> Result<f64> {
         assert_eq!([c.rows(), c.cols()], [self.rows, self.cols], "the tile has the shape of C");
-        let last = self.pending.back().cloned();
-        self.device.download(last.as_deref(), &self.buffers.c, self.pitch_bytes(), HostRowsMut::of(c))?;
+        let (last, rows) = (self.pending.back().cloned(), HostRowsMut::of(c));
+        let (buffer, pitch) = (&self.buffers.c, self.pitch_bytes());
+        self.device.download(last.as_deref(), buffer, pitch, rows, &mut || meanwhile(self))?;
         self.bytes_down += self.tile_bytes();
         self.collect(true)
     }

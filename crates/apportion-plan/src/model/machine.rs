@@ -3,6 +3,7 @@
 use super::{Model, WorkUnit, only_ratios, platform_models};
 use crate::error::Result;
 use crate::platform::Platform;
+use std::borrow::Cow;
 
 /// Processors with their speed functions.
 #[derive(Debug, Clone)]
@@ -61,6 +62,21 @@ impl Machine {
     /// The same processors with other speed functions.
     pub fn with_models(&self, models: Vec<Model>) -> Self {
         Self::new(self.platform.clone(), models, self.block)
+    }
+
+    /// The same machine for matrix products: from the largest tile on that a device holds, with elements of `element`
+    /// bytes, its speed is that of the tile, since it computes a larger part of C tile by tile.
+    ///
+    /// # Errors
+    /// None with valid speed functions.
+    pub fn with_device_tiles(&self, element: u64) -> Result<Cow<'_, Self>> {
+        let mut machine = Cow::Borrowed(self);
+        for (rank, memory) in &self.platform.network.devices {
+            if let Some(tile) = memory.tile_elements(self.block, element) {
+                machine.to_mut().models[rank.0] = self.models[rank.0].constant_from(tile)?;
+            }
+        }
+        Ok(machine)
     }
 
     /// Multiply-adds per second of each processor at these sizes: its share of C, or the

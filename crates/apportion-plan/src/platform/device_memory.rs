@@ -15,6 +15,8 @@ pub struct DeviceMemory {
     pub resident: bool,
     /// True if panels go up while the device computes; a device made of cores may need them for both.
     pub overlaps: bool,
+    /// True if transfers in both directions at once take as long as the longer of them, and not as long as both.
+    pub duplex: bool,
     /// Seconds before the first byte of a transfer arrives.
     pub latency: f64,
     /// Bytes per second to the device; infinite if the link is not known.
@@ -31,6 +33,7 @@ impl DeviceMemory {
             bytes,
             resident: false,
             overlaps: true,
+            duplex: true,
             latency: 0.0,
             up: f64::INFINITY,
             down: f64::INFINITY,
@@ -47,6 +50,13 @@ impl DeviceMemory {
         self.up.is_finite() && self.down.is_finite()
     }
 
+    /// Elements of C in the largest tile that the device computes at a time, with panels of `depth` inner indices;
+    /// `None` if it holds any.
+    pub fn tile_elements(&self, depth: u64, element: u64) -> Option<f64> {
+        let bytes = self.bytes.filter(|_| !self.resident)?;
+        Some(square_tile(depth, element, bytes).max(1.0).powi(2))
+    }
+
     /// Seconds of `transfers` transfers to the device, of `bytes` bytes together.
     pub fn seconds_up(&self, transfers: u64, bytes: f64) -> f64 {
         transfers as f64 * self.latency + bytes / self.up
@@ -55,6 +65,11 @@ impl DeviceMemory {
     /// Seconds of `transfers` transfers from the device, of `bytes` bytes together.
     pub fn seconds_down(&self, transfers: u64, bytes: f64) -> f64 {
         transfers as f64 * self.latency + bytes / self.down
+    }
+
+    /// Seconds of transfers in both directions at once, which take `up` and `down` seconds alone.
+    pub fn seconds_both(&self, up: f64, down: f64) -> f64 {
+        if self.duplex { up.max(down) } else { up + down }
     }
 }
 
@@ -69,8 +84,8 @@ pub fn device_tile(rows: u64, cols: u64, depth: u64, element: u64, memory: Optio
     let Some(memory) = memory else { return whole };
     let elements = (memory / element.max(1)) as f64;
     let twice = 2.0 * depth as f64;
-    // t^2 + 4 t depth <= elements; with one side s given: t (s + 2 depth) <= elements - 2 s depth.
-    let square = ((elements + twice * twice).sqrt() - twice).floor();
+    let square = square_tile(depth, element, memory);
+    // With one side s given: t (s + 2 depth) <= elements - 2 s depth.
     let other = |side: u64| ((elements - twice * side as f64) / (side as f64 + twice)).floor();
     let limits = if (rows as f64) < square {
         [rows as f64, other(rows)]
@@ -84,6 +99,13 @@ pub fn device_tile(rows: u64, cols: u64, depth: u64, element: u64, memory: Optio
         length.div_ceil(length.div_ceil(limit))
     };
     [even(whole[0], limits[0]), even(whole[1], limits[1])]
+}
+
+/// Rows of the largest square tile of C that a device of `memory` bytes holds with two panels of A and of B of `depth`
+/// inner indices: t^2 + 4 t depth elements.
+fn square_tile(depth: u64, element: u64, memory: u64) -> f64 {
+    let (elements, twice) = ((memory / element.max(1)) as f64, 2.0 * depth as f64);
+    ((elements + twice * twice).sqrt() - twice).floor()
 }
 
 /// What goes up to a device for a piece of work.
@@ -121,6 +143,10 @@ mod tests {
         assert_eq!(device_tile(1, 100, 1, 8, Some(168)), [1, 6]);
         assert_eq!(device_tile(5, 5, 4, 8, Some(8)), [1, 1]);
         assert_eq!(device_tile(0, 7, 4, 8, None), [1, 7]);
+        let memory = DeviceMemory::behind_unknown_link(Some(168));
+        assert_eq!(memory.tile_elements(1, 8), Some(9.0));
+        assert_eq!(DeviceMemory { resident: true, ..memory }.tile_elements(1, 8), None);
+        assert_eq!(DeviceMemory::behind_unknown_link(None).tile_elements(1, 8), None);
     }
 
     #[test]

@@ -35,7 +35,9 @@ impl Network {
         let link = |(rank, memory): (&Rank, &DeviceMemory)| {
             let host = memory.host.as_ref()?;
             let DeviceMemory { latency, up, down, .. } = memory;
-            let fields = format!("latency = {latency:?}\nbandwidth = {{ to = {up:?}, from = {down:?} }}\n");
+            let duplex = if memory.duplex { "" } else { "duplex = false\n" };
+            let fields =
+                format!("latency = {latency:?}\nbandwidth = {{ to = {up:?}, from = {down:?} }}\n{duplex}");
             Some(exception(&names[rank.0], host, false, &fields))
         };
         self.devices.iter().filter_map(link).collect()

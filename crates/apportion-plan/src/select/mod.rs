@@ -201,6 +201,8 @@ fn forecast_within(
 /// # Errors
 /// The models' caps cannot hold the matrix, or the requested method is not applicable (exit code 1).
 pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Vec<Choice>> {
+    let machine = machine.with_device_tiles(options.element)?;
+    let machine = machine.as_ref();
     let candidates = candidates::candidates(shape, machine, options)?;
     let simulated = affordable(machine.processors(), shape, options.block, candidates.len());
     let appraiser = Appraiser::new(machine, options);

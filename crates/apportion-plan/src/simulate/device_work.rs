@@ -1,4 +1,5 @@
-//! The work of a device: tile by tile, panels go up while it computes with those before, then the tile comes down.
+//! The work of a device: tile by tile, panels go up while it computes with those before, then the tile comes down
+//! while the first panels of the next go up.
 
 use crate::platform::{DeviceMemory, DeviceUploads};
 
@@ -13,8 +14,6 @@ pub(super) struct DeviceWork {
     pieces: Vec<[f64; 2]>,
     /// The most tiles of a piece.
     tiles: u64,
-    /// Seconds in which the first panels of all tiles go up.
-    first: f64,
     /// When the device ends the last piece that has started, and the one before.
     ends: Option<[f64; 2]>,
 }
@@ -25,9 +24,7 @@ impl DeviceWork {
         let DeviceUploads { elements, tiles } = uploads;
         let up = memory.seconds_up(PANELS * tiles, (elements * element) as f64);
         self.pieces.push([up, seconds]);
-        if tiles > self.tiles {
-            (self.tiles, self.first) = (tiles, up);
-        }
+        self.tiles = self.tiles.max(tiles);
     }
 
     /// Starts all pieces at `now`, or when the device can. There are two pairs of panels: one is written to while the
@@ -42,14 +39,19 @@ impl DeviceWork {
         sent
     }
 
-    /// Starts what has not started, and returns when `bytes` of results are on the host; a tile begins when the one
-    /// before has come down.
+    /// Starts what has not started, and returns when `bytes` of results are on the host. Tiles take equal parts of all
+    /// pieces; the first panels of a tile go up while the device computes with the last ones of the tile before, and
+    /// while that comes down.
     pub(super) fn end(&mut self, now: f64, memory: &DeviceMemory, bytes: f64) -> f64 {
+        let tiles = self.tiles.max(1) as f64;
+        self.pieces.iter_mut().flatten().for_each(|seconds| *seconds /= tiles);
+        let [first, _] = self.pieces.first().copied().unwrap_or_default();
+        let [_, hidden] = self.pieces.last().copied().filter(|_| memory.overlaps).unwrap_or_default();
         let sent = self.start(now, memory);
         let Some([last, _]) = self.ends else { return now };
-        let tiles = self.tiles.max(1);
-        let again = self.first * (tiles - 1) as f64 / tiles as f64;
-        last.max(sent) + again + memory.seconds_down(tiles, bytes)
+        let (end, down) = (last.max(sent), memory.seconds_down(1, bytes / tiles));
+        let between = memory.seconds_both((first - hidden).max(0.0), down);
+        end + (tiles - 1.0) * (between + (end - now - first).max(0.0)) + down
     }
 }
 
@@ -78,9 +80,26 @@ mod tests {
             work.push(&serial, DeviceUploads { elements: 2, tiles: 1 }, 1, 5.0);
         }
         assert_eq!(work.end(0.0, &serial, 8.0), 3.0 * (2.0 + 5.0) + 4.0, "nothing is hidden");
-        // In two tiles, the second tile's first panels of 1 s go up while nothing is computed.
-        assert_eq!(of(2, 2, 5.0), 2.0 + 15.0 + 1.0 + 4.0);
+        // In two tiles, the second tile's first panels go up in 1 s while the device computes.
+        assert_eq!(of(2, 2, 5.0), 1.0 + 15.0 + 4.0);
         assert_eq!(DeviceWork::default().end(3.0, &memory, 8.0), 3.0);
+    }
+
+    /// One piece of 6 s up, in two tiles of 3 s up, 1 s of computing and 2 s down.
+    #[test]
+    fn a_tile_comes_down_while_the_next_panels_go_up() {
+        let both = DeviceMemory { up: 1.0, down: 2.0, ..DeviceMemory::behind_unknown_link(None) };
+        let of = |memory: &DeviceMemory| {
+            let mut work = DeviceWork::default();
+            work.push(memory, DeviceUploads { elements: 6, tiles: 2 }, 1, 2.0);
+            work.end(0.0, memory, 8.0)
+        };
+        // 1 s of the second tile's 3 s up is hidden by computing, and the rest by the first tile's way down.
+        assert_eq!(of(&both), 3.0 + 1.0 + 2.0 + 1.0 + 2.0);
+        let half = DeviceMemory { duplex: false, ..both };
+        assert_eq!(of(&half), 3.0 + 1.0 + (2.0 + 2.0) + 1.0 + 2.0);
+        let serial = DeviceMemory { overlaps: false, ..half };
+        assert_eq!(of(&serial), 3.0 + 1.0 + (3.0 + 2.0) + 1.0 + 2.0);
     }
 
     /// A device that computes while its processor waits for messages ends earlier.

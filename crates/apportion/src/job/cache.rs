@@ -1,5 +1,6 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
-//! functions, and which kernel is the fastest; and one per set of hosts: the network between them.
+//! functions, and which kernel is the fastest; one per set of hosts: the network between them; and one per device:
+//! its link.
 
 use crate::device::open_device;
 use crate::files::{cache_directory, read_own_text};
@@ -7,7 +8,7 @@ use crate::kernels::Instructions;
 use crate::measure::{CpuShare, QuickSpeeds, TimeRange};
 use crate::model::Models;
 use crate::output::write_cache;
-use crate::platform::{Platform, discover, read_host_state};
+use crate::platform::{DeviceMemory, Platform, Processor, discover, read_host_state};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,13 +47,54 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
     for p in &platform.processors {
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
         if let Some(id) = &p.device {
-            // Another device may have the number later.
-            let name = open_device(id).map_or_else(|_| id.clone(), |device| device.info().to_string());
-            let _ = write!(key, " device={name}");
+            // Its tiles, and so its speed, follow from its memory.
+            let _ = write!(key, " device={} memory={:?}", device_name(id), p.memory);
         }
     }
     let hash = XxHash64::oneshot(0, key.as_bytes());
     Some(cache_directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))
+}
+
+/// A device by more than its number, which another may have later.
+fn device_name(id: &str) -> String {
+    open_device(id).map_or_else(|_| id.to_owned(), |device| device.info().to_string())
+}
+
+/// The file of the link between a device and its host; `None` for processors that are no devices.
+fn link_path(processor: &Processor) -> Option<PathBuf> {
+    let id = processor.device.as_ref()?;
+    let key = format!(
+        "{} {} {} cores={:?}",
+        env!("CARGO_PKG_VERSION"),
+        discover().model,
+        device_name(id),
+        processor.cores
+    );
+    let hash = XxHash64::oneshot(0, key.as_bytes());
+    Some(cache_directory()?.join(format!("link-{hash:016x}.json")))
+}
+
+/// The memory of a processor that is a device, behind the link that an earlier run has measured.
+pub fn recall_link(processor: &Processor, memory: &DeviceMemory) -> Option<DeviceMemory> {
+    let value: Value = serde_json::from_str(&text(&link_path(processor)?)?).ok()?;
+    let number = |field: &str, least: f64| value[field].as_f64().filter(|x| x.is_finite() && *x >= least);
+    Some(DeviceMemory {
+        latency: number("latency", 0.0)?,
+        up: number("up", 1.0)?,
+        down: number("down", 1.0)?,
+        duplex: value["duplex"].as_bool()?,
+        ..memory.clone()
+    })
+}
+
+/// Saves the link of a processor that is a device.
+pub fn store_link(processor: &Processor, memory: &DeviceMemory) {
+    let DeviceMemory { latency, up, down, duplex, .. } = memory;
+    if let Some(path) = link_path(processor) {
+        let value = json!({"format": "apportion-device-link", "version": 1, "latency": latency, "up": up,
+            "down": down, "duplex": duplex});
+        write_cache(&path, format!("{value:#}\n"));
+    }
 }
 
 /// What the cache knows.

@@ -1,8 +1,9 @@
 //! The devices of a platform: opened, with what the platform does not say of their memory and link.
 
-use super::Context;
+use super::{Context, cache};
 use crate::device::{Device, DeviceInfo, DeviceKind, DeviceTile, devices, open_device};
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::Element;
 use crate::measure::measure_device_links;
@@ -11,10 +12,13 @@ use crate::run::clock::pin;
 use crate::threads;
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Fraction of a device's free memory that a run takes where the platform names none.
 const PART: f64 = 0.9;
 
+/// Seconds from which on a note says what takes so long.
+const WORTH_A_NOTE: f64 = 1.0;
 /// Rows and columns of a product that is computed before anything is timed.
 const SIDE: usize = 64;
 /// Multiply-adds of a product that is worth looking for devices, whose drivers take some tenths of a second to
@@ -33,11 +37,11 @@ pub(super) fn with_devices_found<T: Element>(
         return platform;
     }
     let usable = |info: &DeviceInfo| {
-        let tried = open_device(&info.id).and_then(|device| warm_up(&device, kernel));
+        let tried = open_device(&info.id).and_then(|device| prepare(&device, kernel, context));
         tried.inspect_err(|error| context.detail(format!("{info} is left out: {error}"))).is_ok()
     };
     let found = devices().unwrap_or_default().into_iter().filter(|info| info.kind != DeviceKind::Cpu);
-    with_devices(platform, context.watch("preparing devices", || found.filter(usable).collect()))
+    with_devices(platform, found.filter(usable).collect())
 }
 
 /// The same platform with a processor for each device, named after its kind.
@@ -49,8 +53,8 @@ fn with_devices(mut platform: Platform, found: Vec<DeviceInfo>) -> Platform {
 }
 
 /// Opens the devices of this process and checks that they compute over this kernel. A device without `memory` may use
-/// nine tenths of what is free; a link of unknown cost is measured, which takes some hundredths of a second. Every rank
-/// must call it, and all know of all devices.
+/// nine tenths of what is free; a link of unknown cost is remembered, or measured, which takes some hundredths of a
+/// second. Every rank must call it, and all know of all devices.
 ///
 /// # Errors
 /// There is no such device; it does not compute over the kernel: exit code 2. It fails: exit code 1. Known to all
@@ -58,6 +62,7 @@ fn with_devices(mut platform: Platform, found: Vec<DeviceInfo>) -> Platform {
 pub(super) fn open_devices<T: Element>(
     mut platform: Platform,
     kernel: Kernel<T>,
+    remeasure: bool,
     context: Context<'_>,
 ) -> Result<Platform> {
     if platform.network.devices.is_empty() {
@@ -65,7 +70,21 @@ pub(super) fn open_devices<T: Element>(
     }
     let world = context.world;
     world.all_ok(open_here(&mut platform, kernel, context))?;
+    let here = world.processors_here(platform.len());
+    let mut unknown: Vec<Rank> = Vec::new();
+    for (rank, memory) in platform.network.devices.iter_mut().filter(|(rank, _)| here.contains(&rank.0)) {
+        if memory.has_known_link() {
+            continue;
+        }
+        match cache::recall_link(&platform.processors[rank.0], memory).filter(|_| !remeasure) {
+            Some(known) => *memory = known,
+            None => unknown.push(*rank),
+        }
+    }
     let platform = measure_device_links(platform, true, world)?;
+    for rank in unknown {
+        cache::store_link(&platform.processors[rank.0], &platform.network.devices[&rank]);
+    }
     for (rank, memory) in &platform.network.devices {
         context.detail(format!(
             "{}: {}, link {:.1} GB/s up, {:.1} GB/s down",
@@ -79,7 +98,7 @@ pub(super) fn open_devices<T: Element>(
 }
 
 fn open_here<T: Element>(platform: &mut Platform, kernel: Kernel<T>, context: Context<'_>) -> Result<()> {
-    let here = context.world.processors_here(platform.len());
+    let (here, emulated) = (context.world.processors_here(platform.len()), platform.network.emulate);
     for (rank, memory) in &mut platform.network.devices {
         memory.resident = !context.world.is_solo();
         let processor = &platform.processors[rank.0];
@@ -90,8 +109,9 @@ fn open_here<T: Element>(platform: &mut Platform, kernel: Kernel<T>, context: Co
             return Err(Error::input(place, what, "use a platform without it"));
         }
         let device = open_on(&processor.cores, id)?;
-        context.watch("preparing devices", || warm_up(&device, kernel))?;
-        memory.overlaps = device.info().kind != DeviceKind::Cpu;
+        prepare(&device, kernel, context)?;
+        // An emulated link needs no core.
+        memory.overlaps = device.info().kind != DeviceKind::Cpu || emulated;
         if memory.bytes.is_none() {
             memory.bytes = Some((PART * device.free_bytes() as f64) as u64);
         }
@@ -111,7 +131,31 @@ fn open_on(cores: &[usize], id: &str) -> Result<Arc<dyn Device>> {
     })
 }
 
-/// Computes a small product: drivers compile a kernel where it is used first.
+/// Makes a device ready for a kernel: its variants are compiled and timed, which takes some seconds once, and a small
+/// product is computed, since drivers compile a kernel where it is used first.
+fn prepare<T: Element>(device: &Arc<dyn Device>, kernel: Kernel<T>, context: Context<'_>) -> Result<()> {
+    let (what, begin, mut said) = (format!("preparing {}", device.info().id), Instant::now(), false);
+    let mut progress = |done: usize, total: usize| {
+        if done == 0 {
+            context.monitor.begin(total as u64);
+        }
+        context.monitor.advance((done as u64).saturating_sub(context.monitor.progress().done));
+        let seconds = begin.elapsed().as_secs_f64();
+        if seconds >= WORTH_A_NOTE && !std::mem::replace(&mut said, true) {
+            let percent = 100 * done / total.max(1);
+            context.note(format!(
+                "apportion: {what}: its kernels are compiled once, {percent} % after {seconds:.0} s"
+            ));
+        }
+        if context.monitor.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
+    };
+    context.watch(&what, || {
+        DeviceTile::prepare(device, &kernel, &mut progress)?;
+        warm_up(device, kernel)
+    })
+}
+
+/// Computes a small product.
 fn warm_up<T: Element>(device: &Arc<dyn Device>, kernel: Kernel<T>) -> Result<()> {
     let mut tile = DeviceTile::new(device, &kernel, SIDE, SIDE, SIDE)?;
     let mut elements = vec![kernel.zero(); SIDE * SIDE];

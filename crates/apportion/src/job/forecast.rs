@@ -47,6 +47,7 @@ pub fn find_fastest_order<F>(
     seconds: impl Fn(&F) -> f64,
 ) -> Result<OrderForecast<F>> {
     let ForecastTask { layout, machine, flow, element } = task;
+    let machine = machine.with_device_tiles(element)?;
     let network = &machine.platform.network;
     check_has_times(&machine.models, network)?;
     let rates = machine.rates(&layout.sizes());

@@ -172,7 +172,7 @@ impl Sources {
             true => platform,
             false => with_devices_found(platform, kernel, shape.flops() / 2.0, context),
         };
-        let platform = open_devices::<T>(platform, kernel, context)?;
+        let platform = open_devices::<T>(platform, kernel, remeasure, context)?;
         note_absent_cores(&platform, context);
         if let Some(models) = &self.models {
             warn_of_another_kernel(models, &kernel.name(), context);
@@ -182,13 +182,16 @@ impl Sources {
             _ => None,
         };
         let ratios = world.all_ok(ratios.transpose())?.filter(|given| only_ratios(given));
-        if let Some(machine) = world.all_ok(self.known_machine(&platform))? {
+        let in_tiles = |machine: Machine| Ok(machine.with_device_tiles(size_of::<T>() as u64)?.into_owned());
+        let known = self.known_machine(&platform).and_then(|known| known.map(in_tiles).transpose());
+        if let Some(machine) = world.all_ok(known)? {
             return Ok(KnownMachine { machine, ratios, measured: None });
         }
         let work = shape.flops() / 2.0 / block as f64;
         let measured = measure_or_recall(kernel, &platform, block, work, remeasure, context)?;
         let models = measured.models().and_then(|models| models.in_order(&platform.names()));
-        let machine = Machine::new(platform, world.all_ok(models)?, block);
+        let machine =
+            world.all_ok(models.and_then(|models| in_tiles(Machine::new(platform, models, block))))?;
         Ok(KnownMachine { machine, ratios, measured: Some(measured) })
     }
 }

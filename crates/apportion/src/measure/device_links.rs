@@ -1,6 +1,6 @@
 //! The links between devices and their hosts.
 
-use crate::device::{Device, link_seconds, open_device};
+use crate::device::{Device, LinkSeconds, link_seconds, open_device};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::platform::{DeviceMemory, Platform};
@@ -46,19 +46,21 @@ fn measure_here(platform: &mut Platform, only_unknown: bool, here: &Range<usize>
         let device = open_device(id)?;
         let (short, long) = (shortest(&device, BYTES[0])?, shortest(&device, BYTES[1])?);
         let bandwidth = |long: f64, short: f64| (BYTES[1] - BYTES[0]) as f64 / (long - short).max(1e-9);
-        memory.latency = short[0].max(short[1]);
-        (memory.up, memory.down) = (bandwidth(long[0], short[0]), bandwidth(long[1], short[1]));
+        memory.latency = short.up.max(short.down);
+        (memory.up, memory.down) = (bandwidth(long.up, short.up), bandwidth(long.down, short.down));
+        // Closer to the longer of both than to their sum.
+        memory.duplex = 2.0 * long.both < long.up.max(long.down) + long.up + long.down;
         memory.host = memory.host.take().or_else(|| host.clone());
     }
     Ok(())
 }
 
-/// The shortest seconds of several transfers of this size, up and down.
-fn shortest(device: &Arc<dyn Device>, bytes: u64) -> Result<[f64; 2]> {
-    let mut least = [f64::INFINITY; 2];
-    for _ in 0..REPETITIONS {
-        let again = link_seconds(device, bytes)?;
-        least = [least[0].min(again[0]), least[1].min(again[1])];
+/// The shortest seconds of several transfers of this size.
+fn shortest(device: &Arc<dyn Device>, bytes: u64) -> Result<LinkSeconds> {
+    let mut least = link_seconds(device, bytes)?;
+    for _ in 1..REPETITIONS {
+        let LinkSeconds { up, down, both } = link_seconds(device, bytes)?;
+        least = LinkSeconds { up: least.up.min(up), down: least.down.min(down), both: least.both.min(both) };
     }
     Ok(least)
 }

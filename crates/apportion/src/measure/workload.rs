@@ -11,7 +11,7 @@ use crate::kernels::{Advected, Kernel, View, ViewMut, donor_cell};
 use crate::matrix::Element;
 use crate::measure::repetition::{Computation, ComputationTrial, Trial};
 use crate::measure::sweep::{Sizes, Subject};
-use crate::platform::{Platform, Processor};
+use crate::platform::{Platform, Processor, device_tile};
 use crate::run::parallel;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -106,7 +106,7 @@ impl<T: Element> Workload for KernelUpdate<T> {
     fn trial<'a>(&'a self, processor: &'a Processor, rank: Rank, size: f64) -> Self::Trial<'a> {
         let update = TileUpdate::new(self.kernel.on(rank), size.sqrt() as usize, self.block as usize);
         let update = match &processor.device {
-            Some(id) => update.on_device(id),
+            Some(id) => update.on_device(id, processor.memory),
             None => update,
         };
         ComputationTrial::new(update, processor)
@@ -147,6 +147,8 @@ pub struct TileUpdate<T> {
     c: Vec<T>,
     /// The device that computes, with its first pivot block, or why it cannot.
     device: Option<Result<DeviceTile<T>>>,
+    /// Tiles that the device computes one after the other.
+    tiles: usize,
 }
 
 impl<T: Element> TileUpdate<T> {
@@ -158,18 +160,24 @@ impl<T: Element> TileUpdate<T> {
         let c = vec![kernel.zero(); side * side];
         let blocks = pivot_blocks::<T>(side, block);
         let (a, b) = (filled(side * blocks * block), filled(blocks * block * side));
-        Self { kernel, side, block, blocks, next: 0, a, b, c, device: None }
+        Self { kernel, side, block, blocks, next: 0, a, b, c, device: None, tiles: 1 }
     }
 
-    /// The same update by a device. C and a pivot block stay there: its link is measured apart.
-    fn on_device(mut self, id: &str) -> Self {
-        let Self { kernel, side, block, .. } = self;
+    /// The same update by a device with `memory` bytes. C, or a tile of it, and a pivot block stay there: its link is
+    /// measured apart.
+    fn on_device(mut self, id: &str, memory: Option<u64>) -> Self {
+        let Self { kernel, block, .. } = self;
+        let length = self.side as u64;
+        let [side, _] = device_tile(length, length, block as u64, size_of::<T>() as u64, memory);
+        self.tiles = (length.div_ceil(side) as usize).pow(2);
+        let side = side as usize;
         let open = || {
             let mut tile = DeviceTile::new(&open_device(id)?, &kernel, side, side, block)?;
             tile.clear()?;
             let width = self.blocks * block;
-            let a = View::dense(&self.a, side, width).tile(0, 0, side, block);
-            tile.update(a, View::dense(&self.b, block, side))?;
+            let a = View::dense(&self.a, self.side, width).tile(0, 0, side, block);
+            let b = View::dense(&self.b, width, self.side).tile(0, 0, block, side);
+            tile.update(a, b)?;
             tile.wait()?;
             Ok(tile)
         };
@@ -182,8 +190,7 @@ impl<T: Element> Computation for TileUpdate<T> {
     fn compute(&mut self, threads: usize) -> Result<f64> {
         match &mut self.device {
             Some(Ok(tile)) => {
-                tile.repeat()?;
-                return tile.wait();
+                return (0..self.tiles).map(|_| Ok(tile.compute()? + tile.wait()?)).sum();
             }
             Some(Err(error)) => return Err(Error::infeasible(error.to_string(), "see `apportion detect`")),
             None => (),

@@ -43,6 +43,9 @@ table! {
     buffer = "clCreateBuffer": fn(Handle, u64, usize, *mut c_void, *mut i32) -> Handle;
     release_buffer = "clReleaseMemObject": fn(Handle) -> i32;
     program = "clCreateProgramWithSource": fn(Handle, u32, *const *const c_char, *const usize, *mut i32) -> Handle;
+    program_of_binary = "clCreateProgramWithBinary":
+        fn(Handle, u32, *const Handle, *const usize, *const *const u8, *mut i32, *mut i32) -> Handle;
+    program_info = "clGetProgramInfo": fn(Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     build = "clBuildProgram": fn(Handle, u32, *const Handle, *const c_char, Notify, *mut c_void) -> i32;
     build_info = "clGetProgramBuildInfo": fn(Handle, Handle, u32, usize, *mut c_void, *mut usize) -> i32;
     release_program = "clReleaseProgram": fn(Handle) -> i32;

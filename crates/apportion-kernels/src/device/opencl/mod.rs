@@ -25,8 +25,9 @@ const PROFILING: u64 = 2;
 const READ_WRITE: u64 = 1;
 /// `CL_CONTEXT_PLATFORM`.
 const PLATFORM: isize = 0x1084;
-/// `CL_TRUE`: a copy returns when it has ended.
+/// `CL_TRUE`: a copy returns when it has ended; `CL_FALSE`.
 const BLOCKING: u32 = 1;
+const AT_ONCE: u32 = 0;
 /// `CL_EVENT_COMMAND_EXECUTION_STATUS`, and `CL_COMPLETE`.
 const STATUS: u32 = 0x11D3;
 const COMPLETE: i32 = 0;
@@ -34,11 +35,16 @@ const COMPLETE: i32 = 0;
 const TIMES: [u32; 2] = [0x1282, 0x1283];
 /// `CL_PROGRAM_BUILD_LOG`.
 const LOG: u32 = 0x1183;
+/// `CL_PROGRAM_BINARY_SIZES` and `CL_PROGRAM_BINARIES`, of the one device of a program.
+const BINARY_SIZES: u32 = 0x1165;
+const BINARIES: u32 = 0x1166;
 /// `CL_DEVICE_GLOBAL_FREE_MEMORY_AMD`: KiB.
 const FREE_AMD: u32 = 0x4039;
 
 /// Error codes.
-const NO_MEMORY: [i32; 3] = [-4, -5, -6];
+const NO_MEMORY: i32 = -4;
+const NO_RESOURCES: i32 = -5;
+const NO_HOST_MEMORY: i32 = -6;
 const BUILD_FAILURE: i32 = -11;
 const INVALID_BUFFER_SIZE: i32 = -61;
 
@@ -83,6 +89,26 @@ impl Drop for Object {
         // SAFETY: the object is the library's, and this is the only reference to it. What still runs keeps what it
         // needs.
         let _ = unsafe { (self.release)(self.handle) };
+    }
+}
+
+/// A copy that writes to memory of the host. It has ended when this is gone, also after a panic.
+struct Transfer {
+    api: &'static Api,
+    event: Object,
+}
+
+impl Transfer {
+    /// Waits for the end; returns the error code.
+    fn wait(&self) -> i32 {
+        // SAFETY: one event, which lives.
+        unsafe { (self.api.wait)(1, &self.event.handle) }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        self.wait();
     }
 }
 
@@ -131,25 +157,56 @@ pub fn open(number: usize) -> Result<OpenCl> {
 
 /// Turns an error code into an error.
 fn check(info: &DeviceInfo, call: &str, code: i32) -> Result<()> {
-    if code == 0 {
-        return Ok(());
-    }
-    if NO_MEMORY.contains(&code) {
-        return Err(Error::TooLittleMemory {
-            what: format!("{info} is out of memory ({call}: error {code})"),
+    let failed = |what: &str| format!("{info} {what} ({call}: error {code})");
+    match code {
+        0 => Ok(()),
+        NO_MEMORY => Err(Error::TooLittleMemory {
+            what: failed("is out of memory"),
             remedy: "end other programs that use the device, or give it less `memory` in the platform file"
                 .into(),
-        });
+        }),
+        NO_HOST_MEMORY => Err(Error::TooLittleMemory {
+            what: failed("finds too little memory on its host"),
+            remedy: "end other programs, or leave the device out".into(),
+        }),
+        // Drivers say so of memory, of a kernel with too many registers, and of a kernel that was ended for a
+        // fault or for its time.
+        NO_RESOURCES => Err(Error::infeasible(
+            failed("failed or is out of resources: memory, registers, or time"),
+            "look for its driver's messages in the system's log; if there are none, give the device less `memory` \
+             in the platform file; or leave it out",
+        )),
+        _ => Err(Error::infeasible(
+            failed("failed"),
+            "look for its driver's messages in the system's log, and reset it; or leave the device out",
+        )),
     }
-    Err(Error::infeasible(
-        format!("{info} failed ({call}: error {code})"),
-        "look for its driver's messages in the system's log, and reset it; or leave the device out",
-    ))
 }
 
 impl OpenCl {
     fn check(&self, call: &str, code: i32) -> Result<()> {
         check(&self.info, call, code)
+    }
+
+    /// Builds a program.
+    fn built(&self, program: Object, options: &str) -> Result<Program> {
+        let (api, handle) = (self.api, program.handle);
+        let options = CString::new(options).expect("options without zeros");
+        // SAFETY: the program and the device are of the context, the options end with a zero; without a function
+        // to call, the call returns when the program is built.
+        let code = unsafe { (api.build)(handle, 1, &self.device, options.as_ptr(), null(), null_mut()) };
+        if code == BUILD_FAILURE {
+            let log = text(|size, place, length| {
+                // SAFETY: as above; the place has the size that the call is told.
+                unsafe { (api.build_info)(handle, self.device, LOG, size, place, length) }
+            });
+            return Err(Error::infeasible(
+                format!("{}: a kernel does not build: {}", self.info, first_error(&log)),
+                "update the driver of the device, or leave the device out",
+            ));
+        }
+        self.check("clBuildProgram", code)?;
+        Ok(Program(Box::new(Kernels { program, by_name: Mutex::default() })))
     }
 
     /// The handles of an event to wait for.
@@ -264,46 +321,54 @@ impl Device for OpenCl {
         from: &Buffer,
         pitch: usize,
         mut to: HostRowsMut<'_>,
+        meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let shape = to.shape();
         if shape.is_empty() {
-            return Ok(());
+            return meanwhile();
         }
         shape.check(pitch, from.bytes);
         let (api, memory, list) = (self.api, memory_handle(from), Self::wait_list(after));
         let (count, list) = (list.len() as u32, if list.is_empty() { null() } else { list.as_ptr() });
-        let (host, origin) = (to.first().cast(), [0; 3]);
+        let (host, origin, mut event) = (to.first().cast(), [0; 3], null_mut());
         if shape.is_dense(pitch) {
             let bytes = shape.rows * shape.bytes;
-            // SAFETY: as many bytes can be written, and the buffer holds them, as was checked. The call blocks
-            // until it has written them.
+            // SAFETY: as many bytes can be written, and the buffer holds them, as was checked. The rows stay
+            // borrowed until the copy has ended, which `Transfer` waits for.
             let code = unsafe {
-                (api.read)(self.downloads, memory, BLOCKING, 0, bytes, host, count, list, null_mut())
+                (api.read)(self.downloads, memory, AT_ONCE, 0, bytes, host, count, list, &mut event)
             };
-            return self.check("clEnqueueReadBuffer", code);
+            self.check("clEnqueueReadBuffer", code)?;
+        } else {
+            let region = [shape.bytes, shape.rows, 1];
+            // SAFETY: the rows can be written, and nothing between them is; the buffer holds them at this pitch, as
+            // was checked. As above, they stay borrowed until the copy has ended.
+            let code = unsafe {
+                (api.read_rows)(
+                    self.downloads,
+                    memory,
+                    AT_ONCE,
+                    origin.as_ptr(),
+                    origin.as_ptr(),
+                    region.as_ptr(),
+                    pitch,
+                    0,
+                    shape.stride,
+                    0,
+                    host,
+                    count,
+                    list,
+                    &mut event,
+                )
+            };
+            self.check("clEnqueueReadBufferRect", code)?;
         }
-        let region = [shape.bytes, shape.rows, 1];
-        // SAFETY: the rows can be written, and nothing between them is; the buffer holds them at this pitch, as was
-        // checked. The call blocks until it has written them.
-        let code = unsafe {
-            (api.read_rows)(
-                self.downloads,
-                memory,
-                BLOCKING,
-                origin.as_ptr(),
-                origin.as_ptr(),
-                region.as_ptr(),
-                pitch,
-                0,
-                shape.stride,
-                0,
-                host,
-                count,
-                list,
-                null_mut(),
-            )
-        };
-        self.check("clEnqueueReadBufferRect", code)
+        let copy = Transfer { api, event: Object { handle: event, release: api.release_event } };
+        // SAFETY: the queue is of the library. Without this, a driver may wait with what it was given.
+        let code = unsafe { (api.flush)(self.downloads) };
+        let done = self.check("clFlush", code).and_then(|()| meanwhile());
+        let code = copy.wait();
+        done.and_then(|()| self.check("clWaitForEvents", code))
     }
 
     fn build(&self, source: &str, options: &str) -> Result<Program> {
@@ -312,23 +377,35 @@ impl Device for OpenCl {
         // SAFETY: one text with its length, which the call copies.
         let handle = unsafe { (api.program)(self.context, 1, &text_start, &length, &mut code) };
         self.check("clCreateProgramWithSource", code)?;
+        self.built(Object { handle, release: api.release_program }, options)
+    }
+
+    fn binary(&self, program: &Program) -> Option<Vec<u8>> {
+        let program = program.0.downcast_ref::<Kernels>().expect("a program of an OpenCL device");
+        let program = program.program.handle;
+        let length = number(|size, place, length| {
+            // SAFETY: the program lives, and the place has the size that the call is told.
+            unsafe { (self.api.program_info)(program, BINARY_SIZES, size, place, length) }
+        })?;
+        let mut binary = vec![0u8; usize::try_from(length).ok().filter(|length| *length > 0)?];
+        let mut start = binary.as_mut_ptr();
+        let place = (&raw mut start).cast();
+        // SAFETY: one device, and so the address of one binary, which has as many bytes as the driver said.
+        let code =
+            unsafe { (self.api.program_info)(program, BINARIES, size_of::<*mut u8>(), place, null_mut()) };
+        (code == 0).then_some(binary)
+    }
+
+    fn build_binary(&self, binary: &[u8]) -> Result<Program> {
+        let (api, start, length, mut accepted, mut code) = (self.api, binary.as_ptr(), binary.len(), 0, 0);
+        // SAFETY: one device with one binary and its length, which the call copies, and places for two codes.
+        let handle = unsafe {
+            (api.program_of_binary)(self.context, 1, &self.device, &length, &start, &mut accepted, &mut code)
+        };
+        self.check("clCreateProgramWithBinary", code)?;
         let program = Object { handle, release: api.release_program };
-        let options = CString::new(options).expect("options without zeros");
-        // SAFETY: the program and the device are of the context, the options end with a zero; without a function
-        // to call, the call returns when the program is built.
-        let code = unsafe { (api.build)(handle, 1, &self.device, options.as_ptr(), null(), null_mut()) };
-        if code == BUILD_FAILURE {
-            let log = text(|size, place, length| {
-                // SAFETY: as above; the place has the size that the call is told.
-                unsafe { (api.build_info)(handle, self.device, LOG, size, place, length) }
-            });
-            return Err(Error::infeasible(
-                format!("{}: a kernel does not build: {}", self.info, first_error(&log)),
-                "update the driver of the device, or leave the device out",
-            ));
-        }
-        self.check("clBuildProgram", code)?;
-        Ok(Program(Box::new(Kernels { program, by_name: Mutex::default() })))
+        self.check("clCreateProgramWithBinary", accepted)?;
+        self.built(program, "")
     }
 
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<Event> {

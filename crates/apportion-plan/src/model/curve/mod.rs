@@ -198,6 +198,21 @@ impl Model {
         })
     }
 
+    /// The same model, whose speed from `size` on is that at `size`.
+    ///
+    /// # Errors
+    /// `size` is not a positive number.
+    pub fn constant_from(&self, size: f64) -> Result<Self> {
+        if self.interpolation == Interpolation::Constant || self.points.iter().all(|p| p.size <= size) {
+            return Ok(self.clone());
+        }
+        let mut points: Vec<Point> = self.points.iter().filter(|p| p.size < size).copied().collect();
+        // A cap has nothing to do with speed.
+        points.push(Point::new(size, size / self.without_cap().speed(size)));
+        let model = Self::new(self.processor.clone(), self.interpolation, points, self.max_size)?;
+        Ok(Self { failure: self.failure.clone(), ratio: self.ratio, ..model })
+    }
+
     /// The same model for sizes of any kind; one that is [stopped](Self::is_stopped) remains so.
     pub(crate) fn without_cap(&self) -> Self {
         let max_size = self.max_size.filter(|_| self.is_stopped());
@@ -285,6 +300,23 @@ mod tests {
         assert_eq!(model.speed(31.0), 0.0);
         assert_eq!(model.seconds(31.0), f64::INFINITY);
         assert_eq!(model.units_within(1e9, 1e9), 30.0);
+    }
+
+    #[test]
+    fn a_speed_may_be_constant_from_a_size_on() {
+        let points = vec![Point::new(10.0, 1.0), Point::new(20.0, 4.0), Point::new(40.0, 4.0)];
+        for kind in [Interpolation::PiecewiseLinear, Interpolation::Akima] {
+            let model = Model::new("p", kind, points.clone(), Some(30.0)).unwrap();
+            let flat = model.constant_from(15.0).unwrap();
+            assert_eq!([5.0, 10.0, 15.0].map(|x| flat.speed(x)), [5.0, 10.0, 15.0].map(|x| model.speed(x)));
+            assert!((flat.speed(29.0) / model.speed(15.0) - 1.0).abs() < 1e-12 && flat.speed(31.0) == 0.0);
+            assert_eq!(model.constant_from(40.0).unwrap(), model);
+            // Before the first point.
+            assert!((model.constant_from(4.0).unwrap().speed(20.0) / model.speed(4.0) - 1.0).abs() < 1e-12);
+            assert_eq!(flat.constant_from(15.0).unwrap(), flat);
+        }
+        let ratio = Model::ratio("p", 2.0).unwrap();
+        assert!(ratio.constant_from(0.5).unwrap().is_ratio());
     }
 
     #[test]

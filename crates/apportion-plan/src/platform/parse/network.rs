@@ -99,6 +99,7 @@ struct RawLink {
     directed: bool,
     #[serde(default)]
     shared: bool,
+    duplex: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -159,6 +160,10 @@ impl Reader<'_> {
                 }
                 continue;
             }
+            if link.duplex.is_some() {
+                let remedy = "remove it, or set network.duplex for all links between processors";
+                return Err(self.error(&field, "has duplex, which only the link of a device has", remedy));
+            }
             exceptions.push(Exception {
                 between,
                 latency: match &link.latency {
@@ -210,7 +215,8 @@ impl Reader<'_> {
             None => 0.0,
         };
         let both = self.bandwidth_of(&format!("{field}: bandwidth"), bandwidth, ["to", "from"])?;
-        Ok(DeviceMemory::behind_unknown_link(device.memory).behind(host, latency, both))
+        let memory = DeviceMemory::behind_unknown_link(device.memory).behind(host, latency, both);
+        Ok(DeviceMemory { duplex: link.duplex.unwrap_or(true), ..memory })
     }
 
     fn uplinks(&self, raw: &[RawUplink], processors: &[Processor]) -> Result<Vec<(String, Link)>> {

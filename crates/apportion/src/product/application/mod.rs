@@ -375,14 +375,10 @@ impl<T: Element> Executable for Product<'_, T> {
     }
 
     fn take_left(&self, held: &mut ProcessorData<'_, T>, rank: Rank) -> Option<Update> {
-        let inner = Span::new(0, self.schedule.layout().shape().k);
+        let inner = self.schedule.layout().shape().k;
         match &mut held.device {
-            // What is resident is computed already.
-            Some(device) => {
-                let inner = if device.computes_last() { inner } else { Span::new(0, 0) };
-                device.next_tile().map(|rect| Update { rect, inner })
-            }
-            None => self.tail.as_ref()?.take(rank, inner),
+            Some(device) => device.next_step(inner),
+            None => self.tail.as_ref()?.take(rank, Span::new(0, inner)),
         }
     }
 

@@ -1,6 +1,6 @@
-//! The tiles of C of a processor that is a device: while it computes with two panels, the next two go up. Among
-//! threads it computes one tile after the other when its operands are all on its host; that of a rank computes step by
-//! step, since a rank frees operands as it goes.
+//! The tiles of C of a processor that is a device: while it computes with two panels, the next two go up, and a tile
+//! comes down while the first panels of the next go up. Among threads it computes one tile after the other when its
+//! operands are all on its host; that of a rank computes step by step, since a rank frees operands as it goes.
 
 use super::{Product, Tiles, parts_of, place};
 use crate::device::{DeviceTile, open_device};
@@ -26,6 +26,10 @@ pub(super) struct OnDevice<T> {
     depth: u64,
     /// Tiles to compute, or to bring home.
     left: VecDeque<Rect>,
+    /// The tile that is being computed, and the inner index of its next panels.
+    current: Option<(Rect, u64)>,
+    /// A tile that is computed, and comes down with the first panels of the next.
+    computed: Option<Rect>,
 }
 
 /// Tiles of C on a device.
@@ -62,7 +66,8 @@ impl<T: Element> OnDevice<T> {
             // The error is that of the first tile.
             Err(error) => (Err(Some(error)), rects.into()),
         };
-        Some(Self { tiles, memory, emulated: platform.network.emulate, depth, left })
+        let emulated = platform.network.emulate;
+        Some(Self { tiles, memory, emulated, depth, left, current: None, computed: None })
     }
 
     /// Whether the steps of the schedule compute nothing.
@@ -83,9 +88,24 @@ impl<T: Element> OnDevice<T> {
         }
     }
 
-    /// The next tile to compute, or to bring home.
-    pub(super) fn next_tile(&mut self) -> Option<Rect> {
-        self.left.pop_front()
+    /// What [`finish`](Self::finish) does next in a product of `inner` inner indices: two panels of a tile, or none,
+    /// which brings a tile home.
+    pub(super) fn next_step(&mut self, inner: u64) -> Option<Update> {
+        let home = |rect| Some(Update { rect, inner: Span::new(inner, inner) });
+        if !self.computes_last() {
+            return self.left.pop_front().and_then(home);
+        }
+        let (rect, start) = match self.current.take() {
+            Some((rect, start)) if start < inner => (rect, start),
+            Some((rect, _)) if self.left.is_empty() => return home(rect),
+            computed => {
+                self.computed = computed.map(|(rect, _)| rect);
+                (self.left.pop_front()?, 0)
+            }
+        };
+        let end = inner.min(start + self.depth.max(1));
+        self.current = Some((rect, end)).filter(|_| end > start);
+        Some(Update { rect, inner: Span::new(start, end) })
     }
 
     /// Updates a part of a tile that is resident. Returns the seconds for which the device computed since the last
@@ -102,41 +122,63 @@ impl<T: Element> OnDevice<T> {
         tile.update_part([row, col], a, b)
     }
 
-    /// Computes a tile, from its first panels to its elements on the host; or brings one that is resident home.
-    /// Returns the seconds for which the device computed.
+    /// Does a step of [`next_step`](Self::next_step). Returns the seconds for which the device computed since the
+    /// last.
     pub(super) fn finish(
         &mut self,
         product: &Product<'_, T>,
         c: &mut Tiles<'_, T>,
-        whole: &Update,
+        step: &Update,
     ) -> Result<f64> {
-        let (_, mut view) = parts_of(c, whole.rect).next().expect("a tile is in one of the processor's");
         let tile = match &mut self.tiles {
             Ok(OnTiles::InTurn(tile)) => tile,
             Ok(OnTiles::Resident(tiles)) => {
-                let found = tiles.iter_mut().find(|(rect, _)| *rect == whole.rect);
-                return found.map_or(Ok(0.0), |(_, tile)| tile.download(view));
+                let found = tiles.iter_mut().find(|(rect, _)| *rect == step.rect);
+                return found.map_or(Ok(0.0), |(_, tile)| tile.download(view_of(c, step.rect)));
             }
             Err(error) => return Err(error.take().unwrap_or(Error::Interrupted)),
         };
-        let (rows, cols, element) = (view.rows(), view.cols(), size_of::<T>() as f64);
-        tile.reshape(rows, cols);
-        begin(tile, product.fresh, &mut view)?;
-        let mut seconds = 0.0;
-        for inner in whole.inner.blocks(self.depth) {
-            let [a, b] = product.operands(&Update { inner, ..*whole });
-            let elements = (rows + cols) as f64 * inner.len() as f64;
-            let begin = Instant::now();
-            seconds += tile.update(a, b)?;
-            self.emulated.then(|| wait_until(begin, self.memory.seconds_up(2, elements * element)));
+        let start = Instant::now();
+        let (memory, bytes) = (&self.memory, |elements: u64| (elements * size_of::<T>() as u64) as f64);
+        let down = |rect: Rect| memory.seconds_down(1, bytes(rect.area()));
+        let [_, _, rows, cols] = place(step.rect);
+        if step.inner.is_empty() {
+            // Without inner indices, nothing was computed.
+            if step.inner.start == 0 {
+                tile.reshape(rows, cols);
+                begin(tile, product.fresh, &mut view_of(c, step.rect))?;
+            }
+            let seconds = tile.download(view_of(c, step.rect))?;
+            self.emulated.then(|| wait_until(start, down(step.rect)));
+            return Ok(seconds);
         }
-        seconds += tile.wait()?;
-        let begin = Instant::now();
-        seconds += tile.download(view)?;
-        let down = self.memory.seconds_down(1, (rows * cols) as f64 * element);
-        self.emulated.then(|| wait_until(begin, down));
+        let [a, b] = product.operands(step);
+        let mut transfer = memory.seconds_up(2, bytes((rows + cols) as u64 * step.inner.len()));
+        let mut seconds = 0.0;
+        match self.computed.take() {
+            None => tile.send(a, b)?,
+            Some(rect) => {
+                seconds += tile.replace(view_of(c, rect), a, b)?;
+                transfer = memory.seconds_both(transfer, down(rect));
+            }
+        }
+        self.emulated.then(|| wait_until(start, transfer));
+        if step.inner.start == 0 {
+            tile.reshape(rows, cols);
+            begin(tile, product.fresh, &mut view_of(c, step.rect))?;
+        }
+        seconds += tile.compute()?;
+        // The last tile comes down alone.
+        if self.left.is_empty() && step.inner.end == product.schedule.layout().shape().k {
+            seconds += tile.wait()?;
+        }
         Ok(seconds)
     }
+}
+
+/// The elements of a tile on the host.
+fn view_of<'t, T>(c: &'t mut Tiles<'_, T>, rect: Rect) -> ViewMut<'t, T> {
+    parts_of(c, rect).next().expect("a tile is in one of the processor's").1
 }
 
 /// The first content of a tile.
@@ -216,7 +258,10 @@ fn memory_in_turn<T: Element>(
                     remedy: "raise the device's `memory`, or use a smaller `block`".into(),
                 });
             }
-            let tile = DeviceTile::new(&device, &kernel, rows as usize, cols as usize, depth as usize)?;
+            let mut tile = DeviceTile::new(&device, &kernel, rows as usize, cols as usize, depth as usize)?;
+            // Drivers find memory where it is used first, which is before the clock starts.
+            tile.clear()?;
+            tile.wait()?;
             return Ok((OnTiles::InTurn(Box::new(tile)), tiles));
         }
         // Padding, and the largest allocation.
@@ -239,3 +284,43 @@ fn wait_until(begin: Instant, seconds: f64) {
 
 /// Seconds of an emulated transfer that is as good as endless.
 const MOST: f64 = 1e6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The engine asks between steps whether it is to stop: after each pair of panels.
+    #[test]
+    fn steps_are_panels_and_tiles_come_down_with_the_next_ones_first_panels() {
+        let tile = |col: u64| Rect::new(Span::new(0, 5), Span::new(col, col + 4));
+        let steps = |inner: u64| {
+            let mut device = OnDevice::<f64> {
+                tiles: Err(None),
+                memory: DeviceMemory::behind_unknown_link(None),
+                emulated: false,
+                depth: 3,
+                left: VecDeque::from([tile(0), tile(4)]),
+                current: None,
+                computed: None,
+            };
+            let mut all = Vec::new();
+            while let Some(Update { rect, inner }) = device.next_step(inner) {
+                all.push((rect, [inner.start, inner.end], device.computed.take()));
+            }
+            all
+        };
+        let (first, second) = (tile(0), tile(4));
+        let wanted = [
+            (first, [0, 3], None),
+            (first, [3, 6], None),
+            (first, [6, 7], None),
+            (second, [0, 3], Some(first)),
+            (second, [3, 6], None),
+            (second, [6, 7], None),
+            (second, [7, 7], None),
+        ];
+        assert_eq!(steps(7), wanted);
+        // Without inner indices, C is zero.
+        assert_eq!(steps(0), [(first, [0, 0], None), (second, [0, 0], None)]);
+    }
+}

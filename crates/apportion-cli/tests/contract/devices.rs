@@ -297,7 +297,7 @@ fn a_device_that_is_lost_ends_the_run_with_its_error() {
     let built = Command::new(cc)
         .args("-std=c11 -Wall -Wextra -Werror -shared -fPIC -o layer.so".split(' '))
         .arg(source)
-        .current_dir(&*here)
+        .current_dir(here.path("."))
         .output()
         .unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -329,7 +329,9 @@ fn a_device_that_is_lost_ends_the_run_with_its_error() {
             lost.env("OPENCL_LAYERS", &layer).env("FAIL_AT", at.to_string()).env("FAIL_CODE", code);
             let output = lost.output().unwrap();
             let said = said(&output);
-            let errors: Vec<&String> = said.iter().filter(|line| line.starts_with("apportion: ")).collect();
+            // mpirun may end another rank before it hears of the error.
+            let ended = |line: &&String| line.contains("interrupted (nothing was written)");
+            let errors: Vec<&String> = said.iter().filter(|line| engine.is_empty() || !ended(line)).collect();
             assert_eq!(output.status.code(), Some(1), "{line}, call {at} of {calls}: {said:?}");
             assert!(errors.len() == 1 && errors[0].contains(says), "{line}, call {at} of {calls}: {said:?}");
             assert!(here.files() == before, "{line}, call {at} of {calls}: it left something behind");

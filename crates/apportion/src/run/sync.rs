@@ -1,4 +1,4 @@
-//! Locks of mailboxes and barriers. With `--cfg loom` they are those of loom, which tries every order in
+//! Locks of mailboxes, barriers and teams. With `--cfg loom` they are those of loom, which tries every order in
 //! which threads can meet (Lerch et al., after Norris and Demsky's CDSChecker, OOPSLA 2013).
 
 #[cfg(loom)]

@@ -40,7 +40,7 @@ fn threads_of(team: &ThreadTeam) -> BTreeSet<String> {
             all.wait();
         }
     });
-    let mut ids = ids.into_inner().unwrap();
+    let mut ids = std::mem::take(&mut *locked(&ids));
     ids.remove(&name(std::thread::current().id()));
     ids
 }
@@ -171,12 +171,8 @@ fn a_kernel_has_the_bytes_of_one_thread() {
         Matrix::new(rows, cols, (0..rows * cols).map(value).collect())
     };
     let (a, b) = (fill(131, 401), fill(401, 89));
-    let views = || {
-        let view = |matrix: &'_ Matrix<f64>| (matrix.rows(), matrix.cols());
-        (view(&a), view(&b))
-    };
     let product = |threads: usize| {
-        let ((m, k), (_, n)) = views();
+        let (m, k, n) = (a.rows(), a.cols(), b.cols());
         let mut c = vec![0.25; m * n];
         let (a, b) = (kernels::View::dense(a.as_slice(), m, k), kernels::View::dense(b.as_slice(), k, n));
         let _thread = WorkerThread::on(&cores(threads));

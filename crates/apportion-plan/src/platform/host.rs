@@ -196,6 +196,28 @@ impl Host {
         named
     }
 
+    /// The cores as this many processors: by the coarsest grouping that gives as many, else stretches of as many
+    /// neighbouring cores each as possible. `None` if there are fewer cores.
+    pub fn divide(&self, count: usize) -> Option<Vec<CoreGroup<'_>>> {
+        let groupings = [Grouping::Machine, Grouping::Kind, Grouping::Node, Grouping::Core];
+        if let Some(groups) =
+            groupings.into_iter().map(|by| self.groups(by)).find(|groups| groups.len() == count)
+        {
+            return Some(groups);
+        }
+        if count == 0 || count > self.cores.len() {
+            return None;
+        }
+        let cluster = self.name.clone().unwrap_or_else(|| "machine".into());
+        let part = |i: usize| {
+            let cores = &self.cores[i * self.cores.len() / count..(i + 1) * self.cores.len() / count];
+            let own = format!("part{i}");
+            let name = self.name.as_ref().map_or(own.clone(), |host| format!("{host}-{own}"));
+            CoreGroup { name, cluster: cluster.clone(), cores: cores.iter().collect() }
+        };
+        Some((0..count).map(part).collect())
+    }
+
     /// The cores as a platform: a processor for each of [`Host::groups`], pinned to its cores.
     pub fn platform(&self, by: Grouping) -> Platform {
         let processor = |group: CoreGroup<'_>| Processor {
@@ -295,5 +317,20 @@ mod tests {
         assert_eq!(names(Grouping::Kind), ["alpha-performance in alpha/node0", "alpha-efficient in alpha"]);
         assert_eq!(names(Grouping::Node), ["alpha-node0 in alpha/node0", "alpha-node1 in alpha/node1"]);
         assert_eq!(names(Grouping::Machine), ["alpha in alpha"]);
+        let divided = |count: usize| {
+            let groups = host.divide(count)?;
+            Some(groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(divided(1).unwrap(), ["alpha"]);
+        assert_eq!(divided(2).unwrap(), ["alpha-performance", "alpha-efficient"]);
+        assert_eq!(divided(3).unwrap(), ["alpha-core0", "alpha-core1", "alpha-core2"]);
+        assert_eq!((divided(4), divided(0)), (None, None));
+        // Alike and of one node: neither kinds nor nodes are two.
+        let cores = (0..5).map(|cpu| core(cpu, 0, 0)).collect();
+        let alike = Host { name: None, kinds: vec![kind("performance")], cores, ..host.clone() };
+        let two = alike.divide(2).unwrap();
+        let cpus = |group: &CoreGroup<'_>| group.cores.iter().map(|core| core.cpu).collect::<Vec<_>>();
+        assert_eq!((cpus(&two[0]), cpus(&two[1])), (vec![0, 1], vec![2, 3, 4]));
+        assert_eq!((&two[1].name[..], &two[1].cluster[..]), ("part1", "machine"));
     }
 }

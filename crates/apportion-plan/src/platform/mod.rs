@@ -58,6 +58,9 @@ pub struct Processor {
     pub cores: Vec<usize>,
     /// The device that computes for it, as `"opencl:0"`; `None` if its cores do. They then only drive the device.
     pub device: Option<String>,
+    /// The words of the command that starts programs on its host, as `ssh beta`; empty for this machine. They are
+    /// followed by the words of the program.
+    pub start: Vec<String>,
     /// Emulation: computation takes this many times longer; at least 1.
     pub slowdown: f64,
     /// Emulation: the processor becomes slower during a run. Measurements and forecasts ignore this.
@@ -130,10 +133,16 @@ impl Processor {
             memory: None,
             cores: Vec::new(),
             device: None,
+            start: Vec::new(),
             slowdown: 1.0,
             slowdown_after: None,
             emulated: None,
         }
+    }
+
+    /// The cores of this machine that it is pinned to: none if it is on another one.
+    pub fn cores_here(&self) -> &[usize] {
+        if self.start.is_empty() { &self.cores } else { &[] }
     }
 
     /// What computes for it.
@@ -227,6 +236,20 @@ impl Platform {
         ))
     }
 
+    /// Refuses processors on other machines, where this process computes by itself; `remedy` names the command that
+    /// computes on all.
+    ///
+    /// # Errors
+    /// There is one: exit code 2.
+    pub fn refuse_other_machines(&self, remedy: &str) -> Result<()> {
+        let Some(processor) = self.processors.iter().find(|p| !p.start.is_empty()) else { return Ok(()) };
+        Err(Error::input(
+            format!("platform \"{}\": processor \"{}\": start", self.name, processor.name),
+            "starts programs of `balance`, `run` and `measure --command`; this process would compute in its place",
+            remedy,
+        ))
+    }
+
     /// Number of processors.
     pub fn len(&self) -> usize {
         self.processors.len()
@@ -256,6 +279,20 @@ impl Platform {
         let known = links.iter().all(|l| l.from.0 < self.len() && l.to.0 < self.len());
         assert!(known, "links join the platform's own processors");
         Self { network: self.network.with_links(self.len(), links), ..self.clone() }
+    }
+
+    /// The same platform, in which all processors of one cluster share this link to those of another, in place of links
+    /// of their own: that of a host to another one.
+    pub fn with_shared_link(&self, from: &str, to: &str, link: Link) -> Self {
+        let ranks = |cluster: &str| -> Vec<Rank> {
+            let is_in = |p: &Processor| {
+                p.cluster.strip_prefix(cluster).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            (0..self.len()).filter(|rank| is_in(&self.processors[*rank])).map(Rank).collect()
+        };
+        let names = (from.to_owned(), to.to_owned());
+        let network = self.network.with_shared_link(self.len(), [&ranks(from), &ranks(to)], names, link);
+        Self { network, ..self.clone() }
     }
 
     /// The processors with these names, in this order, and the network between them.
@@ -318,6 +355,10 @@ impl Platform {
             if let Some(device) = &p.device {
                 out += &format!("device = {}\n", quoted(device));
             }
+            if !p.start.is_empty() {
+                let start = shlex::try_join(p.start.iter().map(String::as_str));
+                out += &format!("start = {}\n", quoted(&start.expect("the words of a file have no NUL")));
+            }
             if p.slowdown != 1.0 {
                 out += &format!("slowdown = {:?}\n", p.slowdown);
             }
@@ -345,6 +386,7 @@ mod tests {
         platform.processors[1].emulated = Some("peak 2e9, knee 1e5 0.8".parse().unwrap());
         platform.processors[1].name = "a \"b\"".into();
         platform.processors[1].speed = Some(Speed::Flops(2.5e9));
+        platform.processors[1].start = ["ssh", "-o", "User=a b", "it's", "\"x\""].map(String::from).into();
         let again = parse_platform(&platform.to_toml(), "again").unwrap();
         assert_eq!(again.processors, platform.processors);
     }
@@ -358,6 +400,30 @@ mod tests {
         assert_eq!(five.network.link(Rank(2), Rank(3)).horizontal, 3.0);
         assert_eq!(five.network.link(Rank(0), Rank(4)).horizontal, 10.0);
         assert_eq!(five.processors[3].speed, Some(Speed::Relative(1.0)));
+    }
+
+    /// As the measured link between two hosts: each direction has its own bandwidth, which all pairs share.
+    #[test]
+    fn clusters_share_a_link() {
+        let text = ["a", "a", "b", "b"]
+            .iter()
+            .enumerate()
+            .map(|(i, cluster)| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"{cluster}/x\"\n"));
+        let platform = parse_platform(&text.collect::<String>(), "p").unwrap();
+        let link = |bandwidth: f64| Link { latency: 1e-4, horizontal: bandwidth, vertical: 2.0 * bandwidth };
+        let inside = PairLink { from: Rank(0), to: Rank(1), both_ways: true, link: link(100.0) };
+        let linked = platform.with_links(&[inside]);
+        let linked = linked.with_shared_link("a", "b", link(4.0)).with_shared_link("b", "a", link(3.0));
+        let again = parse_platform(&linked.to_toml(), "again").unwrap();
+        for network in [&linked.network, &again.network] {
+            assert_eq!(network.link(Rank(0), Rank(3)), link(4.0), "{}", linked.to_toml());
+            assert_eq!(network.link(Rank(2), Rank(1)), link(3.0));
+            assert_eq!(network.link(Rank(1), Rank(0)), link(100.0));
+            assert_eq!(network.link(Rank(2), Rank(3)), Link::FREE);
+            let wire = |from, to| network.route(Rank(from), Rank(to))[0].crossings[0].wire;
+            assert_eq!(wire(0, 2), wire(1, 3));
+            assert_ne!(wire(0, 2), wire(2, 0));
+        }
     }
 
     #[test]

@@ -307,6 +307,29 @@ impl Network {
         Self { classes: (0..p).collect(), table, count: p, ..self.unshared() }
     }
 
+    /// The same network among `p` processors, in which all pairs from a rank of `from` to one of `to` share this link,
+    /// in place of links of their own. The names of its ends are those of two clusters.
+    pub(super) fn with_shared_link(
+        &self,
+        p: usize,
+        [from, to]: [&[Rank]; 2],
+        names: (String, String),
+        link: Link,
+    ) -> Self {
+        let pairs = (0..p * p).map(|i| (Rank(i / p), Rank(i % p)));
+        let (mut table, mut shared): (Vec<Link>, Vec<_>) =
+            pairs.map(|(i, j)| (self.direct(i, j), self.trunk(i, j))).unzip();
+        let number = self.trunks.keys().last().map_or(0, |last| last + 1);
+        for (i, j) in from.iter().flat_map(|i| to.iter().map(move |j| (i, j))) {
+            let place = i.0 * p + j.0;
+            table[place] = link;
+            shared[place] = Some(Trunk { number, backward: false, bandwidth: link.horizontal });
+        }
+        let mut trunks = self.trunks.clone();
+        trunks.insert(number, names);
+        Self { classes: (0..p).collect(), table, shared, trunks, count: p, ..self.clone() }
+    }
+
     /// The default link.
     pub(super) fn default_link(&self) -> Link {
         self.default

@@ -35,6 +35,7 @@ struct RawProcessor {
     memory: Option<Quantity>,
     cores: Option<Vec<usize>>,
     device: Option<String>,
+    start: Option<String>,
     slowdown: Option<f64>,
     slowdown_after: Option<RawSlowdownAfter>,
     emulated: Option<Emulated>,
@@ -202,6 +203,14 @@ impl Reader<'_> {
             }
             device => device,
         };
+        let start = raw.start.map(|text| start_words(&text)).transpose();
+        let start = start.map_err(|what| {
+            self.error(
+                &field("start"),
+                what,
+                "give the command that starts programs there, such as \"ssh beta\"",
+            )
+        })?;
         Ok(Processor {
             slowdown_after,
             cluster: raw.cluster.unwrap_or_else(|| raw.name.clone()),
@@ -210,9 +219,22 @@ impl Reader<'_> {
             memory,
             cores: raw.cores.unwrap_or_default(),
             device,
+            start: start.unwrap_or_default(),
             slowdown,
             emulated: raw.emulated,
         })
+    }
+}
+
+/// The words of a command line, as a POSIX shell splits them.
+fn start_words(text: &str) -> std::result::Result<Vec<String>, String> {
+    if text.contains(|c: char| c.is_control()) {
+        return Err(format!("{} has control characters", quoted(text)));
+    }
+    match shlex::split(text) {
+        None => Err(format!("{} has a quote that is not closed", quoted(text))),
+        Some(words) if words.first().is_none_or(String::is_empty) => Err("names no program".into()),
+        Some(words) => Ok(words),
     }
 }
 

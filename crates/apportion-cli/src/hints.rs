@@ -161,7 +161,7 @@ const FLAGS: [FlagHint; 15] = [
     },
     FlagHint {
         words: &["hostfile", "hosts", "host", "machinefile", "mpi", "nodelist"],
-        hints: &[("engine", "start it under mpirun -n 4 --hostfile FILE, and add --engine mpi")],
+        hints: &[("engine", "start it under mpirun -n 4 --hostfile FILE")],
     },
     FlagHint {
         words: &["algorithm", "strategy", "scheme", "layout", "partitioner"],

@@ -7,11 +7,11 @@ use apportion::run::MpiLaunch;
 use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 
-/// Commands without `--engine` that compute, or start programs.
-const ALONE: [&str; 2] = ["balance", "run"];
+/// Commands without `--engine` whose tasks join a world.
+const JOINING: [&str; 2] = ["balance", "run"];
 
 /// Rejects a command of which each of a launcher's tasks would do the whole work, or write the same file. A
-/// command that only prints may run in every task; `--engine mpi` and `detect` look at the world themselves.
+/// command that only prints may run in every task; commands that join a world look at it themselves.
 ///
 /// # Errors
 /// The launcher, and what to do: exit code 2.
@@ -26,21 +26,17 @@ pub fn check(matches: &ArgMatches) -> Result<()> {
     let started = format!("{} started {size} processes, each of which would", launcher.name);
     let independent = format!("for work of its own unset {}", launcher.variables());
     let without = format!("run it without {}; {independent}", launcher.name);
-    let engine =
-        ["name", "engine"].iter().find_map(|id| matches.try_get_one::<EngineName>(id).ok().flatten());
-    match engine {
-        Some(EngineName::Mpi) => Ok(()),
-        Some(EngineName::Threads) => Err(Error::input(
+    match matches.try_get_one::<EngineName>("engine") {
+        Ok(Some(EngineName::Threads)) => Err(Error::input(
             "--engine",
             format!("{started} do the whole work on threads"),
-            format!("add --engine mpi, or {without}"),
+            format!("leave out --engine threads, or {without}"),
         )),
+        Ok(_) => Ok(()),
         // A recorded machine is no host of the world.
-        None if command == "detect" && matches.get_one::<PathBuf>("root").is_none() => Ok(()),
-        None if ALONE.contains(&command) => {
-            Err(Error::input("usage", format!("{started} do the whole work"), without))
-        }
-        None => match output(matches) {
+        Err(_) if command == "detect" && matches.get_one::<PathBuf>("root").is_none() => Ok(()),
+        Err(_) if JOINING.contains(&command) => Ok(()),
+        Err(_) => match output(matches) {
             Some(path) => {
                 Err(Error::input(path.display().to_string(), format!("{started} write it"), without))
             }
@@ -81,9 +77,7 @@ mod tests {
                 [&["apportion", sub.get_name()][..], &sample(sub.get_name()), &["--engine", "mpi"]].concat();
             let matches = command().try_get_matches_from(words).unwrap();
             let (_, matches) = matches.subcommand().unwrap();
-            let found =
-                ["name", "engine"].iter().find_map(|id| matches.try_get_one::<EngineName>(id).ok().flatten());
-            assert_eq!(found, Some(&EngineName::Mpi), "{}", sub.get_name());
+            assert_eq!(matches.get_one::<EngineName>("engine"), Some(&EngineName::Mpi), "{}", sub.get_name());
         }
     }
 

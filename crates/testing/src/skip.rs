@@ -41,10 +41,12 @@ pub enum Need {
     Browser,
     /// An OpenCL device, such as the cores by pocl.
     Device,
+    /// ShellCheck.
+    Shellcheck,
 }
 
 impl Need {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -62,6 +64,7 @@ impl Need {
         Self::Valgrind,
         Self::Browser,
         Self::Device,
+        Self::Shellcheck,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -84,6 +87,7 @@ impl Need {
             Self::Valgrind => "valgrind",
             Self::Browser => "browser",
             Self::Device => "device",
+            Self::Shellcheck => "shellcheck",
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
     apportion advect --field psi.npy --courant cx.npy,cy.npy,cz.npy --steps 500 --nonoscillatory \
     --boundary periodic,periodic,zero --every 50 --frames pictures -o out.npy\n  \
     apportion advect --field large.npy --courant 0.3,0.1,0 --steps 500 --memory 2GiB -o out.npy\n  \
-    mpirun -n 4 apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 --engine mpi -o out.npy")]
+    mpirun -n 4 apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 -o out.npy")]
 pub struct AdvectArgs {
     /// Field at the centres of the cells (.npy, f32 or f64, one to three dimensions).
     #[arg(long, value_name = "FILE")]

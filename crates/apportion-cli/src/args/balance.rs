@@ -67,6 +67,7 @@ fn help() -> String {
         Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and \
         --json has \"balanced\": false. 1 if a command fails otherwise, 130 after Ctrl-C: the best shares \
         of the rounds that had ended are printed and written. 2 for bad usage.\n\
+        Under mpirun, each rank runs the program of its own processor.\n\
         {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."
     )
 }

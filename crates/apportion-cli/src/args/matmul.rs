@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg\n  \
     apportion matmul A.npy B.npy -o C.npy --transpose-a --alpha 0.5 --beta 2 --c-in C0.npy\n  \
-    mpirun -n 4 apportion matmul A.npy B.npy -o C.npy --engine mpi --checkpoint done")]
+    mpirun -n 4 apportion matmul A.npy B.npy -o C.npy --checkpoint done")]
 pub struct MatmulArgs {
     /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for
     /// or-and; or the layout file, .json, of a matrix in several .npy files).

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Exit code 1 for a deadlock, whose circular wait is printed; with --allow-deadlock it is a \
     result like others.\nThe logic step (rules x places x scenarios) runs on one core; with --speeds, --models, \
-    --platform, --plan or --engine mpi it is a product on these processors.\n\
+    --platform, --plan or under MPI it is a product on these processors.\n\
     Example: apportion mdem examples/mdem/tacconi-lewis.toml --gantt cell.svg -o events.csv"
 )]
 pub struct MdemArgs {

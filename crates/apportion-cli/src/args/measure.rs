@@ -1,8 +1,8 @@
 //! Flags of `apportion measure`.
 
 use super::numbers::{self, Numbers, within};
-use super::program::{PLACEHOLDERS, timeout};
-use super::{BlasArgs, EngineName, ProgramArgs};
+use super::program::PLACEHOLDERS;
+use super::{BlasArgs, EngineArgs, ProgramArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -70,13 +70,8 @@ pub struct MeasureArgs {
     #[arg(long, conflicts_with_all = ["kernel", "blas", "command", "program", "seconds_from", "timeout",
         "resume", "points", "adaptive", "smallest", "largest", "max_size", "block", "alone"])]
     pub network: bool,
-    /// What measures: threads of this process, or mpi under `mpirun -n P`, where each process measures its
-    /// own processor (named rank0, rank1, …, unless --platform names them) while all others do the same.
-    #[arg(long, value_enum, default_value = "threads")]
-    pub engine: EngineName,
-    /// End with an error that names the rank if a message is waited for longer than this (with --engine mpi).
-    #[arg(long, value_name = "SECONDS", value_parser = timeout)]
-    pub stall_timeout: Option<f64>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
     #[arg(long, value_name = "FILE", conflicts_with = "processors")]
     pub platform: Option<PathBuf>,
@@ -168,7 +163,7 @@ fn help() -> String {
         apportion measure --command './work {{size}}' --smallest 1k --largest 1M --adaptive \
         -o models.json\n  \
         apportion measure --kernel gemm-f64 --shape 8kx8k -o models.json\n  \
-        apportion measure --kernel gemm-f32 --carry-over models.json -o single.json\n  mpirun -n 4 apportion measure --engine mpi -o models.json\n  \
+        apportion measure --kernel gemm-f32 --carry-over models.json -o single.json\n  mpirun -n 4 apportion measure --links platform.toml -o models.json\n  \
         apportion measure --network --platform cluster.toml -o measured.toml\n\
         With -o, the whole file is rewritten after every point. An interrupted or failed run leaves a valid \
         file with the points measured so far (of the processors that have one); repeat the command with \
@@ -177,6 +172,7 @@ fn help() -> String {
         Times further than five scaled median absolute deviations from the median are ignored (at most a \
         quarter of them, from five times on). A first run is not counted. From five repetitions on, the 5 % \
         and 95 % quantiles are kept as the band of times to expect.\n\
+        Under mpirun, each process measures its own processor while all others do the same.\n\
         {PLACEHOLDERS} A size is measured as the range from 0 to the size. One copy runs per processor at a \
         time, pinned to the processor's cores. A run longer than --max-seconds is not repeated. A \
         processor's slowdown multiplies the time of its program. A program that fails at a larger size \

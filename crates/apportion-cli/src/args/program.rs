@@ -45,7 +45,9 @@ pub const PLACEHOLDERS: &str = "\
     A command is split into words as a shell does, but no shell runs it: use sh -c '…' for shell syntax, and \
     in it \"$APPORTION_PROCESSOR\" instead of {processor}. {share} (or {size}), the number of units, {from} \
     and {to}, their half-open range, {processor} and {rank} are replaced; APPORTION_SIZE, APPORTION_FROM, \
-    APPORTION_TO, APPORTION_PROCESSOR and APPORTION_RANK are set. ./work stands for your program.";
+    APPORTION_TO, APPORTION_PROCESSOR and APPORTION_RANK are set, and OMP_NUM_THREADS to the number of the \
+    processor's cores, if it has any. Where the platform file gives a processor start = \"ssh beta\", that command \
+    starts its programs. ./work stands for your program.";
 
 impl ProgramArgs {
     /// The program, if one is named.

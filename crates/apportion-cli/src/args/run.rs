@@ -13,8 +13,8 @@ pub struct RunArgs {
     /// The plan of units: plan.json of `balance` or of `partition --units`.
     #[arg(long, value_name = "FILE")]
     pub plan: PathBuf,
-    /// Read the processors' cores and slowdowns from this file (platform.toml) [default: this machine's
-    /// cores, if the plan names them].
+    /// Read the processors' cores, slowdowns and launchers from this file (platform.toml) [default: this
+    /// machine's cores or pools, if the plan names them].
     #[arg(long, value_name = "FILE")]
     pub platform: Option<PathBuf>,
     #[command(flatten)]
@@ -31,6 +31,7 @@ fn help() -> String {
         What the programs print goes to stderr, each line after its processor's name (-q: nowhere).\n\
         Exit codes: 1 if a program fails (the others run to their end) or runs longer than --timeout; 130 after \
         Ctrl-C, when all programs and their children are ended.\n\
+        Under mpirun, each rank runs the program of its own processor.\n\
         {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."
     )
 }

@@ -1,18 +1,21 @@
 //! `apportion balance`.
 
-use crate::args::BalanceArgs;
+use crate::args::{BalanceArgs, EngineName};
 use crate::console::{Console, monitor};
 use crate::output::appear;
 use crate::output::balance::{cap_text, headline, text, value};
 use crate::output::open;
 use crate::output::provenance::add_machine;
-use crate::prepare::measure::processors;
+use crate::prepare::measure::world_processors;
 use crate::prepare::units::limits_of;
+use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
+use apportion::job::{InputFiles, processors_by_name};
 use apportion::measure::{Balance, BalanceOptions, ShareCap, balance};
 use apportion::model::read_models;
 use apportion::output::OutputFile;
-use apportion::platform::Platform;
+use apportion::platform::{Grouping, Platform};
+use apportion::run::World;
 use std::path::PathBuf;
 
 pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
@@ -20,29 +23,41 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         let what = format!("{} is not a positive fraction", args.tolerance);
         return Err(Error::input("--tolerance", what, "use 0.05"));
     }
-    let command = args.program.required()?;
-    let known = args.models.as_deref().map(read_models).transpose()?;
+    let files = [args.platform.as_deref(), args.models.as_deref()].into_iter().flatten().collect();
+    let inputs = InputFiles { files, ..InputFiles::default() };
+    on_engine((EngineName::of(None), None), &inputs, console, |world, console| on_world(args, world, console))
+}
+
+/// This process's part: a single process runs the programs of all processors, a rank its own.
+fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> {
+    let first = world.rank() == 0;
+    let command = world.all_ok(args.program.required())?;
+    let known = world.all_ok(args.models.as_deref().map(read_models).transpose())?;
     let platform = match (&known, &args.platform, args.processors) {
-        (Some(models), None, None) => Platform::from_names(&models.names()),
-        _ => processors(args.platform.as_deref(), args.processors)?,
+        (Some(models), None, None) => processors_by_name(&models.names(), world)?,
+        _ => world_processors(args.platform.as_deref(), args.processors, Grouping::Core, world)?,
     };
-    let known = known.map(|models| models.in_order(&platform.names())).transpose()?;
     let monitor = monitor();
-    let files = (open(args.output.as_ref())?, open(args.models_out.as_ref())?);
-    let options = BalanceOptions {
-        tolerance: args.tolerance,
-        most_rounds: args.max_rounds,
-        repetitions: args.repetitions,
-        limits: limits_of((args.min.as_ref(), args.max.as_ref(), None), platform.len())?,
-        models: known,
+    let prepare = || {
+        Ok(BalanceOptions {
+            tolerance: args.tolerance,
+            most_rounds: args.max_rounds,
+            repetitions: args.repetitions,
+            limits: limits_of((args.min.as_ref(), args.max.as_ref(), None), platform.len())?,
+            models: known.map(|models| models.in_order(&platform.names())).transpose()?,
+        })
     };
+    let options = world.all_ok(prepare())?;
+    let opened = |path: &Option<PathBuf>| if first { open(path.as_ref()) } else { Ok(None) };
+    let files = || Ok((opened(&args.output)?, opened(&args.models_out)?));
+    let files = world.all_ok(files())?;
     // An export on stdout leaves no room for rounds.
     let stdout_is_free = args.export.export.is_none() || args.export.export_to.is_some();
-    let first = if options.models.is_none() { "round 1, even split" } else { "round 1" };
+    let name = if options.models.is_none() { "round 1, even split" } else { "round 1" };
     let mut latest: Option<Balance> = None;
     let mut each = |so_far: &Balance| {
         let (number, round) = (so_far.rounds.len(), so_far.rounds.last().expect("a round has ended"));
-        if latest.as_ref().is_none_or(|before| before.rounds.len() < number) {
+        if first && latest.as_ref().is_none_or(|before| before.rounds.len() < number) {
             console.early(&format!("{}\n", headline(number, round)), stdout_is_free);
             console.name_part(format!("round {}", number + 1));
         } else {
@@ -53,15 +68,17 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         }
         latest = Some(so_far.clone());
     };
-    let outcome = console
-        .watch(first, monitor, || balance(&platform, &command, args.units, &options, &mut each, monitor));
-    let Some(found) = latest else { return outcome.map(drop) };
-    finish(args, (&found, &platform), files, console)?;
-    outcome.map(drop).map_err(|error| {
-        let count = found.rounds.len();
-        let rounds = if count == 1 { "1 round".into() } else { format!("{count} rounds") };
-        error.with_kept(&format!("the best of {rounds}, round {}, is {}", found.best + 1, places(args)))
-    })
+    let outcome = console.watch(name, monitor, || {
+        balance(&platform, &command, args.units, &options, &mut each, world, monitor)
+    });
+    let Some(found) = latest else { return world.all_ok(outcome.map(drop)) };
+    let finished = if first { finish(args, (&found, &platform), files, console) } else { Ok(()) };
+    let count = found.rounds.len();
+    let rounds = if count == 1 { "1 round".into() } else { format!("{count} rounds") };
+    let kept = format!("the best of {rounds}, round {}, is {}", found.best + 1, places(args));
+    let outcome = outcome.map(drop).map_err(|error| error.with_kept(&kept));
+    // After an interruption there is no time to ask the others.
+    if monitor.is_stopped() { finished.and(outcome) } else { world.all_ok(finished.and(outcome)) }
 }
 
 /// Writes and prints the best shares.

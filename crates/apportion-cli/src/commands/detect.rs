@@ -9,11 +9,11 @@ use apportion::error::{Error, Result};
 use apportion::job::InputFiles;
 use apportion::kernels::instruction_set;
 use apportion::output::write_whole;
-use apportion::platform::{Host, discover};
-use apportion::run::{MpiLaunch, World};
+use apportion::platform::{Host, Platform, Processor, discover};
+use apportion::run::{Hosts, MpiLaunch, World};
 
 pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
-    let launch = MpiLaunch::detect().filter(|launch| launch.size > 1 && args.root.is_none());
+    let launch = MpiLaunch::detect().filter(|launch| launch.is_of_several() && args.root.is_none());
     let Some(launch) = launch else { return describe_alone(args, console) };
     let joined = on_engine((EngineName::Mpi, None), &InputFiles::default(), console, |world, console| {
         describe_hosts(args, world, console)
@@ -67,13 +67,36 @@ fn describe_hosts(args: &DetectArgs, world: &World, console: &Console) -> Result
         let described =
             described.map(|text| serde_json::from_slice(text).expect("a rank sends a description"));
         let all = Descriptions(described.collect());
+        let platform = all.platform(by);
         if let Some(path) = &args.output {
-            write_whole(path, all.platform(by).to_toml().as_bytes())?;
+            write_whole(path, platform.to_toml().as_bytes())?;
+            if let Some(hint) = ranks_needed(&platform, &hosts) {
+                console.note(hint);
+            }
         }
         console.result(|| all.to_value(by), || all.to_text(by));
         Ok(())
     })?;
     Ok(())
+}
+
+/// How to start as many ranks on each host as it has processors, unless they are there.
+fn ranks_needed(platform: &Platform, hosts: &Hosts) -> Option<String> {
+    let of_host = |host: &String| {
+        let is_here = |p: &&Processor| p.cluster.split('/').next() == Some(host.as_str());
+        platform.processors.iter().filter(is_here).count()
+    };
+    let needed: Vec<usize> = hosts.names.iter().map(of_host).collect();
+    let ranks = |host: usize| hosts.of_rank.iter().filter(|of| **of == host).count();
+    if (0..needed.len()).all(|host| ranks(host) == needed[host]) {
+        return None;
+    }
+    let slots = hosts.names.iter().zip(&needed).map(|(host, count)| format!("{host}:{count}"));
+    let slots = slots.collect::<Vec<_>>().join(",");
+    Some(format!(
+        "to use all processors, start a rank for each: mpirun --host {slots} -n {} … (or detect --by machine)",
+        platform.len()
+    ))
 }
 
 fn describe_this_machine(name: Option<String>) -> Description {

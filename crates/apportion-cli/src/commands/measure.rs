@@ -7,13 +7,12 @@ use crate::console::{Console, monitor};
 use crate::output::models::{caps, disturbed, imprecise, text};
 use crate::prepare::carry::CarryOver;
 use crate::prepare::links::several;
-use crate::prepare::measure::{check, options, points, points_to_resume, processors, sampled, sizes, units};
+use crate::prepare::measure::{
+    ON_ALL_MACHINES, check, options, points, points_to_resume, sampled, sizes, units, world_processors,
+};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
-use apportion::job::{
-    Context, DEFAULT_BLOCK, InputFiles, check_world_size, discover_platform, note_absent_cores,
-    world_platform,
-};
+use apportion::job::{Context, DEFAULT_BLOCK, InputFiles, note_absent_cores};
 use apportion::kernels::Kernel;
 use apportion::kernels::mpdata::Scheme;
 use apportion::measure::{
@@ -21,7 +20,7 @@ use apportion::measure::{
 };
 use apportion::model::Models;
 use apportion::output::{OutputFile, is_stream, try_output, write_whole};
-use apportion::platform::{Platform, discover};
+use apportion::platform::{Grouping, Platform, discover};
 use apportion::run::{Monitor, World};
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
@@ -29,9 +28,7 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
         return links::run(args, console);
     }
     check(args)?;
-    on_engine((args.engine, args.stall_timeout), &inputs(args), console, |world, console| {
-        on_world(args, world, console)
-    })
+    on_engine(args.engine.patient(), &inputs(args), console, |world, console| on_world(args, world, console))
 }
 
 /// The files that every rank reads.
@@ -43,22 +40,16 @@ pub fn inputs(args: &MeasureArgs) -> InputFiles<'_> {
 /// This process's part: a single process measures all processors, a rank its own.
 fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> {
     let first = world.rank() == 0;
-    let here = world_platform(world)?;
+    // A kernel runs as `matmul` would run it, a program on each core; links are between cores.
+    let program = args.program.command.is_some() || !args.program.program.is_empty();
+    let by = if program || args.links.is_some() { Grouping::Core } else { Grouping::Kind };
+    let platform = world_processors(args.platform.as_deref(), args.processors, by, world)?;
     let read = || {
-        let given = args.platform.is_some() || args.processors.is_some();
-        let platform = match here {
-            Some(here) if !given => here,
-            // A kernel runs as `matmul` would run it, a program on each core.
-            None if !given && args.links.is_none() && args.program.command()?.is_none() => {
-                discover_platform()
-            }
-            _ => processors(args.platform.as_deref(), args.processors)?,
-        };
-        if !world.is_solo() {
-            check_world_size(world, platform.len())?;
-        }
         let platform = if args.links.is_some() { several(platform)? } else { platform };
         let command = args.program.command()?;
+        if command.is_none() {
+            platform.refuse_other_machines(ON_ALL_MACHINES)?;
+        }
         let carried = CarryOver::of(args, &platform)?;
         let sizes = match &carried {
             Some(carried) => Sizes::Each(carried.sizes(units(args)?)?),

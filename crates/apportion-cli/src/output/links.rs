@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 pub fn file(platform: &Platform, links: &[MeasuredLink]) -> String {
     let measured =
         |l: &MeasuredLink| PairLink { from: l.from, to: l.to, both_ways: l.both_ways, link: l.link() };
-    let found: Vec<_> = links.iter().map(measured).collect();
+    let found: Vec<_> = links.iter().filter(|link| !link.shared).map(measured).collect();
     let mut text = "# Links measured by apportion measure --network, with 95 % intervals:\n".to_owned();
     for link in links {
         let [name, latency, horizontal, vertical, _] = row(platform, link);
@@ -24,7 +24,15 @@ pub fn file(platform: &Platform, links: &[MeasuredLink]) -> String {
     for line in bursts(platform, links) {
         let _ = writeln!(text, "# {}", line.replace(char::is_control, " "));
     }
-    text + &platform.with_links(&found).to_toml()
+    let mut linked = platform.with_links(&found);
+    for link in links.iter().filter(|link| link.shared) {
+        let [from, to] = [link.from, link.to].map(|rank| host(platform, rank));
+        linked = linked.with_shared_link(from, to, link.link());
+        if link.both_ways {
+            linked = linked.with_shared_link(to, from, link.link());
+        }
+    }
+    text + &linked.to_toml()
 }
 
 /// A line for each link and kind of message that has no single bandwidth.
@@ -46,8 +54,19 @@ fn bursts(platform: &Platform, links: &[MeasuredLink]) -> Vec<String> {
     links.iter().flat_map(kinds).collect()
 }
 
+/// The host of a processor: its outermost cluster.
+fn host(platform: &Platform, rank: Rank) -> &str {
+    let cluster = &platform.processors[rank.0].cluster;
+    cluster.split('/').next().unwrap_or(cluster)
+}
+
+/// An end of a link: a processor, or the host whose processors share it.
+fn end<'a>(platform: &'a Platform, link: &MeasuredLink, rank: Rank) -> &'a str {
+    if link.shared { host(platform, rank) } else { &platform.processors[rank.0].name }
+}
+
 fn pair(platform: &Platform, link: &MeasuredLink) -> String {
-    let name = |rank: Rank| &platform.processors[rank.0].name;
+    let name = |rank: Rank| end(platform, link, rank);
     format!("{} {} {}", name(link.from), if link.both_ways { "-" } else { "->" }, name(link.to))
 }
 
@@ -112,7 +131,8 @@ pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
         .iter()
         .map(|link| {
             let latency = link.latency();
-            json!({"between": [name(link.from), name(link.to)], "directed": !link.both_ways,
+            let between = [link.from, link.to].map(|rank| end(platform, link, rank));
+            json!({"between": between, "directed": !link.both_ways, "shared": link.shared,
                    "latency": latency.seconds,
                    "latency_ci": latency.ci, "horizontal": fit(&link.horizontal), "vertical": fit(&link.vertical)})
         })

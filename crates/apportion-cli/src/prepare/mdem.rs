@@ -60,7 +60,7 @@ impl MdemArgs {
         let running = &self.running;
         let sources = &running.sources;
         let given = sources.speeds.is_some() || sources.models.is_some() || sources.platform.is_some();
-        given || running.plan.is_some() || running.engine.name == EngineName::Mpi
+        given || running.plan.is_some() || running.engine.name() == EngineName::Mpi
     }
 
     /// Rejects flags of a product on processors where there is none.

@@ -4,6 +4,7 @@ use super::shape;
 use crate::args::measure::KernelName;
 use crate::args::{EngineName, MeasureArgs};
 use apportion::error::{Error, Result};
+use apportion::job::{check_world_size, in_rank_order, world_platform};
 use apportion::kernels::Semiring;
 use apportion::measure::{FocusedSweep, MeasureOptions, Sizes};
 use apportion::model::{AdaptiveSweep, Model, Models, read_models};
@@ -20,10 +21,13 @@ const SMALLEST: f64 = 1024.0;
 const POINTS: u64 = 8;
 const ADAPTIVE_POINTS: u64 = 30;
 
+/// What measures kernels and links on processors of several machines.
+pub const ON_ALL_MACHINES: &str = "measure with a rank on each machine: mpirun … apportion measure";
+
 /// Rejects flags that the kernel would ignore.
 pub fn check(args: &MeasureArgs) -> Result<()> {
-    if args.engine == EngineName::Mpi && args.alone {
-        let what = "the processes of --engine mpi measure together";
+    if args.engine.name() == EngineName::Mpi && args.alone {
+        let what = "the processes of MPI measure together";
         return Err(Error::input("--alone", what, "remove the flag, or measure each host by itself"));
     }
     let refuse = |flag: &str, what: &str| Err(Error::input(flag, what, "remove the flag"));
@@ -65,16 +69,40 @@ fn is_stencil(kernel: KernelName) -> bool {
     )
 }
 
-/// The processors that the flags name; by default this machine's cores.
-pub fn processors(platform: Option<&Path>, count: Option<u64>) -> Result<Platform> {
+/// The processors that the flags name; by default this machine's.
+fn processors(platform: Option<&Path>, count: Option<u64>, by: Grouping) -> Result<Platform> {
     match (platform, count) {
         (Some(path), _) => read_platform(path),
         (None, Some(count)) => {
             let names: Vec<String> = (0..count).map(|i| format!("p{i}")).collect();
             Ok(Platform::from_names(&names))
         }
-        (None, None) => Ok(discover().platform(Grouping::Core)),
+        (None, None) => Ok(discover().platform(by)),
     }
+}
+
+/// The processors that the flags name, or by default those of the world: those of this machine for a single process, or
+/// the ranks, of which each has a processor of its host. Programs of ranks start where the ranks are. Every rank must call it.
+///
+/// # Errors
+/// A file that cannot be read; processors that are not as many as ranks. Known to all ranks.
+pub fn world_processors(
+    platform: Option<&Path>,
+    count: Option<u64>,
+    by: Grouping,
+    world: &World,
+) -> Result<Platform> {
+    let here = world_platform(world)?;
+    let read = || match here {
+        Some(here) if platform.is_none() && count.is_none() => Ok(here),
+        _ => processors(platform, count, by),
+    };
+    let mut platform = world.all_ok(read())?;
+    if !world.is_solo() {
+        world.all_ok(check_world_size(world, platform.len()))?;
+        platform.processors.iter_mut().for_each(|processor| processor.start.clear());
+    }
+    world.all_ok(in_rank_order(platform, false, world))
 }
 
 /// Accuracy and time limits; `otherwise` if the flags give none.

@@ -117,11 +117,11 @@ pub fn refuse(args: &AdvectArgs) -> Result<()> {
     if args.memory.is_none() {
         return Ok(());
     }
-    if args.engine.name == crate::args::EngineName::Mpi {
+    if args.engine.name() == crate::args::EngineName::Mpi {
         return Err(Error::input(
             "--memory",
-            "streams the field through one process; with --engine mpi each process holds its part in memory",
-            "leave it out and start more processes, or leave out --engine mpi",
+            "streams the field through one process; under MPI each process holds its part in memory",
+            "leave it out and start more processes, or run it without mpirun",
         ));
     }
     if args.output.is_none() && args.checkpoint.is_none() && args.resume.is_none() {

@@ -61,6 +61,8 @@ mod simulate;
 #[cfg(unix)]
 mod slabs;
 mod sources;
+#[cfg(target_os = "linux")]
+mod starts;
 mod subsets;
 mod sweeps;
 mod tail;

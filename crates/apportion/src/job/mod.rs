@@ -38,8 +38,8 @@ pub use panels::{CutReason, PanelOutcome};
 pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_run, rank_of};
 pub use shortcuts::{layout, matmul, shares};
 pub use sources::{
-    Sources, check_world_size, discover_platform, in_plan_order, models_from_times, note_absent_cores,
-    warn_of_another_kernel, with_speeds, world_platform,
+    Sources, check_world_size, discover_platform, in_plan_order, in_rank_order, models_from_times,
+    note_absent_cores, processors_by_name, warn_of_another_kernel, with_speeds, world_platform,
 };
 pub use speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall, warn_of_uncertainty};
 pub use units::{

@@ -211,13 +211,16 @@ impl<'a> ProductTask<'a> {
     /// The kernel of plus-times where none is named: that of the models, or the winner of a race on this
     /// process's processors. A product in panels keeps to the built-in one, as it may be continued elsewhere.
     fn fastest<T: Real>(&self, shape: Shape, context: Context<'_>) -> Result<Kernel<T>> {
-        if self.in_panels() || is_small(shape) {
+        if self.in_panels() {
             return Ok(Kernel::plus_times());
         }
-        let platform = self.sources.processors_of_world(context.world)?;
         if let Some(models) = &self.sources.models {
             return Ok(kernel_of_models(&models.kernel).unwrap_or_else(Kernel::plus_times));
         }
+        if is_small(shape) {
+            return Ok(Kernel::plus_times());
+        }
+        let platform = self.sources.processors_of_world(context.world)?;
         let (block, remeasure) = (self.options.flow.block_size(), self.options.remeasure);
         Ok(fastest_kernel(&platform, shape.elements() as f64, block, remeasure, context)?.own)
     }

@@ -6,8 +6,9 @@ use crate::kernels::Kernel;
 use crate::matrix::Element;
 use crate::model::{Interpolation, Machine, Model, Models, Point, WorkUnit, only_ratios, platform_models};
 use crate::plan::{Layout, Plan, Shape};
-use crate::platform::{Grouping, Network, Platform, Processor, Speed, discover};
-use crate::run::{World, absent_cores};
+use crate::platform::{Grouping, Host, Network, Platform, Processor, Speed, discover};
+use crate::run::{Hosts, World, absent_cores};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::devices::{open_devices, with_devices_found};
@@ -120,8 +121,12 @@ impl Sources {
     /// Known to all ranks.
     pub fn processors_of_world(&self, world: &World) -> Result<Platform> {
         let here = world_platform(world)?;
-        world.all_ok(self.processors(|| here.unwrap_or_else(discover_platform)).and_then(|platform| {
+        let default = || here.clone().unwrap_or_else(discover_platform);
+        let platform = world.all_ok(self.processors(default).and_then(|platform| {
             if world.is_solo() {
+                platform.refuse_other_machines(
+                    "remove start, or run `mpirun … apportion` with a rank on each machine",
+                )?;
                 return Ok(without_real_network(platform));
             }
             if platform.network.emulate {
@@ -133,7 +138,16 @@ impl Sources {
             }
             check_world_size(world, platform.len())?;
             Ok(platform)
-        }))
+        }))?;
+        if world.is_solo() {
+            return Ok(platform);
+        }
+        let platform = match &here {
+            // Names alone do not say on which cores the ranks are.
+            Some(here) if self.platform.is_none() => on_cores_of(platform, here),
+            _ => platform,
+        };
+        world.all_ok(in_rank_order(platform, self.plan.is_some(), world))
     }
 
     /// Speed functions that need no measuring.
@@ -287,6 +301,12 @@ pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
 /// The processes of a world as a platform, each host a cluster; `None` for a single process, whose processors
 /// are its kinds of cores.
 ///
+/// The ranks of a host that may use the same cores divide them ([`Host::divide`]): the only one is a pool of all. Ranks
+/// that their launcher has bound to cores of their own have those. A host with more ranks than cores pins none.
+///
+/// Ranks of one host are `rank0`, `rank1`, …; those of several are named after their hosts, as `detect` names the
+/// processors there.
+///
 /// # Errors
 /// A lost rank.
 pub fn world_platform(world: &World) -> Result<Option<Platform>> {
@@ -294,12 +314,125 @@ pub fn world_platform(world: &World) -> Result<Option<Platform>> {
         return Ok(None);
     }
     let hosts = world.hosts()?;
-    let named = |(rank, host): (usize, &usize)| Processor {
-        cluster: hosts.names[*host].clone(),
-        ..Processor::named(format!("rank{rank}"))
+    let host = hosts.of_rank[world.rank()];
+    let machine = Host { name: Some(hosts.names[host].clone()), ..discover() };
+    let usable: Vec<usize> = machine.cores.iter().map(|core| core.cpu).collect();
+    let all: Vec<Vec<usize>> = world.all_gather_values(&usable)?;
+    let neighbours: Vec<usize> = (0..world.size()).filter(|rank| hosts.of_rank[*rank] == host).collect();
+    let alike = neighbours.iter().all(|rank| all[*rank] == usable);
+    let groups = if alike { machine.divide(neighbours.len()) } else { None };
+    let place = neighbours.iter().position(|rank| *rank == world.rank()).unwrap_or_default();
+    let mine = match groups {
+        Some(groups) => {
+            let group = &groups[place];
+            RankPlace { name: group.name.clone(), cores: group.cores.iter().map(|core| core.cpu).collect() }
+        }
+        None => RankPlace {
+            name: format!("{}-rank{}", hosts.names[host], world.rank()),
+            cores: if alike { Vec::new() } else { usable },
+        },
     };
-    let processors = hosts.of_rank.iter().enumerate().map(named).collect();
+    let places: Vec<RankPlace> = world.all_gather_values(&mine)?;
+    let processor = |(rank, place): (usize, RankPlace)| Processor {
+        cluster: hosts.names[hosts.of_rank[rank]].clone(),
+        cores: place.cores,
+        ..Processor::named(if hosts.names.len() == 1 { format!("rank{rank}") } else { place.name })
+    };
+    let processors = places.into_iter().enumerate().map(processor).collect();
     Ok(Some(Platform { name: "mpi".into(), processors, network: Network::free() }))
+}
+
+/// Processors of which only the names are known: cores or pools of this machine where it has all of these names
+/// ([`Host::groups`]), and otherwise processors that are not pinned. Those of a world are on the cores of its ranks.
+/// Every rank must call it.
+///
+/// # Errors
+/// Names that are not as many as ranks, known to all; a lost rank.
+pub fn processors_by_name(names: &[String], world: &World) -> Result<Platform> {
+    if let Some(ranks) = world_platform(world)? {
+        world.all_ok(check_world_size(world, names.len()))?;
+        return Ok(on_cores_of(Platform::from_names(names), &ranks));
+    }
+    let machine = discover();
+    let groupings = [Grouping::Core, Grouping::Kind, Grouping::Node, Grouping::Machine];
+    let platforms = groupings.into_iter().map(|by| machine.platform(by));
+    let known = |platform: &Platform| {
+        let own = platform.names();
+        names.iter().all(|name| own.contains(name))
+    };
+    let found = platforms.into_iter().find(known);
+    Ok(found.map_or_else(|| Platform::from_names(names), |platform| platform.select(names)))
+}
+
+/// The processors with the cores and hosts of a world's ranks.
+fn on_cores_of(mut platform: Platform, ranks: &Platform) -> Platform {
+    for (processor, rank) in platform.processors.iter_mut().zip(&ranks.processors) {
+        (processor.cores, processor.cluster) = (rank.cores.clone(), rank.cluster.clone());
+    }
+    platform
+}
+
+/// The cores of a rank, and the name of its processor among several hosts.
+#[derive(Serialize, Deserialize)]
+struct RankPlace {
+    name: String,
+    cores: Vec<usize>,
+}
+
+/// The platform in the order of a world's ranks. Where the clusters of all processors are hosts of the world, as
+/// `detect` describes them, each rank gets a processor of its own host, in the order of the file; others stay as they
+/// are. Every rank must call it, and one rank is there for each processor.
+///
+/// # Errors
+/// A host has more or fewer ranks than processors; `fixed`, the order of a plan, is not that of the ranks' hosts: exit
+/// code 2.
+pub fn in_rank_order(platform: Platform, fixed: bool, world: &World) -> Result<Platform> {
+    if world.is_solo() {
+        return Ok(platform);
+    }
+    let hosts = world.hosts()?;
+    let host_of = |processor: &Processor| {
+        let name = processor.cluster.split('/').next().unwrap_or_default();
+        hosts.names.iter().position(|host| host == name)
+    };
+    let Some(of_processor) = platform.processors.iter().map(host_of).collect::<Option<Vec<usize>>>() else {
+        return Ok(platform);
+    };
+    if of_processor == hosts.of_rank {
+        return Ok(platform);
+    }
+    let count = |of: &[usize], host: usize| of.iter().filter(|one| **one == host).count();
+    let needed = |hosts: &Hosts| {
+        let slots = |(host, name): (usize, &String)| format!("{name}:{}", count(&of_processor, host));
+        format!("--host {}", hosts.names.iter().enumerate().map(slots).collect::<Vec<_>>().join(","))
+    };
+    let place = || format!("platform \"{}\"", platform.name);
+    for (host, name) in hosts.names.iter().enumerate() {
+        let [ranks, processors] = [&hosts.of_rank, &of_processor].map(|of| count(of, host));
+        if ranks != processors {
+            let what =
+                format!("{processors} of its processors and {ranks} of the world's ranks are on {name}");
+            return Err(Error::input(place(), what, format!("start one rank for each: {}", needed(&hosts))));
+        }
+    }
+    if fixed {
+        let rank =
+            (0..of_processor.len()).find(|rank| of_processor[*rank] != hosts.of_rank[*rank]).unwrap_or(0);
+        let (name, here) = (&platform.processors[rank].name, &hosts.names[hosts.of_rank[rank]]);
+        let what = format!("by the plan, processor \"{name}\" is rank {rank}, which is on {here}");
+        return Err(Error::input(
+            place(),
+            what,
+            "order the hosts of the launcher as the plan's processors are",
+        ));
+    }
+    let mut left: Vec<Option<usize>> = (0..of_processor.len()).map(Some).collect();
+    let names = hosts.of_rank.iter().map(|host| {
+        let next = left.iter_mut().find(|one| one.is_some_and(|one| of_processor[one] == *host));
+        let processor = next.and_then(Option::take).expect("each host has as many processors as ranks");
+        platform.processors[processor].name.clone()
+    });
+    Ok(platform.select(&names.collect::<Vec<_>>()))
 }
 
 /// Refuses a world whose size differs from the number of processors.
@@ -325,7 +458,7 @@ pub fn note_absent_cores(platform: &Platform, context: Context<'_>) {
         return;
     }
     for processor in &platform.processors {
-        let absent = absent_cores(&processor.cores);
+        let absent = absent_cores(processor.cores_here());
         if !absent.is_empty() {
             let (name, cores) = (&processor.name, &processor.cores);
             let unpinned = if absent.len() == cores.len() { "; it runs unpinned" } else { "" };

@@ -2,18 +2,17 @@
 //! Lastovetsky and Reddy 2009).
 
 use crate::error::{Error, Result};
-use crate::measure::command::{CommandRun, UserCommand};
-use crate::measure::processor_threads::{all_values, run_on_processors};
+use crate::measure::command::{CommandRun, Failure as ProgramFailure, UserCommand};
+use crate::measure::programs::{RankFailure, all_seconds, run_programs};
 use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::{Failure, Model, Models, median};
 use crate::plan::shares::{Balancer, Limits};
 use crate::plan::{Baselines, Forecast, Plan};
 use crate::platform::Platform;
-use crate::run::Monitor;
 use crate::run::mailboxes::StopSignal;
+use crate::run::{Monitor, World};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 /// Fraction of a share within which the largest one that works is searched for.
 const CAP_PRECISION: f64 = 0.002;
@@ -139,19 +138,25 @@ impl Balance {
 /// far as one can tell: the search goes on below that share, and halves the interval between the two until
 /// the largest share that works is known.
 ///
+/// In a world of several ranks, each runs the program of its own processor, and all get the same result.
+///
 /// `each` is called after every round and every such failure with the result so far: whoever keeps the last
 /// one loses no round to an error. The monitor advances by one per round.
 ///
 /// # Errors
 /// No units or processors; a tolerance that is not positive; known models or limits whose number is not that
 /// of the processors, or that leave too little room; a program that cannot be started, fails at a share that
-/// worked or in the first round, takes too long or prints no time; interrupted.
+/// worked or in the first round, takes too long or prints no time; interrupted; a lost rank.
+///
+/// # Panics
+/// If the number of several ranks is not that of the processors.
 pub fn balance(
     platform: &Platform,
     command: &UserCommand,
     units: u64,
     options: &BalanceOptions,
     each: &mut dyn FnMut(&Balance),
+    world: &World,
     monitor: &Monitor,
 ) -> Result<Balance> {
     let mut balancer = Balancer::new(units, platform.len())?.with_tolerance(options.tolerance)?.searching();
@@ -166,7 +171,8 @@ pub fn balance(
     for attempt in 1.. {
         let shares = balancer.shares().to_vec();
         let mut is_done = false;
-        match measure_round(platform, command, &shares, options.repetitions, monitor) {
+        let run = || run_shares(platform, command, &shares, world, monitor);
+        match measure_round(run, shares.len(), options.repetitions) {
             Ok(seconds) => {
                 let round = Round { shares, seconds };
                 is_done = !balancer.observe(&round.seconds)?.is_move();
@@ -251,48 +257,41 @@ enum RoundError {
     Other(Error),
 }
 
-/// Medians of the seconds by rank of several runs on every processor that has a share, all at once. The first
-/// program that fails ends the others.
+/// Medians of the seconds by rank of several runs.
 fn measure_round(
-    platform: &Platform,
-    command: &UserCommand,
-    shares: &[u64],
+    run: impl FnMut() -> std::result::Result<Vec<f64>, RoundError>,
+    processors: usize,
     repetitions: u32,
-    monitor: &Monitor,
 ) -> std::result::Result<Vec<f64>, RoundError> {
     let rule = StoppingRule::times(repetitions.max(1) as usize);
-    let runs = Sampler::new(rule).run(|_| false, || run_shares(platform, command, shares, monitor))?;
+    let runs = Sampler::new(rule).run(|_| false, run)?;
     let seconds = |rank: usize| median(&runs.iter().map(|run| run[rank]).collect::<Vec<f64>>());
-    Ok((0..shares.len()).map(seconds).collect())
+    Ok((0..processors).map(seconds).collect())
 }
 
-/// One run on every processor that has a share: seconds by rank.
+/// One run on every processor that has a share, all at once: seconds by rank. The first program that fails ends the
+/// others.
 fn run_shares(
     platform: &Platform,
     command: &UserCommand,
     shares: &[u64],
+    world: &World,
     monitor: &Monitor,
 ) -> std::result::Result<Vec<f64>, RoundError> {
     let halt = StopSignal::new(monitor);
     let ranges = ranges(shares);
-    let failed = Mutex::new(None);
-    let outcomes = run_on_processors(platform, shares, &halt, |rank, processor| {
+    let outcomes = run_programs(platform, shares, &halt, world, |rank, processor| {
         let units = &ranges[rank];
         let run = CommandRun { processor, rank, units: units.start as f64..units.end as f64 };
-        command.seconds(&run, None, &halt).map_err(|failure| {
-            halt.fail();
-            if let Some(reason) = failure.reason {
-                let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                first.get_or_insert((rank, reason));
-            }
-            failure.error
-        })
+        command.seconds(&run, None, &halt).inspect_err(|_| halt.fail())
     });
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    all_values(outcomes, 0.0).map_err(|error| match (error, failed) {
-        (Error::Interrupted, _) | (_, None) if monitor.is_stopped() => RoundError::Other(Error::Interrupted),
-        (error, Some((rank, reason))) => RoundError::Share { rank, reason, error },
-        (error, None) => RoundError::Other(error),
+    let outcomes = outcomes.map_err(RoundError::Other)?;
+    all_seconds(outcomes).map_err(|RankFailure { rank, failure: ProgramFailure { error, reason } }| {
+        match reason {
+            Some(reason) if !monitor.is_stopped() => RoundError::Share { rank, reason, error },
+            _ if monitor.is_stopped() => RoundError::Other(Error::Interrupted),
+            _ => RoundError::Other(error),
+        }
     })
 }
 
@@ -352,7 +351,8 @@ mod tests {
 
     fn run(slowdowns: &[f64], n: u64, text: &str, options: BalanceOptions) -> Result<Balance> {
         let command = UserCommand::parse(text, SecondsFrom::Stdout).unwrap();
-        balance(&platform(slowdowns), &command, n, &options, &mut |_| (), &Monitor::new())
+        let world = World::solo(&Monitor::new());
+        balance(&platform(slowdowns), &command, n, &options, &mut |_| (), &world, &Monitor::new())
     }
 
     #[test]
@@ -412,6 +412,7 @@ mod tests {
                 248_000,
                 &options,
                 &mut |so_far| states.push(so_far.clone()),
+                &World::solo(&Monitor::new()),
                 &Monitor::new(),
             )
             .unwrap();

@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::measure::process::{self, End, Exit, LineObserver};
+use crate::measure::process::{self, End, Exit, LineObserver, last_line, one_line};
+use crate::measure::remote::{self, RemoteProgram};
 use crate::measure::repetition::{Timing, Trial};
 use crate::measure::sweep::{Sizes, Subject};
 use crate::measure::workload::{Workload, check_sizes};
@@ -34,7 +35,11 @@ pub enum SecondsFrom {
 /// range of units), `{processor}` and `{rank}` are replaced in each word, so that a name with a blank stays
 /// one word. Other names in braces are refused, except after a `$`. The program also finds the values in the
 /// environment, as `APPORTION_SIZE`, `APPORTION_FROM`, `APPORTION_TO`, `APPORTION_PROCESSOR` and
-/// `APPORTION_RANK`. Inside `sh -c`, that is the safe way to get a processor's name.
+/// `APPORTION_RANK`. Inside `sh -c`, that is the safe way to get a processor's name. `OMP_NUM_THREADS` is the
+/// number of the processor's `cores`, if it has any.
+///
+/// The program of a processor with a `start` runs on another machine, in the directory of the same name; its time
+/// is that between its begin and its end there.
 ///
 /// # Example
 /// ```
@@ -141,12 +146,13 @@ impl UserCommand {
         self.words.iter().map(|word| fill_placeholders(word, &values)).collect()
     }
 
-    /// Runs the program once on the run's processor; the calling thread is pinned to its cores. Returns the
-    /// seconds, multiplied by the processor's slowdown.
+    /// Runs the program once on the run's processor. Here, the calling thread is pinned to its cores; on another
+    /// machine the program is, as far as that machine can. Returns the seconds, multiplied by the processor's
+    /// slowdown.
     ///
     /// # Errors
-    /// The program cannot be started (exit code 2); it fails, prints no time or takes too long (exit code 1);
-    /// stopped.
+    /// The program cannot be started (exit code 2); the processor's launcher fails, the program fails, prints no
+    /// time or takes too long (exit code 1); stopped.
     pub(super) fn seconds(
         &self,
         run: &CommandRun<'_>,
@@ -154,39 +160,44 @@ impl UserCommand {
         halt: &StopSignal<'_>,
     ) -> std::result::Result<f64, Failure> {
         let CommandRun { processor, rank, units } = run;
-        clock::pin(&processor.cores);
         let words = self.words(units.clone(), &processor.name, *rank);
-        let mut command = Command::new(&words[0]);
-        command
-            .args(&words[1..])
-            .env("APPORTION_SIZE", (units.end - units.start).to_string())
-            .env("APPORTION_FROM", units.start.to_string())
-            .env("APPORTION_TO", units.end.to_string())
-            .env("APPORTION_PROCESSOR", &processor.name)
-            .env("APPORTION_RANK", rank.to_string());
+        let environment = environment(run);
         let most = self.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let ended = process::run(command, most, lines, halt)?
-            .map_err(|error| process::cannot_start(&words[0], &error))?;
+        let ended = match processor.start.is_empty() {
+            true => {
+                clock::pin(&processor.cores);
+                let mut command = Command::new(&words[0]);
+                command.args(&words[1..]).envs(environment);
+                process::run(command, most, lines, None, halt)?
+                    .map_err(|error| process::cannot_start(&words[0], &error))?
+            }
+            false => RemoteProgram { processor, words: &words, environment: &environment }
+                .run(most, lines, halt)?,
+        };
         self.read(&ended).map(|seconds| seconds * processor.slowdown).map_err(|(what, remedy, reason)| {
             let (text, size, name) = (one_line(&self.text), units.end - units.start, &processor.name);
-            let what = format!("`{text}` with size {size} on processor \"{name}\" {what}");
+            let launcher = match processor.start.is_empty() {
+                true => String::new(),
+                false => format!(" (`{}`)", remote::name(processor)),
+            };
+            let what = format!("`{text}` with size {size} on processor \"{name}\"{launcher} {what}");
             Failure { error: Error::infeasible(what, remedy), reason }
         })
     }
 
     /// The time of a run that has ended, or the problem, its remedy and the reason of a failure.
     fn read(&self, ended: &Exit) -> std::result::Result<f64, (String, &'static str, Option<String>)> {
-        let status = match ended.end {
-            End::Exited(status) => status,
+        let failure = match &ended.end {
+            End::Exited { failure } => failure,
             End::TimedOut => {
                 let limit = units::show_seconds(self.timeout.unwrap_or_default());
                 let what = format!("did not end within {limit} and was stopped");
                 return Err((what, "raise `timeout`, or run it by hand with that size", None));
             }
         };
-        if !status.success() {
-            let mut reason = status.to_string();
-            if let Some(line) = last_line(&ended.stderr).or_else(|| last_line(&ended.stdout)) {
+        if let Some(failure) = failure {
+            let mut reason = failure.clone();
+            if let Some(line) = ended.last_line() {
                 reason += &format!(", its last line: {line}");
             }
             return Err((format!("failed: {reason}"), "run it by hand with that size", Some(reason)));
@@ -210,17 +221,24 @@ impl UserCommand {
     }
 }
 
-/// The last line that is not blank, cut to 200 characters.
-fn last_line(text: &str) -> Option<String> {
-    let line = text.lines().rev().map(one_line).find(|line| !line.is_empty())?;
-    Some(line.chars().filter(|c| !c.is_control()).take(200).collect())
+/// The variables of a run. A program of a processor with cores is told to use as many threads, whatever the
+/// environment says to all processors.
+fn environment(run: &CommandRun<'_>) -> Vec<(&'static str, String)> {
+    let CommandRun { processor, rank, units } = run;
+    let mut variables = vec![
+        ("APPORTION_SIZE", (units.end - units.start).to_string()),
+        ("APPORTION_FROM", units.start.to_string()),
+        ("APPORTION_TO", units.end.to_string()),
+        ("APPORTION_PROCESSOR", processor.name.clone()),
+        ("APPORTION_RANK", rank.to_string()),
+    ];
+    if !processor.cores.is_empty() {
+        variables.push(("OMP_NUM_THREADS", processor.cores.len().to_string()));
+    }
+    variables
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Each processor runs one instance at a time, pinned to its cores. The first run of a size is not counted.
+/// Each processor runs one instance at a time, pinned to its cores, on its machine. The first run of a size is not counted.
 ///
 /// If the program fails at a larger size than one that worked, its memory is taken to be full: the largest
 /// size that works is searched for by bisection and becomes the model's cap

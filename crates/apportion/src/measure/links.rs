@@ -65,6 +65,8 @@ pub struct MeasuredLink {
     pub to: Rank,
     /// True if it applies to both directions, because they did not differ clearly.
     pub both_ways: bool,
+    /// True if it is the link between two hosts, which all their ranks share.
+    pub shared: bool,
     /// The fit of strided messages, along rows of processors.
     pub horizontal: Hockney,
     /// The fit of contiguous messages, along columns of processors.
@@ -120,9 +122,22 @@ struct LinkSampler<'a, 'p> {
     monitor: &'a Monitor,
 }
 
+/// What is known of a pair before its link is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PairKind {
+    /// It has a link of its own within a host.
+    Near,
+    /// It has a link of its own to another host, which may pass bursts.
+    Far,
+    /// It uses the link between two hosts, as other pairs do.
+    Shared,
+    /// Another pair is measured for the link that it shares.
+    Represented,
+}
+
 impl LinkSampler<'_, '_> {
     /// Latency and bandwidth of every pair that has its own link, pair by pair in each direction, with no
-    /// other traffic. The largest messages of a pair that may pass bursts count only once they have been sent
+    /// other traffic; of pairs that share a link, one. The largest messages of a pair that may pass bursts count only once they have been sent
     /// for a tenth of a second.
     ///
     /// # Errors
@@ -130,7 +145,7 @@ impl LinkSampler<'_, '_> {
     fn measure(
         &mut self,
         platform: &Platform,
-        may_burst: &dyn Fn(Rank, Rank) -> bool,
+        kind: &dyn Fn(Rank, Rank) -> PairKind,
     ) -> Result<Vec<MeasuredLink>> {
         check(self.options)?;
         let p = platform.len();
@@ -139,18 +154,21 @@ impl LinkSampler<'_, '_> {
         let pairs = (0..p).flat_map(|a| (a + 1..p).map(move |b| (Rank(a), Rank(b))));
         let pairs: Vec<(Rank, Rank)> =
             pairs.filter(|&(a, b)| is_joined(a, b) && on_cores(a) && on_cores(b)).collect();
+        let pairs: Vec<_> = pairs.into_iter().filter(|&(a, b)| kind(a, b) != PairKind::Represented).collect();
         self.monitor.begin(pairs.len() as u64);
         let mut links = Vec::new();
         for (a, b) in pairs {
             let name = |rank: Rank| &platform.processors[rank.0].name;
-            let burst = if may_burst(a, b) { BURST_SECONDS } else { 0.0 };
-            links.extend(self.pair(a, b, burst).map_err(|error| match error {
+            let burst = if kind(a, b) == PairKind::Near { 0.0 } else { BURST_SECONDS };
+            let shared = kind(a, b) == PairKind::Shared;
+            let found = self.pair(a, b, burst).map_err(|error| match error {
                 Error::Input { what, remedy, .. } => Error::infeasible(
                     format!("cannot determine the bandwidth between {} and {}: {what}", name(a), name(b)),
                     remedy,
                 ),
                 other => other,
-            })?);
+            })?;
+            links.extend(found.into_iter().map(|link| MeasuredLink { shared, ..link }));
             self.monitor.advance(1);
         }
         Ok(links)
@@ -168,6 +186,7 @@ impl LinkSampler<'_, '_> {
                 from,
                 to,
                 both_ways,
+                shared: false,
                 horizontal: fit(horizontal)?,
                 vertical: fit(vertical)?,
             }))
@@ -312,7 +331,7 @@ mod tests {
         send: &mut SendProbe<'_>,
         monitor: &Monitor,
     ) -> Result<Vec<MeasuredLink>> {
-        LinkSampler { options, send, monitor }.measure(platform, &|_, _| true)
+        LinkSampler { options, send, monitor }.measure(platform, &|_, _| PairKind::Far)
     }
 
     #[test]

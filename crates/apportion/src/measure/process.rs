@@ -13,11 +13,10 @@
 //! program.
 
 use crate::error::{Error, Result};
+use crate::measure::marks::Marks;
 use crate::run::mailboxes::StopSignal;
 use crate::threads;
-#[cfg(unix)]
-use std::io::Write;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 #[cfg(unix)]
 use std::os::unix::process::CommandExt;
 #[cfg(unix)]
@@ -44,9 +43,18 @@ pub(super) type LineObserver = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How a run ended.
 pub(super) enum End {
-    Exited(ExitStatus),
+    Exited {
+        /// How it failed, if it did: `exit status: 3`.
+        failure: Option<String>,
+    },
     /// It was ended because its time was over.
     TimedOut,
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        Self::Exited { failure: (!status.success()).then(|| status.to_string()) }
+    }
 }
 
 /// Result of a run.
@@ -59,7 +67,37 @@ pub(super) struct Exit {
     pub(crate) stderr: String,
 }
 
+impl Exit {
+    /// How it failed, if it did and its time was not over.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match &self.end {
+            End::Exited { failure } => failure.as_deref(),
+            End::TimedOut => None,
+        }
+    }
+
+    /// The last line of its stderr, or else of its stdout, that is not blank.
+    pub(crate) fn last_line(&self) -> Option<String> {
+        last_line(&self.stderr).or_else(|| last_line(&self.stdout))
+    }
+}
+
+/// The last line that is not blank, cut to 200 characters.
+pub(super) fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(one_line).find(|line| !line.is_empty())?;
+    Some(line.chars().filter(|c| !c.is_control()).take(200).collect())
+}
+
+/// A text with single blanks between its words.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Runs a program to its end, or for at most `most` time, on the cores of the calling thread; stdin is empty.
+///
+/// With `marks` it is the launcher of a program on another machine, which tells by marks when that begins and ends.
+/// Its stdin holds a line and then stays open while the launcher runs: its end tells the other machine that nobody
+/// waits any more.
 ///
 /// The outer error is an interruption or a refused thread, the inner one an error of the system: the program
 /// cannot be started.
@@ -67,10 +105,12 @@ pub fn run(
     mut command: Command,
     most: Option<Duration>,
     lines: Option<&LineObserver>,
+    marks: Option<&Arc<Marks>>,
     halt: &StopSignal<'_>,
 ) -> Result<io::Result<Exit>> {
     halt.check()?;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(if marks.is_some() { Stdio::piped() } else { Stdio::null() });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     command.process_group(0);
     start_guardian();
@@ -79,8 +119,12 @@ pub fn run(
         Ok(started) => started,
         Err(error) => return Ok(Err(error)),
     };
+    if let Some(input) = &mut child.stdin {
+        // A launcher that has ended at once reads nothing.
+        let _ = input.write_all(b"go\n");
+    }
     let deadline = most.and_then(|most| start.checked_add(most));
-    let watched = watch(&mut child, lines, halt, deadline);
+    let watched = watch(&mut child, (lines, marks), halt, deadline);
     drop(running);
     let (end, [stdout, stderr]) = watched.inspect_err(|_| end_all(&mut child))?;
     let outcome = match end {
@@ -93,7 +137,7 @@ pub fn run(
             kill_group(&child, true);
             child.wait().and_then(|status| {
                 let seconds = end?.duration_since(start).as_secs_f64();
-                Ok((End::Exited(status), seconds))
+                Ok((End::of(status), seconds))
             })
         }
     };
@@ -104,13 +148,20 @@ pub fn run(
 /// Waits for the program's end as [`wait`] does, and collects its streams.
 fn watch(
     child: &mut Child,
-    lines: Option<&LineObserver>,
+    (lines, marks): (Option<&LineObserver>, Option<&Arc<Marks>>),
     halt: &StopSignal<'_>,
     deadline: Option<Instant>,
 ) -> Result<(Option<io::Result<Instant>>, [Tail; 2])> {
-    let stdout = Tail::of(child.stdout.take(), lines.cloned())?;
-    let stderr = Tail::of(child.stderr.take(), lines.cloned())?;
-    Ok((wait(child, halt, deadline)?, [stdout, stderr]))
+    let stdout = Tail::of(child.stdout.take(), lines.cloned(), marks.cloned())?;
+    let stderr = Tail::of(child.stderr.take(), lines.cloned(), marks.cloned())?;
+    // A launcher may stay after the program that it has started has ended.
+    let last = || match marks.and_then(|marks| marks.end()) {
+        Some(end) => Some(deadline.map_or(end + GRACE, |deadline| deadline.min(end + GRACE))),
+        None => deadline,
+    };
+    let ended = wait(child, halt, &last)?;
+    let late = marks.and_then(|marks| marks.end()).filter(|_| ended.is_none());
+    Ok((ended.or(late.map(Ok)), [stdout, stderr]))
 }
 
 /// The end of a stream, collected on a thread of its own.
@@ -120,31 +171,39 @@ struct Tail {
 }
 
 impl Tail {
-    fn of(stream: Option<impl Read + Send + 'static>, lines: Option<LineObserver>) -> Result<Self> {
+    fn of(
+        stream: Option<impl Read + Send + 'static>,
+        lines: Option<LineObserver>,
+        marks: Option<Arc<Marks>>,
+    ) -> Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (give, ended) = channel();
         let ours = Arc::clone(&bytes);
         threads::start_free(move || {
             let mut buffer = [0; TAIL];
             let mut line = Vec::new();
+            let mut take = |more: &[u8]| {
+                let mut tail = ours.lock().unwrap_or_else(PoisonError::into_inner);
+                tail.extend_from_slice(more);
+                let surplus = tail.len().saturating_sub(TAIL);
+                tail.drain(..surplus);
+                drop(tail);
+                if let Some(lines) = &lines {
+                    pass_on(&mut line, more, lines);
+                }
+            };
+            let mut unsure = Vec::new();
             if let Some(mut stream) = stream {
                 loop {
-                    match stream.read(&mut buffer) {
-                        Ok(0) => break,
-                        Ok(n) => {
-                            let mut tail = ours.lock().unwrap_or_else(PoisonError::into_inner);
-                            tail.extend_from_slice(&buffer[..n]);
-                            let surplus = tail.len().saturating_sub(TAIL);
-                            tail.drain(..surplus);
-                            drop(tail);
-                            if let Some(lines) = &lines {
-                                pass_on(&mut line, &buffer[..n], lines);
-                            }
-                        }
-                        Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                        Err(_) => break,
+                    match (stream.read(&mut buffer), &marks) {
+                        (Ok(0), _) => break,
+                        (Ok(n), None) => take(&buffer[..n]),
+                        (Ok(n), Some(marks)) => take(&marks.take(&mut unsure, &buffer[..n])),
+                        (Err(e), _) if e.kind() == ErrorKind::Interrupted => {}
+                        (Err(_), _) => break,
                     }
                 }
+                take(&unsure);
             }
             if let Some(lines) = lines.filter(|_| !line.is_empty()) {
                 lines(&String::from_utf8_lossy(&line));
@@ -158,7 +217,8 @@ impl Tail {
     /// The text so far, once the stream has ended. A process that has left its group may hold the stream
     /// open: it is not waited for.
     fn text(&self, halt: &StopSignal<'_>) -> Result<String> {
-        receive(&self.ended, halt, Some(Instant::now() + GRACE))?;
+        let last = Some(Instant::now() + GRACE);
+        receive(&self.ended, halt, &|| last)?;
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -184,10 +244,14 @@ enum Received<T> {
     Late,
 }
 
-/// Receives a value from a thread.
-fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>, deadline: Option<Instant>) -> Result<Received<T>> {
+/// Receives a value from a thread; the deadline may become known meanwhile.
+fn receive<T>(
+    from: &Receiver<T>,
+    halt: &StopSignal<'_>,
+    deadline: &dyn Fn() -> Option<Instant>,
+) -> Result<Received<T>> {
     loop {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         match from.recv_timeout(left.map_or(GLANCE, |left| left.min(GLANCE))) {
             Ok(value) => return Ok(Received::Value(value)),
             Err(RecvTimeoutError::Disconnected) => return Ok(Received::Lost),
@@ -203,7 +267,7 @@ fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>, deadline: Option<Instan
 fn wait(
     child: &mut Child,
     halt: &StopSignal<'_>,
-    deadline: Option<Instant>,
+    deadline: &dyn Fn() -> Option<Instant>,
 ) -> Result<Option<io::Result<Instant>>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let pid = Pid::from_child(child);
@@ -230,7 +294,7 @@ fn wait(
 fn wait(
     child: &mut Child,
     halt: &StopSignal<'_>,
-    deadline: Option<Instant>,
+    deadline: &dyn Fn() -> Option<Instant>,
 ) -> Result<Option<io::Result<Instant>>> {
     loop {
         match child.try_wait() {
@@ -238,7 +302,7 @@ fn wait(
             Ok(None) => std::thread::sleep(Duration::from_millis(1)),
             Err(error) => return Ok(Some(Err(error))),
         }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if deadline().is_some_and(|deadline| Instant::now() >= deadline) {
             return Ok(None);
         }
         halt.check()?;
@@ -247,6 +311,8 @@ fn wait(
 
 /// Asks the program and its child processes to end, and soon after kills them.
 fn end_all(child: &mut Child) {
+    // The end of this stream ends what a launcher has started on another machine.
+    drop(child.stdin.take());
     kill_group(child, false);
     let asked = Instant::now();
     while asked.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {

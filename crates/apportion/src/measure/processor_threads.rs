@@ -1,6 +1,7 @@
 //! Work on several processors of a platform that all start at the same moment.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::measure::remote;
 use crate::platform::{Platform, Processor};
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
 use crate::run::{clock, first_failure};
@@ -9,14 +10,14 @@ use crate::threads::{self, Started};
 /// Does `work` on each processor with a share, all at once, each on a thread pinned to its cores. Returns the
 /// outcomes by rank; `None` for a processor without a share. `work` stops the others by `halt`, if it wants.
 ///
-/// If a thread cannot be started, nothing is done: its outcome is the error, those of the others are
-/// interruptions.
-pub(super) fn run_on_processors<R: Send>(
+/// If a thread cannot be started, or the launcher of a processor fails, nothing is done: its outcome is the error,
+/// those of the others are interruptions.
+pub(super) fn run_on_processors<R: Send, E: From<Error> + Send>(
     platform: &Platform,
     shares: &[u64],
     halt: &StopSignal<'_>,
-    work: impl Fn(usize, &Processor) -> Result<R> + Sync,
-) -> Vec<Option<Result<R>>> {
+    work: impl Fn(usize, &Processor) -> std::result::Result<R, E> + Sync,
+) -> Vec<Option<std::result::Result<R, E>>> {
     let working = shares.iter().filter(|share| **share > 0).count();
     let (barrier, work) = (&StartBarrier::new(working), &work);
     threads::scope(|scope| {
@@ -24,16 +25,15 @@ pub(super) fn run_on_processors<R: Send>(
             let run = move || {
                 let _ends_all = StopOnPanic(halt);
                 let processor: &Processor = processor;
-                clock::pin(&processor.cores);
+                clock::pin(processor.cores_here());
+                remote::prepare(processor, halt).inspect_err(|_| halt.fail())?;
                 barrier.pass(halt)?;
                 work(rank, processor)
             };
             (*share > 0).then(|| threads::start(scope, run).inspect_err(|_| halt.fail()))
         };
         let started: Vec<_> = platform.processors.iter().zip(shares).enumerate().map(start).collect();
-        let join = |thread: Result<Started<'_, Result<R>>>| {
-            thread.and_then(|thread| thread.join().expect("running a program does not panic"))
-        };
+        let join = |thread: Result<Started<'_, _>>| thread?.join().expect("running a program does not panic");
         started.into_iter().map(|thread| thread.map(join)).collect()
     })
 }
@@ -47,7 +47,6 @@ pub(super) fn all_values<R: Copy>(outcomes: Vec<Option<Result<R>>>, nothing: R) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
     use crate::run::Monitor;
 
     #[test]
@@ -57,12 +56,12 @@ mod tests {
         let halt = StopSignal::new(&monitor);
         let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, |rank, processor| {
             assert_eq!(processor.name, format!("p{rank}"));
-            Ok(rank as f64 + 1.0)
+            Ok::<_, Error>(rank as f64 + 1.0)
         });
         assert!(outcomes[1].is_none());
         assert_eq!(all_values(outcomes, 0.0).unwrap(), [1.0, 0.0, 3.0]);
         monitor.stop();
-        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, |_, _| Ok(1.0));
+        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, |_, _| Ok::<_, Error>(1.0));
         assert!(matches!(all_values(outcomes, 0.0), Err(Error::Interrupted)));
     }
 

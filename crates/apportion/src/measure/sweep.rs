@@ -242,7 +242,7 @@ fn run_round<T: Trial>(
             let processor = &subject.platform.processors[rank];
             let worker = threads::start(scope, move || {
                 let _ends_all = (StopOnPanic(halt), StopOnPanic(over));
-                let _thread = WorkerThread::on(&processor.cores);
+                let _thread = WorkerThread::on(processor.cores_here());
                 let (Task::Measure(size) | Task::Accompany(size)) = task;
                 let mut trial = trial(rank, size);
                 if barrier.pass(halt).is_err() {
@@ -352,7 +352,7 @@ impl RankSweep<'_> {
         trial: &impl Fn(usize, f64) -> T,
     ) -> Result<Option<SizeOutcome>> {
         let halt = StopSignal::new(self.monitor);
-        let _thread = WorkerThread::on(&self.subject.platform.processors[here].cores);
+        let _thread = WorkerThread::on(self.subject.platform.processors[here].cores_here());
         let (Task::Measure(size) | Task::Accompany(size)) = task;
         let mut trial = trial(here, size);
         self.world.barrier()?;

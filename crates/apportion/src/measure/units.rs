@@ -4,11 +4,11 @@ use crate::error::{Error, Result};
 use crate::measure::balance::{Round, ranges};
 use crate::measure::command::{CommandRun, UserCommand};
 use crate::measure::process::LineObserver;
-use crate::measure::processor_threads::run_on_processors;
+use crate::measure::programs::run_programs;
 use crate::plan::{Division, Plan};
 use crate::platform::Platform;
-use crate::run::Monitor;
 use crate::run::mailboxes::StopSignal;
+use crate::run::{Monitor, World};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,17 +35,24 @@ pub fn round_of(runs: &[UnitsRun]) -> Option<Round> {
 /// units 0 to its share, the next the following ones. A processor without units runs nothing. A program that
 /// fails leaves the others to their end. The `slowdown` of an emulated processor multiplies its time.
 ///
+/// In a world of several ranks, each runs the program of its own processor, and all get the outcomes of all.
+///
 /// `line` gets the processor's name and each line that its program prints, from several threads. The monitor
 /// advances by the units of each run that has ended.
 ///
 /// # Errors
 /// The plan is not one of units, has none, or more than 2^53, or its processors are not the platform's
-/// (exit code 2). The outcome of each program, and an interruption, is in its [`UnitsRun`].
+/// (exit code 2); interrupted or a lost rank, in a world of several. The outcome of each program, and an interruption
+/// of a single process, is in its [`UnitsRun`].
+///
+/// # Panics
+/// If the number of several ranks is not that of the processors.
 pub fn run_units(
     plan: &Plan,
     platform: &Platform,
     command: &UserCommand,
     line: impl Fn(&str, &str) + Send + Sync + 'static,
+    world: &World,
     monitor: &Monitor,
 ) -> Result<Vec<UnitsRun>> {
     let Division::Units { n } = plan.division else {
@@ -62,15 +69,16 @@ pub fn run_units(
     let (halt, ranges) = (StopSignal::new(monitor), ranges(&plan.shares));
     monitor.begin(n);
     let line = Arc::new(line);
-    let outcomes = run_on_processors(platform, &plan.shares, &halt, |rank, processor| {
+    let outcomes = run_programs(platform, &plan.shares, &halt, world, |rank, processor| {
         let units = &ranges[rank];
         let task = CommandRun { processor, rank, units: units.start as f64..units.end as f64 };
         let (line, name) = (Arc::clone(&line), processor.name.clone());
         let lines: LineObserver = Arc::new(move |text| line(&name, text));
-        let outcome = command.seconds(&task, Some(&lines), &halt).map_err(|failure| failure.error);
+        let outcome = command.seconds(&task, Some(&lines), &halt);
         monitor.advance(units.end - units.start);
         outcome
-    });
+    })?;
+    let outcomes = outcomes.into_iter().map(|outcome| Some(outcome?.map_err(|failure| failure.error)));
     let runs = plan.processors.iter().zip(ranges).zip(outcomes);
     Ok(runs
         .map(|((processor, units), outcome)| UnitsRun { processor: processor.clone(), units, outcome })
@@ -97,7 +105,9 @@ mod tests {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ours = Arc::clone(&heard);
         let line = move |name: &str, text: &str| ours.lock().unwrap().push(format!("{name}: {text}"));
-        let runs = run_units(&plan, &platform, &command, line, &Monitor::new()).unwrap();
+        let runs =
+            run_units(&plan, &platform, &command, line, &World::solo(&Monitor::new()), &Monitor::new())
+                .unwrap();
         let mut heard = heard.lock().unwrap().clone();
         heard.sort();
         (runs, heard)
@@ -127,7 +137,8 @@ mod tests {
     fn other_plans_are_refused() {
         let command = UserCommand::parse("true {share}", SecondsFrom::Wall).unwrap();
         let refused = |plan: &Plan, platform: &Platform| {
-            let error = run_units(plan, platform, &command, |_, _| (), &Monitor::new()).unwrap_err();
+            let world = World::solo(&Monitor::new());
+            let error = run_units(plan, platform, &command, |_, _| (), &world, &Monitor::new()).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             error.to_string()
         };

@@ -50,6 +50,30 @@ pub(crate) fn pin(cores: &[usize]) {
     }
 }
 
+/// Pins the calling thread to `cores` as [`pin`] does, until this is dropped: the thread of a program that calls the
+/// library gets its cores back.
+#[cfg(target_os = "linux")]
+pub(crate) struct Pinned(Option<rustix::thread::CpuSet>);
+
+#[cfg(target_os = "linux")]
+impl Pinned {
+    pub(crate) fn to(cores: &[usize]) -> Self {
+        let before = rustix::thread::sched_getaffinity(None).ok();
+        pin(cores);
+        Self(before)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // The thread may keep fewer cores than it had, which is only slower.
+            let _ = rustix::thread::sched_setaffinity(None, before);
+        }
+    }
+}
+
 /// The cores among `cores` that the calling thread cannot be pinned to: they do not exist here, or this
 /// process may not use them. Empty where nothing is pinned.
 #[cfg(target_os = "linux")]
@@ -63,6 +87,17 @@ pub(crate) fn absent_cores(cores: &[usize]) -> Vec<usize> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn absent_cores(_cores: &[usize]) -> Vec<usize> {
     Vec::new()
+}
+
+/// Pinning is supported on Linux only.
+#[cfg(not(target_os = "linux"))]
+pub(crate) struct Pinned;
+
+#[cfg(not(target_os = "linux"))]
+impl Pinned {
+    pub(crate) fn to(_cores: &[usize]) -> Self {
+        Self
+    }
 }
 
 /// Pinning is supported on Linux only; elsewhere the system places threads.

@@ -161,6 +161,7 @@ fn on_rank<P: Piece, W: Work>(job: &Job<'_, P, W>, session: &Session<'_>, part: 
         worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
     };
     let work = || {
+        let _pinned = clock::Pinned::to(&processor.cores);
         let _thread = WorkerThread::on(&processor.cores);
         (job.enter)(rank, &mut with)
     };

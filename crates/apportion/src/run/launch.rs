@@ -80,6 +80,11 @@ impl Launcher {
     pub fn variables(&self) -> String {
         self.size.map_or(String::new(), |size| format!("{size} and ")) + self.rank
     }
+
+    /// How each task works by itself.
+    pub(crate) fn independence(&self) -> String {
+        format!("for work of its own in each task, unset {}", self.variables())
+    }
 }
 
 /// This process as one of the tasks that a launcher started.
@@ -100,6 +105,11 @@ impl MpiLaunch {
     /// Reads the environment; `None` if no known launcher started this process.
     pub fn detect() -> Option<Self> {
         Self::of(|name| std::env::var(name).ok())
+    }
+
+    /// True if there are other processes, or may be where the launcher does not tell.
+    pub fn is_of_several(&self) -> bool {
+        self.size > 1 || self.launcher.size.is_none()
     }
 
     fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {

@@ -4,7 +4,7 @@
 //! with the machine and are left out, by name.
 
 mod links;
-mod markdown;
+pub mod markdown;
 mod paths;
 mod pictures;
 mod quoted;

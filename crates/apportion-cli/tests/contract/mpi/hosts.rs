@@ -6,6 +6,7 @@ use crate::bench::Bench;
 use apportion_testing::{Need, binary, object as json, skip};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,14 +23,18 @@ const NO_BURST: &[&str] =
 /// machine is busy or the program not optimised, so that packing takes longer than sending.
 const SUSTAINED: std::ops::Range<f64> = 6e6..13.2e6;
 
+/// What keeps Open MPI to the link between the hosts.
+const MCA: &str = "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 10.213.77.0/24 \
+    --mca oob_tcp_if_include 10.213.77.0/24";
+
 /// One pair of hosts at a time: they would slow each other down.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The two hosts; they are removed when the test ends.
-struct Hosts {
+pub struct Hosts {
     names: [String; 2],
     mpirun: &'static str,
-    bench: Bench,
+    pub bench: Bench,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -47,7 +52,7 @@ fn run(line: &str) -> Result<(), String> {
 impl Hosts {
     /// Two hosts whose link is shaped by these arguments of tc, in both directions; `None` if that cannot be
     /// done here, with a visible skip.
-    fn joined_by(shaping: &[&str]) -> Option<Self> {
+    pub fn joined_by(shaping: &[&str]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mpirun = Mpi::Open.mpirun()?;
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,15 +84,61 @@ impl Hosts {
             }
         }
         run("unshare --uts true")?;
-        // What mpirun calls instead of ssh: a host's name, then a command for it.
-        let agent = self.bench.path("agent");
+        // What mpirun calls instead of ssh: a host's name, then a command for it. The namespaces are those of alpha and
+        // beta, too. /sys stays as it is, so that the control group is seen.
         let script = format!(
-            "#!/bin/sh\ncase \"$1\" in 10.213.77.2) host={b} ;; *) host=$1 ;; esac\nshift\n\
-             exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\"; eval \"$*\"' \"$host\" \"$@\"\n"
+            "#!/bin/sh\nhost=$1; shift\ncase $host in alpha) netns={a} ;; beta) netns={b} ;; 10.213.77.2) netns={b}; \
+             host={b} ;; *) netns=$host ;; esac\n[ $netns != {b} ] || [ ! -e \"$0-group\" ] || \
+             echo $$ >\"$(cat \"$0-group\")\"\n\
+             exec nsenter --net=/var/run/netns/$netns unshare --uts sh -c 'hostname \"$0\"; eval \"$*\"' \"$host\" \"$@\"\n"
         );
-        std::fs::write(&agent, script).unwrap();
-        std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Ok(())
+        std::fs::write(self.agent(), script).unwrap();
+        std::fs::set_permissions(self.agent(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        run(&format!("{} {a} true", self.agent().display()))
+    }
+
+    /// Starts a command on a host.
+    pub fn agent(&self) -> PathBuf {
+        self.bench.path("agent")
+    }
+
+    /// Holds all that is started on the second host to so many CPU seconds per second.
+    pub fn limit_second(&self, quota: f64) -> Result<(), String> {
+        let period = 20_000;
+        let quota = (quota * f64::from(period)) as u32;
+        let attempt = |group: PathBuf, members: &str, limits: &[(&str, String)]| {
+            std::fs::create_dir(&group).map_err(|e| format!("{}: {e}", group.display()))?;
+            for (file, value) in limits {
+                std::fs::write(group.join(file), value)
+                    .map_err(|e| format!("{}/{file}: {e}", group.display()))?;
+            }
+            std::fs::write(self.bench.path("agent-group"), group.join(members).display().to_string())
+                .unwrap();
+            Ok(())
+        };
+        let [first, second] = self.groups();
+        let limits = [("cpu.cfs_period_us", period.to_string()), ("cpu.cfs_quota_us", quota.to_string())];
+        attempt(first, "tasks", &limits)
+            .or_else(|_: String| attempt(second, "cgroup.procs", &[("cpu.max", format!("{quota} {period}"))]))
+    }
+
+    /// The second host's control group, of either version.
+    fn groups(&self) -> [PathBuf; 2] {
+        ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"].map(|root| PathBuf::from(root).join(&self.names[1]))
+    }
+
+    /// A script that is the `mpirun` of alpha, which knows beta. It may itself be called `mpirun`.
+    pub fn mpirun_script(&self) -> String {
+        let path = std::env::var_os("PATH").unwrap();
+        let places = std::env::split_paths(&path).map(|folder| folder.join(self.mpirun));
+        let mpirun = places.into_iter().find(|place| place.exists()).unwrap();
+        format!(
+            "#!/bin/sh\nexec nsenter --net=/var/run/netns/{} unshare --uts sh -c 'hostname alpha; exec {} \
+             --allow-run-as-root --mca plm_rsh_agent {} {MCA} \"$@\"' mpirun \"$@\"\n",
+            self.names[0],
+            mpirun.display(),
+            self.agent().display(),
+        )
     }
 
     /// `apportion` with these arguments, `--engine mpi` and a rank on each host.
@@ -97,12 +148,17 @@ impl Hosts {
 
     /// The same without `--engine mpi`.
     fn plain(&self, arguments: &str) -> Output {
+        self.with_ranks(1, arguments)
+    }
+
+    /// The same with so many ranks on each host.
+    fn with_ranks(&self, ranks: usize, arguments: &str) -> Output {
         let ([a, _], mpirun) = (&self.names, self.mpirun);
         let line = format!(
             "ip netns exec {a} unshare --uts sh -c 'hostname {a}; exec {mpirun} --allow-run-as-root --bind-to none \
-             --mca plm_rsh_agent {} --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 10.213.77.0/24 \
-             --mca oob_tcp_if_include 10.213.77.0/24 --host {a}:1,10.213.77.2:1 -n 2 {} {arguments}'",
-            self.bench.path("agent").display(),
+             --mca plm_rsh_agent {} {MCA} --host {a}:{ranks},10.213.77.2:{ranks} -n {} {} {arguments}'",
+            self.agent().display(),
+            2 * ranks,
             binary().display(),
         );
         Command::new("timeout")
@@ -118,6 +174,9 @@ impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
             let _ = run(&format!("ip netns del {name}"));
+        }
+        for group in self.groups() {
+            let _ = std::fs::remove_dir(group);
         }
     }
 }
@@ -209,6 +268,36 @@ fn an_unknown_network_between_hosts_is_measured() {
     check("power a.npy --exponent 2", "remembered");
     check("closure g.npy --semiring or-and", "remembered");
     check("advect --field a.npy --courant 0.1,0.1 --steps 2", "remembered");
+}
+
+/// The ranks of two hosts share the link between them, which is measured once; each host's have links of their own.
+#[test]
+fn ranks_of_two_hosts_share_their_link() {
+    let Some(hosts) = Hosts::joined_by(NO_BURST) else { return };
+    let [a, b] = &hosts.names;
+    let measured = json(&hosts.with_ranks(2, "measure --network -o net.toml --json"));
+    let links = measured["links"].as_array().unwrap();
+    let between = |link: &Value| [0, 1].map(|i| link["between"][i].as_str().unwrap().to_owned());
+    let shared: Vec<&Value> = links.iter().filter(|link| link["shared"] == true).collect();
+    assert!(!shared.is_empty() && shared.len() <= 2, "one in each direction at most: {links:?}");
+    for link in &shared {
+        let mut ends = between(link);
+        ends.sort();
+        assert_eq!(ends, [a.clone(), b.clone()]);
+    }
+    let own = links.iter().filter(|link| link["shared"] == false).map(between);
+    assert!(
+        own.clone().count() >= 2 && own.clone().all(|[x, y]| x.starts_with(a) == y.starts_with(a)),
+        "{links:?}"
+    );
+    let text = hosts.bench.text("net.toml");
+    assert!(text.contains("shared = true\n") && text.contains(&format!("cluster = \"{b}\"")), "{text}");
+    let platform = apportion::platform::read_platform(&hosts.bench.path("net.toml")).unwrap();
+    assert_eq!(platform.len(), 4);
+    let fast = |i: usize, j: usize| {
+        platform.network.link(apportion::geometry::Rank(i), apportion::geometry::Rank(j)).vertical
+    };
+    assert!(fast(0, 1) > fast(0, 2) && fast(0, 2) == fast(1, 3), "{text}");
 }
 
 /// Each host is a cluster of one platform, with names of its own.

@@ -43,12 +43,12 @@ fn processes_that_would_do_the_same_work_are_refused() {
     let bench = Bench::new();
     bench.platform(3, false);
     for (line, words) in [
-        ("measure --sizes 100 -o m.json", ["--engine mpi", "2 processes"]),
+        ("measure --sizes 100 -o m.json --engine threads", ["--engine threads", "2 processes"]),
         ("measure --engine mpi --platform platform.toml -o m.json", ["2 processes", "3 processors"]),
         ("measure --engine mpi --alone -o m.json", ["--alone", "together"]),
-        ("mdem platform.toml", ["--engine mpi", "2 processes"]),
+        ("mdem platform.toml --engine threads", ["--engine threads", "2 processes"]),
         ("partition --units 9 --speeds 1,1 -o m.json", ["2 processes", "without mpirun"]),
-        ("balance --units 9 --processors 1 --command true{share}", ["2 processes", "without mpirun"]),
+        ("balance --units 9 --processors 1 --command true{share}", ["2 processes", "1 processor"]),
     ] {
         let Some(mut command) = Mpi::Open.command(&bench, 2, line) else { return };
         let output = command.output().unwrap();

@@ -11,5 +11,7 @@ mod hosts;
 pub mod launch;
 mod lost;
 mod measure;
+mod nodes;
+mod programs;
 mod refusals;
 mod same;

@@ -46,7 +46,12 @@ fn what_does_not_fit_the_world_or_the_engine() {
         (2, format!("matmul m.mtx m.mtx {product}"), &["m.mtx", "own part"]),
         (2, "matmul a.npy a.npy --engine mpi --platform wires.toml".into(), &["emulate", "--engine threads"]),
         (2, "matmul a.npy a.npy --engine mpi -o missing/c.npy".into(), &["there is no directory"]),
-        (2, "matmul a.npy a.npy --platform wires.toml".into(), &["add --engine mpi"]),
+        (2, "matmul a.npy a.npy --platform wires.toml".into(), &["emulate", "--engine threads"]),
+        (
+            2,
+            "matmul a.npy a.npy --engine threads".into(),
+            &["each of which would do the whole work on threads"],
+        ),
         (2, "matmul --no-such-flag".into(), &["--no-such-flag"]),
     ] {
         refused(&bench, Mpi::Open, processes, &arguments, words);

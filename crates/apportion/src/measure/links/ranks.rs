@@ -2,11 +2,11 @@
 //! received, unpacked.
 
 use super::threads::threads_probe;
-use super::{LinkOptions, LinkSampler, MeasuredLink, Probe};
+use super::{LinkOptions, LinkSampler, MeasuredLink, PairKind, Probe};
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::platform::{Direction, Platform};
-use crate::run::{Monitor, World};
+use crate::platform::{Direction, Platform, Processor};
+use crate::run::{Hosts, Monitor, World};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -16,7 +16,9 @@ const STRETCH: usize = 8;
 const STRIDE: usize = 128;
 
 /// Latency and bandwidth of every pair of processors that has its own link, pair by pair in each direction,
-/// with no other traffic: between the ranks of a world, or between threads of a single process. Rank 0
+/// with no other traffic: between the ranks of a world, or between threads of a single process. Where the clusters of a
+/// platform are the hosts of the world, the ranks of two hosts share the link between them, and one pair is measured
+/// for all. Rank 0
 /// decides which messages to send and gets the links; the others get none. Every rank must call it.
 ///
 /// Each size is repeated as the options say. A line through the seconds of all messages gives the result
@@ -40,20 +42,57 @@ pub fn measure_links(
 ) -> Result<Vec<MeasuredLink>> {
     if world.is_solo() {
         let send = &mut threads_probe(platform, monitor);
-        return LinkSampler { options, send, monitor }.measure(platform, &|_, _| false);
+        return LinkSampler { options, send, monitor }.measure(platform, &|_, _| PairKind::Near);
     }
     assert_eq!(world.size(), platform.len(), "one rank for each processor");
     let hosts = world.hosts()?;
-    let is_far = |a: Rank, b: Rank| hosts.of_rank[a.0] != hosts.of_rank[b.0];
+    let kinds = HostPairs::of(platform, &hosts);
     let mut measured = Ok(Vec::new());
     if world.rank() == 0 {
         let send = &mut |probe: &Probe| announce(world, Some(probe));
-        measured = LinkSampler { options, send, monitor }.measure(platform, &is_far);
+        measured = LinkSampler { options, send, monitor }.measure(platform, &|a, b| kinds.kind(a, b));
         announce(world, None)?;
     } else {
         while !announce(world, None)?.is_empty() {}
     }
     world.all_ok(measured)
+}
+
+/// The pairs of ranks of several hosts.
+struct HostPairs<'a> {
+    hosts: &'a Hosts,
+    /// By host, the rank whose messages give the links to other hosts.
+    first: Vec<Option<usize>>,
+    /// True if the platform's clusters are the hosts, so that it can name a link that their processors share.
+    clustered: bool,
+}
+
+impl<'a> HostPairs<'a> {
+    fn of(platform: &Platform, hosts: &'a Hosts) -> Self {
+        let on_host = |rank: usize, host: usize| {
+            hosts.of_rank[rank] == host && platform.processors[rank].device.is_none()
+        };
+        let first = |host: usize| (0..platform.len()).find(|rank| on_host(*rank, host));
+        let is_host = |(processor, host): (&Processor, &usize)| {
+            processor.cluster.split('/').next() == Some(hosts.names[*host].as_str())
+        };
+        let clustered = platform.processors.iter().zip(&hosts.of_rank).all(is_host);
+        Self { hosts, first: (0..hosts.names.len()).map(first).collect(), clustered }
+    }
+
+    fn kind(&self, a: Rank, b: Rank) -> PairKind {
+        let [from, to] = [a, b].map(|rank| self.hosts.of_rank[rank.0]);
+        let alone = |host: usize| self.hosts.of_rank.iter().filter(|of| **of == host).count() == 1;
+        if from == to {
+            PairKind::Near
+        } else if !self.clustered || (alone(from) && alone(to)) {
+            PairKind::Far
+        } else if self.first[from] == Some(a.0) && self.first[to] == Some(b.0) {
+            PairKind::Shared
+        } else {
+            PairKind::Represented
+        }
+    }
 }
 
 /// Rank 0 announces a probe, or the end of the measurement; the ranks that the probe names execute it.
@@ -137,6 +176,26 @@ fn answer(world: &World, probe: &Probe) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_of_two_hosts_share_their_link() {
+        let mut platform = Platform::from_speeds(&[1.0; 4]).unwrap();
+        let clusters = ["a/node0", "a", "b", "c"];
+        for (processor, cluster) in platform.processors.iter_mut().zip(clusters) {
+            processor.cluster = cluster.into();
+        }
+        let hosts = Hosts { names: ["a", "b", "c"].map(String::from).into(), of_rank: vec![0, 0, 1, 2] };
+        let kinds = |platform: &Platform| {
+            let pairs = HostPairs::of(platform, &hosts);
+            [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)].map(|(a, b)| pairs.kind(Rank(a), Rank(b)))
+        };
+        use PairKind::{Far, Near, Represented, Shared};
+        assert_eq!(kinds(&platform), [Near, Shared, Represented, Shared, Far]);
+        platform.processors[0].device = Some("opencl:0".into());
+        assert_eq!(kinds(&platform), [Near, Represented, Shared, Represented, Far]);
+        platform.processors[3].cluster = "elsewhere".into();
+        assert_eq!(kinds(&platform), [Near, Far, Far, Far, Far]);
+    }
 
     /// Every word once, for every length; strided stretches are one kilobyte apart.
     #[test]

@@ -42,7 +42,15 @@ impl World {
             Ok(name) if !name.is_empty() => vec![name],
             _ => libraries(launch),
         };
-        let mpi = Mpi::start(&names)?;
+        let launch = launch.filter(MpiLaunch::is_of_several);
+        let mpi = Mpi::start(&names).map_err(|error| match (launch, error) {
+            (Some(launch), Error::Input { place, what, remedy }) => {
+                let MpiLaunch { size, launcher, .. } = launch;
+                let what = format!("{} started {size} processes, but {what}", launcher.name);
+                Error::input(place, what, format!("{remedy}; {}", launcher.independence()))
+            }
+            (_, error) => error,
+        })?;
         if let Some(MpiLaunch { size, launcher, .. }) = launch
             && mpi.size < size
         {
@@ -55,7 +63,11 @@ impl World {
             );
             // Each process has a world of its own: leaving it is safe.
             mpi.finish();
-            return Err(Error::input("MPI", what, launcher.remedy));
+            return Err(Error::input(
+                "MPI",
+                what,
+                format!("{}; {}", launcher.remedy, launcher.independence()),
+            ));
         }
         Self::of(mpi, monitor, stall_timeout)
     }

@@ -6,10 +6,18 @@ use crate::kernels::packed::{MicroKernel, PlusTimes, product_together, tiles};
 use crate::kernels::view::check_shapes;
 use crate::kernels::{Alone, Blas, Team, Tropical, View, ViewMut};
 use crate::matrix::Element;
-use std::ops::{Add, Mul};
+use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// An element type of plus-times: `f32` or `f64`. Both are also elements of max-plus and min-plus.
-pub trait Real: Element + Tropical + Add<Output = Self> + Mul<Output = Self> {
+pub trait Real:
+    Element
+    + Tropical
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
     /// C += A B by a library, on this thread.
     ///
     /// # Panics

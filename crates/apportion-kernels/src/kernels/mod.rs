@@ -3,12 +3,13 @@
 //!
 //! [`gemm()`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
 //! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits,
-//! and [`mpdata`] advects. A [`PathElement`] is a path: its length, its number of edges and its last
-//! vertex.
+//! [`factor`] factors panels, and [`mpdata`] advects. A [`PathElement`] is a path: its length, its number of
+//! edges and its last vertex.
 
 mod blas;
 mod boolean;
 pub mod donor_cell;
+pub mod factor;
 mod gemm;
 mod instructions;
 mod kernel;

@@ -47,6 +47,24 @@ pub struct Broadcast<P> {
     pub(crate) vertical_once: u64,
 }
 
+impl<P: Piece> Broadcast<P> {
+    /// A broadcast of messages of one sender and tag. The elements of the largest message include those of all
+    /// others.
+    ///
+    /// # Panics
+    /// If there are fewer than two messages.
+    pub fn of_largest(messages: Vec<Message<P>>) -> Self {
+        assert!(messages.len() > 1, "a broadcast has several receivers");
+        let largest = messages.iter().max_by_key(|message| message.elements()).expect("there are several");
+        let along = |direction| {
+            let pieces = largest.pieces.iter().filter(|piece| piece.direction() == direction);
+            pieces.map(P::elements).sum()
+        };
+        let (horizontal_once, vertical_once) = (along(Direction::Horizontal), along(Direction::Vertical));
+        Self { from: largest.from, horizontal_once, vertical_once, messages }
+    }
+}
+
 impl<P> Broadcast<P> {
     /// All elements, each counted once: the load of a bus.
     pub fn elements(&self) -> u64 {

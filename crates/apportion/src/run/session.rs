@@ -55,7 +55,7 @@ impl<'a> Session<'a> {
 
     /// True if the processors of one process copy operands instead of reading them in place: if copying was
     /// requested, the network is emulated, or processors have a `memory` of their own.
-    pub(crate) fn copies(&self) -> bool {
+    pub fn copies(&self) -> bool {
         self.copies || self.platform.has_memories_of_its_own()
     }
 

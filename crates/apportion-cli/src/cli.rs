@@ -2,8 +2,8 @@
 
 use crate::args::{
     AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, DoctorArgs,
-    ManArgs, MatmulArgs, MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs,
-    ReportArgs, RunArgs, SimulateArgs, StudyArgs,
+    FactorArgs, ManArgs, MatmulArgs, MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs,
+    RandomArgs, ReportArgs, RunArgs, SimulateArgs, SolveArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -57,6 +57,10 @@ pub enum Command {
     Power(Box<PowerArgs>),
     /// Find all-pairs paths of a graph: shortest, longest, or reachability.
     Closure(Box<ClosureArgs>),
+    /// Factor a matrix on unequal processors (Cholesky, LU), verified.
+    Factor(Box<FactorArgs>),
+    /// Solve a linear system on unequal processors, verified.
+    Solve(Box<SolveArgs>),
     /// Advect a field with MPDATA on unequal processors.
     Advect(Box<AdvectArgs>),
     /// Simulate a production cell or a timetable from rules (MDEM).

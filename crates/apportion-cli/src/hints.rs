@@ -4,7 +4,7 @@ use crate::args::headings;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words that people try as a command, and what they want.
-const COMMANDS: [(&[&str], &str); 17] = [
+const COMMANDS: [(&[&str], &str); 19] = [
     (
         &["split", "divide", "share", "shares", "distribute", "balance-units", "decompose", "allocate"],
         "apportion partition --units 1000 --speeds 9,1 divides units, --shape 1000x1000 a matrix product",
@@ -55,6 +55,8 @@ const COMMANDS: [(&[&str], &str); 17] = [
         &["map", "mapping", "place", "rearrange", "reorder", "remap"],
         "apportion arrange --plan plan.json --platform platform.toml places parts on a network",
     ),
+    (&["linsolve", "linear", "gesv", "posv", "hpl"], "apportion solve --help"),
+    (&["cholesky", "lu", "factorise", "factorize", "lapack"], "apportion factor --help"),
     (&["stencil", "mpdata", "advection", "transport"], "apportion advect --help"),
     (
         &["combine", "join", "concat"],

@@ -65,6 +65,8 @@ mod tests {
             "matmul" => vec!["a.npy", "b.npy"],
             "power" => vec!["a.npy", "-k", "2"],
             "closure" | "mdem" => vec!["a.npy"],
+            "factor" => vec!["a.npy", "--kind", "lu"],
+            "solve" => vec!["a.npy", "b.npy"],
             "advect" => vec!["--field", "x.npy", "--courant", "0", "--steps", "1"],
             "measure" => vec![],
             other => panic!("{other} has --engine: add it here"),

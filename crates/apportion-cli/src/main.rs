@@ -80,6 +80,8 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
         Command::Matmul(a) => commands::product::matmul(a, &console),
         Command::Power(a) => commands::product::power(a, &console),
         Command::Closure(a) => commands::product::closure(a, &console),
+        Command::Factor(a) => commands::factor::run(a, &console),
+        Command::Solve(a) => commands::solve::run(a, &console),
         Command::Advect(a) => commands::advect::run(a, &console),
         Command::Mdem(a) => commands::mdem::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),

@@ -15,6 +15,7 @@ mod canvas;
 mod chrome;
 mod curves;
 mod events;
+mod factorisation;
 mod gantt;
 mod lanes;
 mod legend;
@@ -25,6 +26,7 @@ mod plot;
 mod png;
 mod run;
 mod sheet;
+mod solution;
 mod svg;
 mod text;
 

@@ -167,22 +167,7 @@ pub fn run_summary(run: &RunReport, name: &str) -> String {
     let seconds = run.seconds();
     if seconds >= WORTH_BARS {
         lines.push(("time", format!("{} (forecast {})", show_seconds(seconds), forecast_text(run))));
-        let total = run.plan.shares.iter().sum::<u64>().max(1) as f64;
-        for (i, processor) in run.plan.processors.iter().enumerate().take(MOST_SHOWN) {
-            let compute = run.trace.compute()[i];
-            let wait = (seconds - compute).max(0.0);
-            let text = format!(
-                "{:5.1} %  {}  compute {:>8}  wait {:>8}",
-                100.0 * run.plan.shares[i] as f64 / total,
-                text_bar(compute / seconds, BAR),
-                show_seconds(compute),
-                show_seconds(wait)
-            );
-            lines.push((processor, text));
-        }
-        if let Some(more) = run.plan.processors.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
-            lines.push(("…", format!("and {more} more processors")));
-        }
+        lines.extend(bars_of_run(&run.plan, &run.trace));
         let without = run.plan.baselines.as_ref().filter(|both| both.best().is_some());
         if let (Some(without), Some(gain)) = (without, gain_text(&run.plan)) {
             lines.push(("gain", format!("{gain} (forecast: {})", baselines_text(without))));
@@ -193,6 +178,29 @@ pub fn run_summary(run: &RunReport, name: &str) -> String {
     }
     lines.extend(run.notes.iter().map(|note| ("note", note.clone())));
     super::pairs(&lines)
+}
+
+/// A line for each processor, up to [`MOST_SHOWN`]: its share, a bar of the time for which it computed, and its waits.
+pub(crate) fn bars_of_run<'a>(plan: &'a Plan, trace: &Trace) -> Vec<(&'a str, String)> {
+    let total = plan.shares.iter().sum::<u64>().max(1) as f64;
+    let (seconds, compute) = (trace.seconds(), trace.compute());
+    let line = |(i, processor): (usize, &'a String)| {
+        let wait = (seconds - compute[i]).max(0.0);
+        let text = format!(
+            "{:5.1} %  {}  compute {:>8}  wait {:>8}",
+            100.0 * plan.shares[i] as f64 / total,
+            text_bar(compute[i] / seconds, BAR),
+            show_seconds(compute[i]),
+            show_seconds(wait)
+        );
+        (processor.as_str(), text)
+    };
+    let mut lines: Vec<(&str, String)> =
+        plan.processors.iter().enumerate().take(MOST_SHOWN).map(line).collect();
+    if let Some(more) = plan.processors.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
+        lines.push(("…", format!("and {more} more processors")));
+    }
+    lines
 }
 
 /// What a dynamic tail and an adaptive run did, as names and values.

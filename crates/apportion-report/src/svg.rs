@@ -172,6 +172,9 @@ fn titles(plan: &Plan) -> [String; 2] {
     let what = match plan.problem() {
         Problem::Matmul(s) => format!("C of {} × {}, k = {}", count(s.m), count(s.n), count(s.k)),
         Problem::Grid { m, n } => format!("domain of {} × {} cells", count(m), count(n)),
+        Problem::Factorisation { factors, n, block } => {
+            format!("{factors} of {} × {}, blocks of {}", count(n), count(n), count(block))
+        }
         Problem::Units { n } => format!("{} units", count(n)),
     };
     let metrics = &plan.metrics;

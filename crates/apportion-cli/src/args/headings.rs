@@ -119,6 +119,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
         "Output",
         &[
             "output",
+            "pivots",
             "links",
             "frames",
             "gantt",
@@ -252,7 +253,10 @@ const GLOBAL: &str = "Global options";
 const COMMANDS: [(&str, &[&str]); 6] = [
     ("Try it", &["demo", "doctor"]),
     ("Divide work", &["balance", "run", "partition", "arrange", "plot"]),
-    ("Multiply matrices, find paths", &["matmul", "power", "closure", "random"]),
+    (
+        "Multiply and factor matrices, find paths",
+        &["matmul", "power", "closure", "factor", "solve", "random"],
+    ),
     ("Ask what if, and explain", &["simulate", "report", "study"]),
     ("Applications", &["advect", "mdem"]),
     ("The machine and its files", &["detect", "measure", "merge", "completions"]),

@@ -9,13 +9,13 @@ use crate::output::forecast::{Forecast, Keep, Order, Simulation};
 use crate::output::ranking::memory_fit;
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::{advects, check, processors, refuse_for_units, refuse_of_others};
+use crate::prepare::simulate::{advects, check, processors, refuse_flow, refuse_for_units, refuse_of_others};
 use apportion::error::{Error, Result};
 use apportion::job::{ForecastTask, OrderForecast, find_fastest_order, rank_of};
 use apportion::model::Machine;
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
-use apportion::schedule::{Flow, MatmulSchedule};
+use apportion::schedule::{FactorSchedule, Flow, MatmulSchedule};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use apportion_report::Timeline;
@@ -80,6 +80,9 @@ fn forecast(args: &SimulateArgs, rule: &Rule, json: bool) -> Result<Forecast> {
     let advects = advects(args, plan.as_ref());
     refuse_of_others(args, advects)?;
     match plan {
+        Some(plan) if matches!(plan.division, Division::Factorisation { .. }) => {
+            of_factorisation(args, plan, rule, json)
+        }
         Some(plan) if !advects => of_plan(args, plan, rule, json),
         plan => of_grid(args, plan.as_ref(), rule, json),
     }
@@ -88,8 +91,8 @@ fn forecast(args: &SimulateArgs, rule: &Rule, json: bool) -> Result<Forecast> {
 /// A plan whose methods and flows can be compared.
 fn swept_plan(path: &Path) -> Result<Plan> {
     let plan = read_plan(path)?;
-    if matches!(plan.division, Division::Grid(_)) {
-        let what = "is of a grid, and a sweep compares methods and flows of matrix products";
+    if matches!(plan.division, Division::Grid(_) | Division::Factorisation { .. }) {
+        let what = "is of no product, and a sweep compares methods and flows of matrix products";
         return Err(Error::input(path.display().to_string(), what, "use a plan from `apportion partition`"));
     }
     Ok(plan)
@@ -139,6 +142,36 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<F
     let order = Some(Order::Product(order));
     let (names, plan) = (plan.processors.clone(), Some(plan));
     Ok(Forecast { simulated, order, command, taken_apart, alone, plan, fitted, names })
+}
+
+/// The forecast of a factorisation by its block columns.
+fn of_factorisation(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<Forecast> {
+    refuse_flow(args)?;
+    let processors = processors(args, Some(&plan))?;
+    let (factors, columns) = plan.block_columns()?;
+    let block = columns.block();
+    let schedule = FactorSchedule::new(factors, columns);
+    let rates = processors.rates(&schedule.sizes());
+    let network = &processors.platform.network;
+    let costs = CostModel { rates: &rates, network, element: args.element() };
+    let keep = Keep::of(args, json, plan.processors.len());
+    let simulated = Simulation::new(&schedule, costs, &plan.processors, rule, keep)?;
+    let command = match (&args.export_simgrid, rule) {
+        (Some(directory), Rule::Fluid(rules)) => {
+            Some(export_simgrid(&schedule, costs, &plan.processors, rules, directory)?)
+        }
+        _ => None,
+    };
+    Ok(Forecast {
+        simulated,
+        names: plan.processors.clone(),
+        order: Some(Order::Factorisation { factors, method: plan.method.clone(), block }),
+        taken_apart: command.is_some() && network.topology == Topology::Bus,
+        command,
+        alone: processors.only_ratios(),
+        plan: Some(plan),
+        fitted: None,
+    })
 }
 
 /// Independent units: all processors compute, none communicates.

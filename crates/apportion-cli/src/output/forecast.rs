@@ -29,6 +29,8 @@ pub enum Order {
     Product(ScheduleOptions),
     /// An advection: the layout, the order, the variant and the number of time steps.
     Advection { layout: String, order: AdvectOrder, scheme: Scheme, steps: u64 },
+    /// A factorisation: the factors, the layout and the columns of a block.
+    Factorisation { factors: plan::Factors, method: String, block: u64 },
 }
 
 impl Order {
@@ -45,6 +47,11 @@ impl Order {
                 object["overlap"] = order.overlap.into();
                 object["steps"] = (*steps).into();
             }
+            Self::Factorisation { factors, method, block } => {
+                object["factors"] = json!(factors);
+                object["method"] = method.as_str().into();
+                object["block"] = (*block).into();
+            }
         }
     }
 
@@ -53,6 +60,7 @@ impl Order {
             Self::Product(order) => format!("{order} flow, "),
             Self::Advection { order, steps: 1, .. } => format!("a time step, {order}, "),
             Self::Advection { order, steps, .. } => format!("{steps} time steps, {order}, "),
+            Self::Factorisation { factors, method, .. } => format!("{factors}, {method} layout, "),
         }
     }
 
@@ -63,6 +71,11 @@ impl Order {
                 ("layout", layout.clone()),
                 ("steps", format!("{steps} of {scheme}")),
                 ("exchange", order.to_string()),
+            ],
+            Self::Factorisation { factors, method, block } => vec![
+                ("factors", factors.to_string()),
+                ("layout", method.clone()),
+                ("block", format!("{block} columns")),
             ],
         }
     }

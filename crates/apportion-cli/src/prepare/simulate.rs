@@ -53,6 +53,14 @@ pub fn refuse_of_others(args: &SimulateArgs, advects: bool) -> Result<()> {
     }
 }
 
+/// Rejects flags of the flow of a product for a factorisation, whose order is its own.
+pub fn refuse_flow(args: &SimulateArgs) -> Result<()> {
+    match args.flow.flags().into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Error::input(flag, "does not apply to a factorisation", "remove the flag")),
+    }
+}
+
 /// The platform's processors, in the order of the plan if there is one, with their speed functions.
 pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Machine> {
     let sources = Sources {

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, TWO};
 use apportion_testing::holds;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 18] = [
     "detect",
     "measure",
     "merge",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 16] = [
     "matmul",
     "power",
     "closure",
+    "factor",
+    "solve",
     "mdem",
     "simulate",
     "study",

@@ -124,6 +124,8 @@ fn a_pipe_without_a_writer() {
         "matmul pipe a.npy --speeds 1,1",
         "power a.npy -k 2 --models pipe",
         "closure a.npy --platform pipe",
+        "factor a.npy --kind lu --platform pipe",
+        "solve a.npy pipe --speeds 1,1",
         "advect --field a.npy --courant 0.1,0.1 --steps 1 --plan pipe",
         "mdem pipe",
         "merge pipe",

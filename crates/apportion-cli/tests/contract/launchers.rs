@@ -130,6 +130,8 @@ fn tasks_that_would_all_do_the_same_are_refused() {
     let srun = launchers[0].1;
     for line in [
         "closure a.npy",
+        "factor a.npy --kind lu",
+        "solve a.npy a.npy",
         "power a.npy -k 2",
         "advect --field a.npy --courant 0,0 --steps 1",
         "mdem a.npy",

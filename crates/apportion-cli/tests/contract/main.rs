@@ -21,6 +21,7 @@ mod docs;
 mod doctor;
 mod emulated;
 mod exports;
+mod factor;
 mod files;
 mod flags;
 mod flows;

@@ -66,7 +66,7 @@ fn notes_that_cannot_be_printed_stop_nothing() {
 
 /// What each command writes to its output, as `OUT`.
 #[cfg(unix)]
-const WRITERS: [&str; 17] = [
+const WRITERS: [&str; 20] = [
     "partition --units 9 --speeds 9,1 -o OUT",
     "partition --units 9 --speeds 9,1 --export csv --export-to OUT",
     "partition --shape 9x9 --speeds 9,1 --svg OUT",
@@ -78,6 +78,9 @@ const WRITERS: [&str; 17] = [
     "power s.npy -k 2 --platform two.toml -o OUT",
     "closure s.npy --platform two.toml -o OUT",
     "closure s.npy --platform two.toml --predecessors OUT",
+    "factor s.npy --kind lu --platform two.toml -o OUT",
+    "factor s.npy --kind lu --platform two.toml --pivots OUT",
+    "solve s.npy s.npy --platform two.toml -o OUT",
     "advect --field a.npy --courant 0.1,0.1 --steps 2 --platform two.toml -o OUT",
     "advect --field a.npy --courant 0.1,0.1 --steps 2 --platform two.toml --memory 64MiB -o OUT",
     "merge models.json -o OUT",

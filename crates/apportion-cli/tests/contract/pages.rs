@@ -21,6 +21,8 @@ fn results() -> (Bench, Vec<&'static str>) {
     bench.done(
         "advect --field field.npy --courant 0.2,0.1 --steps 3 --platform two.toml --report advect.json",
     );
+    bench.done("random 90 90 -o s.npy");
+    bench.done("factor s.npy --kind lu --platform two.toml --report factor.json");
     let printed = [
         ("partition.json", "partition --units 1000 --models models.json"),
         ("plan.json", "partition --shape 300x200 --platform two.toml --method square-corner"),
@@ -31,7 +33,7 @@ fn results() -> (Bench, Vec<&'static str>) {
     for (name, line) in printed {
         bench.write(name, bench.json(line).to_string());
     }
-    let files = ["matmul.json", "advect.json", "models.json"];
+    let files = ["matmul.json", "advect.json", "factor.json", "models.json"];
     (bench, files.into_iter().chain(printed.map(|(name, _)| name)).collect())
 }
 
@@ -71,6 +73,7 @@ fn every_result_makes_a_page() {
     let expected = [
         ("matmul.json", "What would make it faster"),
         ("advect.json", "3 steps of MPDATA"),
+        ("factor.json", "lu of 90 × 90"),
         ("models.json", "Speeds of work"),
         ("partition.json", "1,000 units by fpm on 2 processors"),
         ("plan.json", "C of 300 × 200"),

@@ -3,8 +3,9 @@
 
 mod raw;
 
-use super::{Layout, Metrics, Problem};
+use super::{BlockColumns, Factors, Layout, Metrics, Problem};
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::input::{Object, name_defect, read_text};
 use raw::{RawPart, RawPlan, entries, of_entries};
 use serde::{Deserialize, Serialize};
@@ -13,15 +14,16 @@ use std::path::Path;
 
 /// A division of a problem among processors, as `partition` makes it and `plan.json` stores it.
 ///
-/// [`Plan::of_layout`] makes the plan of a matrix product, [`Plan::of_grid`] that of a stencil's domain, and
-/// [`Plan::of_units`] that of independent units.
+/// [`Plan::of_layout`] makes the plan of a matrix product, [`Plan::of_grid`] that of a stencil's domain,
+/// [`Plan::of_factorisation`] that of a factorisation, and [`Plan::of_units`] that of independent units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The method that made the plan.
     pub method: String,
     /// The processors' names, by rank.
     pub processors: Vec<String>,
-    /// The number of units, of elements of C, or of cells of the domain, of each processor, by rank.
+    /// The number of units, of elements of C or of the factored matrix, or of cells of the domain, of each
+    /// processor, by rank.
     pub shares: Vec<u64>,
     /// How the problem is divided.
     pub division: Division,
@@ -48,6 +50,15 @@ pub enum Division {
     Matmul(Layout),
     /// A stencil's domain: the layout of its m x n cells; k is 1.
     Grid(Layout),
+    /// A factorisation of a square matrix: the layout of its n x n elements; k is 1.
+    Factorisation {
+        /// Into which factors.
+        factors: Factors,
+        /// Columns of a block.
+        block: u64,
+        /// A part for each block column.
+        layout: Layout,
+    },
 }
 
 /// Predicted times.
@@ -147,6 +158,28 @@ impl Plan {
         }
     }
 
+    /// The plan of a factorisation, without a forecast.
+    pub fn of_factorisation(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        factors: Factors,
+        columns: &BlockColumns,
+        imbalance: f64,
+    ) -> Self {
+        let layout = columns.layout();
+        let received = (0..processors.len()).map(|rank| columns.received(factors, Rank(rank)));
+        Self {
+            method: method.into(),
+            metrics: Metrics { volume: Some(received.sum()), ..Metrics::of_units(imbalance) },
+            processors,
+            shares: layout.shares(),
+            division: Division::Factorisation { factors, block: columns.block(), layout },
+            forecast: None,
+            relative_times: None,
+            baselines: None,
+        }
+    }
+
     /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance`
     /// is the largest time over the ideal one (1.0: all processors finish together).
     pub fn of_units(
@@ -173,6 +206,22 @@ impl Plan {
             Division::Units { n } => Problem::Units { n: *n },
             Division::Matmul(layout) => Problem::Matmul(layout.shape()),
             Division::Grid(layout) => Problem::Grid { m: layout.shape().m, n: layout.shape().n },
+            Division::Factorisation { factors, block, layout } => {
+                Problem::Factorisation { factors: *factors, n: layout.shape().n, block: *block }
+            }
+        }
+    }
+
+    /// The factors and the block columns.
+    ///
+    /// # Errors
+    /// The plan divides another problem: exit code 2.
+    pub fn block_columns(&self) -> Result<(Factors, BlockColumns)> {
+        match &self.division {
+            Division::Factorisation { factors, block, layout } => {
+                Ok((*factors, BlockColumns::of_layout(layout, *block)?))
+            }
+            _ => Err(Error::input("plan", "is of no factorisation", "use the plan of a factorisation")),
         }
     }
 
@@ -191,6 +240,11 @@ impl Plan {
                 let place = format!("plan of {} x {} cells", layout.shape().m, layout.shape().n);
                 Err(Error::input(place, "is a stencil's domain", "use the plan of a matrix product"))
             }
+            Division::Factorisation { layout, .. } => {
+                let n = layout.shape().n;
+                let place = format!("plan of a factorisation of {n} x {n} elements");
+                Err(Error::input(place, "is of no product", "use the plan of a matrix product"))
+            }
         }
     }
 
@@ -206,10 +260,12 @@ impl Plan {
         names.filter(|(_, share)| **share == 0).map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The rectangles of C or of a domain; `None` for units.
+    /// The rectangles of C, of a domain or of a factored matrix; `None` for units.
     pub fn rectangles(&self) -> Option<&Layout> {
         match &self.division {
-            Division::Matmul(layout) | Division::Grid(layout) => Some(layout),
+            Division::Matmul(layout) | Division::Grid(layout) | Division::Factorisation { layout, .. } => {
+                Some(layout)
+            }
             Division::Units { .. } => None,
         }
     }
@@ -278,7 +334,9 @@ impl Plan {
                 })?;
                 Self::of_layout(raw.method, raw.processors, layout, imbalance)
             }
-            Problem::Units { .. } | Problem::Grid { .. } if raw.repeat.is_some() => {
+            Problem::Units { .. } | Problem::Grid { .. } | Problem::Factorisation { .. }
+                if raw.repeat.is_some() =>
+            {
                 return refuse("repeat", "only matrix products have blocks".into(), "remove the field");
             }
             Problem::Grid { m, n } => {
@@ -291,6 +349,21 @@ impl Plan {
                     Layout::new(shape, p, parts.iter().map(RawPart::part))
                 })?;
                 Self::of_grid(raw.method, raw.processors, layout, imbalance)
+            }
+            Problem::Factorisation { factors, n, block } => {
+                let shape = super::Shape::new(n, 1, n, &format!("{place}: problem"))?;
+                if block == 0 {
+                    return refuse("problem.block", "is 0".into(), "give the columns of a block");
+                }
+                let layout = of_rectangles(raw.layout, &raw.shares, place, |parts| {
+                    if parts.iter().any(|part| part.inner.is_some()) {
+                        let what = "a factored matrix has no inner dimension";
+                        return Err(Error::input("layout: inner", what, "remove the field"));
+                    }
+                    Layout::new(shape, p, parts.iter().map(RawPart::part))
+                })?;
+                let columns = BlockColumns::of_layout(&layout, block)?;
+                Self::of_factorisation(raw.method, raw.processors, factors, &columns, imbalance)
             }
             Problem::Units { .. } if raw.layout.is_some() => {
                 return refuse("layout", "units have none".into(), "remove the field");

@@ -1,12 +1,14 @@
 //! Plans: how a problem is divided among processors.
 //!
-//! Two kinds of problem are divided. *n independent units* get 1-D shares ([`shares`]). *A matrix product* C
+//! Three kinds of problem are divided. *n independent units* get 1-D shares ([`shares`]). *A matrix product* C
 //! (m x n) = A (m x k) B (k x n) gets a [`Layout`]: rectangles of C with owners, made by one of the methods
-//! in [`shapes`] and mapped to the processors of a network by [`arrange`]. A [`Plan`] holds either, with its
-//! [`Metrics`] and, where speeds are known, a [`Forecast`]. `plan.json` stores it; [`export()`] writes the
+//! in [`shapes`] and mapped to the processors of a network by [`arrange`]. *A factorisation* gets owners of
+//! [`BlockColumns`]. A [`Plan`] holds any of them, with its [`Metrics`] and, where speeds are known, a
+//! [`Forecast`]. `plan.json` stores it; [`export()`] writes the
 //! shares for other tools.
 
 pub mod arrange;
+mod block_columns;
 mod boxes;
 mod constraints;
 mod export;
@@ -19,6 +21,7 @@ pub mod shapes;
 pub mod shares;
 mod volume_bound;
 
+pub use block_columns::BlockColumns;
 pub use boxes::Cuboid;
 #[cfg(test)]
 pub(crate) use boxes::tests::random_layout;
@@ -32,5 +35,5 @@ pub(crate) use messages::{merged, relayed};
 pub use messages::{message_steps, star_volume};
 pub use metrics::{Metrics, interrupts, lower_bound, outlines, volume_lower_bound};
 pub(crate) use metrics::{OwnedLines, communication_free, interrupts_by_owner};
-pub use problem::{Problem, Shape};
+pub use problem::{Factors, Problem, Shape};
 pub use volume_bound::volume_bound;

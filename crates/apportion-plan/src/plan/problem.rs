@@ -24,6 +24,39 @@ pub enum Problem {
         /// Number of units.
         n: u64,
     },
+    /// The factorisation of a square matrix, by block columns.
+    Factorisation {
+        /// Into which factors.
+        factors: Factors,
+        /// Rows and columns.
+        n: u64,
+        /// Columns of a block; the last may have fewer.
+        block: u64,
+    },
+}
+
+/// The factors of a square matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Factors {
+    /// A = L L^T, of a symmetric positive definite matrix.
+    Cholesky,
+    /// P A = L U, with partial pivoting.
+    Lu,
+}
+
+impl Factors {
+    /// Multiply-adds of the factorisation of n rows: n^3 / 6 or n^3 / 3.
+    pub fn multiply_adds(self, n: u64) -> f64 {
+        let cube = (n as f64).powi(3);
+        cube / if self == Self::Cholesky { 6.0 } else { 3.0 }
+    }
+}
+
+impl std::fmt::Display for Factors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if *self == Self::Cholesky { "cholesky" } else { "lu" })
+    }
 }
 
 /// The three sizes of a matrix product: A is m x k, B is k x n, C is m x n.

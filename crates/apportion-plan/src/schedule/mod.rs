@@ -4,6 +4,7 @@
 //! generic over the computation, the [`Application`].
 
 mod application;
+mod factor;
 mod matmul;
 mod medium;
 mod options;
@@ -12,6 +13,7 @@ mod step;
 mod tail;
 
 pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
+pub use factor::{FactorSchedule, FactorTask, FactorWork, PanelPiece};
 pub(crate) use matmul::{Boxes, Exchange, Traffic};
 pub use matmul::{DataPath, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory};
 pub use medium::{Medium, Posting};

@@ -6,6 +6,7 @@ mod balance;
 mod baselines;
 mod budget;
 mod candidates;
+mod factor;
 mod improve;
 mod link_lower_bound;
 mod memory_fit;
@@ -21,6 +22,7 @@ pub use balance::{
     relative_times,
 };
 pub use baselines::{BaselinePlans, baseline_plans};
+pub use factor::{FactorLayout, Factorisation, appraise, plan_factorisation};
 pub use improve::LeftOut;
 pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 pub use rebalance::{Moves, Observed, Proposal, Rebalance};

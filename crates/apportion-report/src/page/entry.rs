@@ -98,6 +98,7 @@ impl Entry {
         let plan = part_plan(&value["plan"], "plan")?;
         let seconds = number(value, "seconds")?;
         let advects = value["application"] == "mpdata";
+        let factors = value["application"] == "factorisation";
         let forecast = value["forecast_seconds"].as_f64();
         let mut tiles = vec![Tile { label: "Measured", value: show_seconds(seconds), note: String::new() }];
         tiles.extend(forecast.map(|forecast| {
@@ -126,6 +127,11 @@ impl Entry {
                     tiles.push(Tile { label: "Cells per second", value, note: String::new() });
                 }
             }
+            (false, Some(true)) if factors => tiles.push(Tile {
+                label: "Residual",
+                value: format!("{:.3}", value["residual"].as_f64().unwrap_or(f64::NAN)),
+                note: "times n ||A|| eps; correct up to 30".into(),
+            }),
             (false, Some(true)) => tiles.push(Tile {
                 label: "Verified",
                 value: "yes".into(),
@@ -141,6 +147,8 @@ impl Entry {
         }
         let how = if advects {
             format!("{} steps of MPDATA", count(value["steps"].as_u64().unwrap_or(0)))
+        } else if factors {
+            format!("blocks of {}", count(value["block"].as_u64().unwrap_or(0)))
         } else {
             let overlap = if value["overlap"] == true { " with overlap" } else { "" };
             format!("{} flow{overlap}", value["flow"].as_str().unwrap_or("unknown"))
@@ -149,6 +157,7 @@ impl Entry {
         let entry = Self {
             kind: match (advects, value["products"].as_u64(), &value["algorithm"]) {
                 (true, ..) => "Advection",
+                _ if factors => "Factorisation",
                 (_, Some(2..), Value::Null) => "Matrix power",
                 (.., Value::String(_)) => "Closure",
                 _ => "Matrix product",
@@ -527,6 +536,7 @@ fn title(plan: &Plan) -> String {
         Problem::Matmul(s) if s.k == s.n => format!("C of {} × {}", count(s.m), count(s.n)),
         Problem::Matmul(s) => format!("C of {} × {}, k = {}", count(s.m), count(s.n), count(s.k)),
         Problem::Grid { m, n } => format!("{} × {} cells", count(m), count(n)),
+        Problem::Factorisation { factors, n, .. } => format!("{factors} of {} × {}", count(n), count(n)),
         Problem::Units { n } => format!("{} units", count(n)),
     };
     let p = plan.processors.len();

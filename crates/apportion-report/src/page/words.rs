@@ -83,6 +83,8 @@ pub(super) fn remedies_of_run(value: &Value, entry: &Entry) -> Vec<String> {
     if rates.len() > 1 && longest - even > WORTH * seconds {
         let again = if advects {
             "measure the speeds again"
+        } else if value["application"] == "factorisation" {
+            "measure the speeds again with `--remeasure`"
         } else {
             "measure the speeds again with `--remeasure`, or let the run follow them with `--adaptive`"
         };

@@ -42,7 +42,7 @@ impl Picture {
     pub(crate) fn of(plan: &Plan, canvas: Canvas) -> Self {
         let bar = |n: u64| Slices { rects: bar(&plan.shares), cols: n.max(1), slices: Vec::new(), all: 1 };
         let (Slices { rects, cols, slices, all }, rows, sides) = match &plan.division {
-            Division::Matmul(layout) | Division::Grid(layout) => {
+            Division::Matmul(layout) | Division::Grid(layout) | Division::Factorisation { layout, .. } => {
                 let (drawn, m) = (slices(layout), layout.shape().m);
                 let sides = drawn.cols as f64 / m as f64;
                 (drawn, m, sides)
@@ -158,6 +158,9 @@ impl Picture {
         let (rows, cols) = match plan.problem() {
             Problem::Matmul(Shape { m, n, .. }) | Problem::Grid { m, n } => {
                 (format!("{} rows", count(m)), format!("{} columns{note}", count(n)))
+            }
+            Problem::Factorisation { n, .. } => {
+                (format!("{} rows", count(n)), format!("{} columns{note}", count(n)))
             }
             Problem::Units { n } => (String::new(), format!("{} units", count(n))),
         };

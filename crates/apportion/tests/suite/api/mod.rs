@@ -15,13 +15,14 @@ use std::path::Path;
 const MOST_AT_THE_ROOT: usize = 50;
 
 /// The crates that programs may use, from the bottom up.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "apportion-core",
     "apportion-plan",
     "apportion-kernels",
     "apportion",
     "apportion-advect",
     "apportion-events",
+    "apportion-factor",
     "apportion-report",
 ];
 

@@ -71,6 +71,10 @@ fn tables(plan: &Plan) -> Result<Tables> {
             let shape = layout.shape();
             Ok(vec![("domain", OwnerTable::new([shape.m, shape.n], layout.parts())?)])
         }
+        Division::Factorisation { layout, .. } => {
+            let shape = layout.shape();
+            Ok(vec![("A", OwnerTable::new([shape.m, shape.n], layout.parts())?)])
+        }
         Division::Units { n } => Err(Error::input(
             format!("plan of {n} units"),
             "has no matrix, so there are no owners of its blocks",

@@ -1,0 +1,62 @@
+//! The flags of a factorisation: processors, block columns, engine, and reports.
+
+use super::numbers::{whole, within};
+use super::pictures::picture;
+use super::{EngineArgs, Sources};
+use apportion::plan::Factors;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct EliminationArgs {
+    #[command(flatten)]
+    pub sources: Sources,
+    /// How block columns are given out: greedy (whatever remains is balanced), dropout (the same, but slow
+    /// processors leave when their messages cost more time than they save), cyclic (in turn, as if all were
+    /// equal), alone (all to the fastest); default: auto, the least forecast time.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub method: String,
+    /// Columns of a block [default: 128, and fewer for small matrices].
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
+    pub block: Option<u64>,
+    /// Measure again instead of using the cached speed functions and network between hosts.
+    #[arg(long, alias = "fresh")]
+    pub remeasure: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Copy panels between threads, as between the nodes of a cluster; default: threads read them in place,
+    /// unless the network is emulated or processors have a memory of their own.
+    #[arg(long)]
+    pub copy: bool,
+    /// Seed of the verification.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]
+    pub seed: u64,
+    /// Write what happened (run.json).
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write each processor's timeline, the forecast's beneath it: a picture (.svg) or a Chrome trace.
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    pub trace: Option<PathBuf>,
+    /// Draw the plan.
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    pub svg: Option<PathBuf>,
+}
+
+/// What a matrix is factored into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FactorKind {
+    /// A = L L^T, of a symmetric positive definite matrix.
+    Cholesky,
+    /// P A = L U, with partial pivoting.
+    Lu,
+}
+
+impl FactorKind {
+    /// The factors.
+    pub fn factors(self) -> Factors {
+        match self {
+            Self::Cholesky => Factors::Cholesky,
+            Self::Lu => Factors::Lu,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `factor`: LAPACK's factors and pivots in files, from any division and engine the same bytes; refusals by file and
+//! index; its report, timeline and plan.
+
+use super::bench::{Bench, TWO};
+#[cfg(target_os = "linux")]
+use super::mpi::launch::Mpi;
+use apportion_testing::holds;
+
+/// Elements that look random, of a matrix that can be factored by Cholesky and LU.
+fn matrix(n: usize) -> Vec<f64> {
+    let value = |i: usize, j: usize| ((i * 31 + j * 17 + i * j) % 23) as f64 / 23.0 - 0.5;
+    let one = |at: usize| {
+        let (i, j) = (at / n, at % n);
+        if i == j { n as f64 } else { value(i.max(j), i.min(j)) }
+    };
+    (0..n * n).map(one).collect()
+}
+
+fn load(bench: &Bench, name: &str) -> (String, Vec<u8>) {
+    let bytes = bench.bytes(name);
+    let end = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    (String::from_utf8(bytes[10..end].to_vec()).unwrap(), bytes[end..].to_vec())
+}
+
+fn doubles(bench: &Bench, name: &str) -> Vec<f64> {
+    let (header, body) = load(bench, name);
+    assert!(header.contains("'<f8'") && header.contains("'fortran_order': False"), "{header}");
+    body.chunks_exact(8).map(|x| f64::from_le_bytes(x.try_into().unwrap())).collect()
+}
+
+fn save(bench: &Bench, name: &str, n: usize, elements: &[f64]) {
+    let mut bytes = apportion::matrix::npy_header::<f64>(&[n, n], false);
+    bytes.extend(elements.iter().flat_map(|x| x.to_le_bytes()));
+    bench.write(name, bytes);
+}
+
+#[test]
+fn factors_are_those_of_three_loops() {
+    let (bench, n) = (Bench::new(), 61);
+    let mut a = matrix(n);
+    save(&bench, "a.npy", n, &a);
+    let report = bench.json("factor a.npy --kind cholesky -o l.npy --speeds 3,1 --block 8");
+    assert_eq!((&report["application"], &report["factors"]), (&"factorisation".into(), &"cholesky".into()));
+    assert!(report["residual"].as_f64().unwrap() < 1.0 && report["verified"] == true);
+    let l = doubles(&bench, "l.npy");
+    for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+        let product: f64 = (0..n).map(|p| l[i * n + p] * l[j * n + p]).sum();
+        assert!((product - a[i * n + j]).abs() < 1e-11 && (j <= i || l[i * n + j] == 0.0), "({i}, {j})");
+    }
+    // The largest element of column 0 is in row 4.
+    a[4 * n] = 1000.0;
+    save(&bench, "a.npy", n, &a);
+    let report = bench.json("factor a.npy --kind lu -o lu.npy --pivots p.npy --speeds 3,1 --block 8");
+    assert!(report["residual"].as_f64().unwrap() < 1.0);
+    let (header, pivots) = load(&bench, "p.npy");
+    holds(&header, &["'<i8'", "(61,)"]);
+    let pivots: Vec<usize> =
+        pivots.chunks_exact(8).map(|x| i64::from_le_bytes(x.try_into().unwrap()) as usize).collect();
+    assert!(pivots[0] == 4 && pivots.len() == n && (0..n).all(|i| pivots[i] >= i && pivots[i] < n));
+    let lu = doubles(&bench, "lu.npy");
+    let mut rows: Vec<&[f64]> = a.chunks(n).collect();
+    pivots.iter().enumerate().for_each(|(i, pivot)| rows.swap(i, *pivot));
+    for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+        let lower = |p: usize| if p == i { 1.0 } else { lu[i * n + p] };
+        let product: f64 = (0..=i.min(j)).map(|p| lower(p) * lu[p * n + j]).sum();
+        assert!((product - rows[i][j]).abs() < 1e-10, "({i}, {j})");
+    }
+}
+
+/// Layouts, copies, and more processors than block columns, with the same block.
+#[test]
+fn every_layout_gives_the_same_bytes() {
+    let (bench, n) = (Bench::new(), 90);
+    save(&bench, "a.npy", n, &matrix(n));
+    bench.write("two.toml", TWO);
+    for kind in ["cholesky", "lu"] {
+        let call = format!("factor a.npy --kind {kind} --block 16");
+        bench.done(&format!("{call} --speeds 1 -o one.npy"));
+        let one = bench.bytes("one.npy");
+        for flags in [
+            "--speeds 3,1,2 --method greedy",
+            "--speeds 3,1,2 --method cyclic --copy",
+            "--speeds 1,1,1,1,1,1,1,1,1,5 --method dropout",
+            "--speeds 2,7 --method alone",
+            "--platform two.toml",
+        ] {
+            let run = bench.json(&format!("{call} {flags} -o other.npy"));
+            assert!(bench.bytes("other.npy") == one, "{kind} {flags}");
+            assert_eq!(run["volume"], run["plan"]["metrics"]["volume"], "{kind} {flags}");
+            assert_eq!(run["predicted_memory_bytes"], run["peak_memory_bytes"], "{kind} {flags}");
+        }
+        // Single precision, and an own block.
+        bench.done("random 40 40 -o f.npy --kind f32");
+        if kind == "lu" {
+            assert_eq!(bench.json("factor f.npy --kind lu --speeds 1,2 -o x.npy")["element"], "f32");
+        }
+    }
+}
+
+#[test]
+fn reports_timelines_and_plans_are_written() {
+    let (bench, n) = (Bench::new(), 120);
+    save(&bench, "a.npy", n, &matrix(n));
+    bench.write(
+        "two.toml",
+        "[[processor]]\nname = \"fast\"\nspeed = \"4 Gflop/s\"\n[[processor]]\nname = \"slow\"\nspeed = \
+         \"1 Gflop/s\"\n[network]\nlatency = \"10 us\"\nbandwidth = \"1 GB/s\"\n",
+    );
+    let printed = bench.json(
+        "factor a.npy --kind lu --platform two.toml --report run.json --trace run.svg --svg plan.svg --method auto",
+    );
+    assert_eq!(bench.value("run.json"), printed);
+    assert!(printed["forecast_seconds"].as_f64().unwrap() > 0.0);
+    assert!(printed["timeline"]["forecast"].is_array() && printed["timeline"]["measured"].is_array());
+    let plan = &printed["plan"];
+    assert_eq!(
+        (&plan["problem"]["kind"], &plan["problem"]["factors"]),
+        (&"factorisation".into(), &"lu".into())
+    );
+    assert!(plan["baselines"]["even_split"].is_number());
+    assert!(plan["metrics"]["forecast_over_bound"].as_f64().unwrap() >= 1.0);
+    holds(&bench.text("run.svg"), &["<svg", "fast", "slow"]);
+    holds(&bench.text("plan.svg"), &["<svg", "lu of 120", "120 columns"]);
+    let text = bench.done("factor a.npy --kind lu --platform two.toml");
+    holds(&text, &["P A = L U of 120 x 120 f64", "residual", "forecast", "fast", "gain"]);
+    // The plan alone is forecast as it was.
+    bench.write("plan.json", plan.to_string());
+    let simulated = bench.json("simulate --plan plan.json --platform two.toml");
+    assert_eq!(simulated["seconds"], printed["forecast_seconds"]);
+    bench.fails(2, "simulate --plan plan.json --platform two.toml --flow ring");
+    holds(&bench.fails(2, "matmul a.npy a.npy --plan plan.json"), &["plan.json", "is not a plan of 120"]);
+    bench.done("report run.json -o page.html");
+    holds(&bench.text("page.html"), &["Factorisation", "Residual"]);
+}
+
+#[test]
+fn what_cannot_be_factored_is_refused_by_its_index() {
+    let (bench, n) = (Bench::new(), 30);
+    let mut a = matrix(n);
+    save(&bench, "good.npy", n, &a);
+    a[7 * n + 7] = -1.0;
+    save(&bench, "minor.npy", n, &a);
+    let mut singular = matrix(n);
+    (0..n).for_each(|i| singular[i * n + 11] = 0.0);
+    save(&bench, "singular.npy", n, &singular);
+    let mut nan = matrix(n);
+    nan[5 * n + 3] = f64::NAN;
+    save(&bench, "nan.npy", n, &nan);
+    bench.numbers("wide.npy", "<f8", (3, 4), false);
+    bench.numbers("whole.npy", "<i4", (3, 3), false);
+    bench.write("x.npy", "as before");
+    for (line, code, words) in [
+        ("minor.npy --kind cholesky", 1, &["not positive definite", "order 8"][..]),
+        ("singular.npy --kind lu", 1, &["singular", "U(11, 11)", "info 12"]),
+        ("nan.npy --kind lu", 2, &["nan.npy", "(5, 3)", "NaN"]),
+        ("wide.npy --kind lu", 2, &["wide.npy", "3 x 4, not square"]),
+        ("whole.npy --kind lu", 2, &["whole.npy", "i32"]),
+        ("nowhere.npy --kind lu", 2, &["nowhere.npy"]),
+        ("good.npy --kind cholesky --pivots p.npy", 2, &["--pivots", "--kind lu"]),
+        ("good.npy --kind lu --method columns", 2, &["--method", "greedy"]),
+        ("good.npy --kind lu --block 0", 2, &["--block"]),
+        ("good.npy", 2, &["--kind"]),
+    ] {
+        let said = bench.fails(code, &format!("factor {line} -o x.npy --speeds 2,1"));
+        holds(&said, words);
+        assert_eq!(bench.text("x.npy"), "as before", "{line}");
+    }
+}
+
+#[test]
+fn systems_are_solved() {
+    let (bench, n) = (Bench::new(), 53);
+    let a = matrix(n);
+    save(&bench, "a.npy", n, &a);
+    let b: Vec<f64> = (0..n).map(|i| i as f64 - 20.0).collect();
+    let mut bytes = apportion::matrix::npy_header::<f64>(&[n], false);
+    bytes.extend(b.iter().flat_map(|x| x.to_le_bytes()));
+    bench.write("b.npy", bytes);
+    bench.numbers("sides.npy", "<f8", (n, 5), true);
+    for kind in ["cholesky", "lu"] {
+        let call = format!("solve a.npy b.npy --kind {kind} -o x.npy --speeds 3,1 --block 8");
+        let report = bench.json(&call);
+        assert!(
+            report["residual"].as_f64().unwrap() < 1.0 && report["factors_residual"].as_f64().unwrap() < 1.0
+        );
+        assert_eq!(report["solution"]["right_hand_sides"], 1);
+        assert!(report["solution"]["condition"].as_f64().unwrap() >= 1.0);
+        let (header, _) = load(&bench, "x.npy");
+        holds(&header, &["(53,)"]);
+        let x = doubles(&bench, "x.npy");
+        for i in 0..n {
+            let product: f64 = (0..n).map(|j| a[i * n + j] * x[j]).sum();
+            assert!((product - b[i]).abs() < 1e-9, "{kind} {i}");
+        }
+        holds(&bench.done(&call), &["residual", "1 right-hand side", "before refinement", "condition"]);
+        bench.done(&format!("solve a.npy sides.npy --kind {kind} -o X.npy --speeds 1,1"));
+        holds(&load(&bench, "X.npy").0, &["(53, 5)"]);
+    }
+    bench.numbers("other.npy", "<f8", (4, 1), false);
+    bench.numbers("single.npy", "<f4", (n, 1), false);
+    for (line, words) in [
+        ("a.npy other.npy", &["other.npy", "4 x 1", "53 rows"][..]),
+        ("a.npy single.npy", &["single.npy", "f32", "f64"]),
+        ("a.npy nowhere.npy", &["nowhere.npy"]),
+    ] {
+        holds(&bench.fails(2, &format!("solve {line} --speeds 1 -o y.npy")), words);
+        assert!(!bench.has("y.npy"));
+    }
+}
+
+/// One rank a processor: the bytes of threads, pivots too.
+#[cfg(target_os = "linux")]
+#[test]
+fn ranks_give_the_bytes_of_threads() {
+    let (bench, n) = (Bench::new(), 77);
+    let mut a = matrix(n);
+    bench.platform(3, false);
+    for kind in ["cholesky", "lu"] {
+        if kind == "lu" {
+            // A pivot far from the diagonal.
+            a[30 * n + 2] = 500.0;
+        }
+        save(&bench, "a.npy", n, &a);
+        let pivots = if kind == "lu" { "--pivots" } else { "--trace" };
+        let call = format!("factor a.npy --kind {kind} --platform platform.toml --block 8");
+        let Some(mut command) = Mpi::Open.command(
+            &bench,
+            3,
+            &format!("{call} --json --engine mpi -o mpi.npy {pivots} mpi-p.npy"),
+        ) else {
+            return;
+        };
+        let output = command.output().unwrap();
+        let ranks = apportion_testing::object(&output);
+        let threads = bench.json(&format!("{call} -o threads.npy {pivots} threads-p.npy"));
+        assert!(bench.bytes("mpi.npy") == bench.bytes("threads.npy"), "{kind}");
+        if kind == "lu" {
+            assert!(bench.bytes("mpi-p.npy") == bench.bytes("threads-p.npy"));
+        }
+        for field in ["volume", "residual", "block", "peak_memory_bytes"] {
+            assert_eq!(ranks[field], threads[field], "{kind} {field}");
+        }
+    }
+}

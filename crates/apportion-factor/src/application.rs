@@ -1,0 +1,429 @@
+//! A factorisation as an [`Executable`]: the block columns and panels of each processor, and what is computed with
+//! them.
+
+use crate::LocalColumns;
+use apportion::error::Result;
+use apportion::geometry::{Rank, Rect, Span};
+use apportion::kernels::factor::{Triangle, cholesky_panel, exchange_rows, lu_panel, solve_triangle};
+use apportion::kernels::{Kernel, Real, View, ViewMut};
+use apportion::plan::Factors;
+use apportion::run::parallel;
+use apportion::schedule::{
+    Application, Executable, FactorSchedule, FactorTask, FactorWork, PanelPiece, Parcel, StepOf,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The factorisation of this process's block columns.
+pub(crate) struct Elimination<'a, T> {
+    schedule: &'a FactorSchedule,
+    kernel: Kernel<T>,
+    /// By rank, until the processor takes them.
+    columns: Vec<Mutex<Option<LocalColumns<T>>>>,
+    /// By block column: the panel that others of this process read in place. None where panels are copied.
+    shared: Option<Vec<Mutex<Option<SharedPanel<T>>>>>,
+}
+
+/// A panel that is read in place.
+struct SharedPanel<T> {
+    parcel: Parcel<T>,
+    /// The processors that have not taken it yet.
+    readers: usize,
+}
+
+impl<'a, T: Real> Elimination<'a, T> {
+    /// The factorisation of these block columns. `shares` says that the processors of this process read panels in
+    /// place.
+    pub(crate) fn new(
+        schedule: &'a FactorSchedule,
+        kernel: Kernel<T>,
+        columns: Vec<LocalColumns<T>>,
+        shares: bool,
+    ) -> Self {
+        let mut by_rank: Vec<Mutex<Option<LocalColumns<T>>>> =
+            (0..schedule.processors()).map(|_| Mutex::new(None)).collect();
+        for local in columns {
+            let rank = local.rank().0;
+            by_rank[rank] = Mutex::new(Some(local));
+        }
+        let slots = || (0..schedule.columns().count()).map(|_| Mutex::new(None)).collect();
+        Self { schedule, kernel, columns: by_rank, shared: shares.then(slots) }
+    }
+
+    fn slot(&self, column: usize) -> MutexGuard<'_, Option<SharedPanel<T>>> {
+        let shared = self.shared.as_ref().expect("processors read panels in place");
+        shared[column].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_lu(&self) -> bool {
+        self.schedule.factors() == Factors::Lu
+    }
+
+    /// Number of rows of the matrix from the first row of a block column on, and its columns.
+    fn panel_size(&self, column: usize) -> [usize; 2] {
+        let span = self.schedule.columns().span(column);
+        [(self.schedule.columns().n() - span.start) as usize, span.len() as usize]
+    }
+
+    /// Factors a panel, in memory of its own, from which it travels: the marks, then its rows.
+    fn factor_panel(&self, held: &mut ProcessorData<T>, column: usize) -> Parcel<T> {
+        let [rows, width] = self.panel_size(column);
+        let marks = self.schedule.columns().panel_marks(self.schedule.factors(), column) as usize;
+        let first = held.columns.rows() - rows;
+        let place = self.schedule.columns().places(held.rank(), column..column + 1);
+        let here = held.columns.range(place);
+        // The marks of a Cholesky panel take the place of the last element of its diagonal block, which does not
+        // travel, once that has been copied back.
+        let room = if self.is_lu() { marks } else { 0 };
+        let mut memory = vec![T::ZERO; room + rows * width];
+        if held.failed.is_none() {
+            let mut own = held.columns.view_mut();
+            for (i, row) in memory[room..].chunks_exact_mut(width).enumerate() {
+                row.copy_from_slice(&own.row(first + i)[here.clone()]);
+            }
+            let panel = ViewMut::dense(&mut memory[room..], rows, width);
+            let failed = if self.is_lu() {
+                let mut pivots = vec![0; width];
+                let failed = lu_panel(panel, &mut pivots);
+                for (mark, pivot) in memory[1..].iter_mut().zip(&pivots) {
+                    *mark = T::from_f64(*pivot as f64);
+                }
+                held.pivots[column] = pivots;
+                failed
+            } else {
+                cholesky_panel(panel).err()
+            };
+            held.failed = failed.map(|j| self.schedule.columns().span(column).start + j as u64);
+            let mut own = held.columns.view_mut();
+            for (i, row) in memory[room..].chunks_exact(width).enumerate() {
+                own.row(first + i)[here.clone()].copy_from_slice(row);
+            }
+        }
+        let start = if self.is_lu() { 0 } else { width * width - 1 };
+        memory[start] = T::from_f64(held.failed.map_or(0.0, |j| (j + 1) as f64));
+        let end = memory.len();
+        Parcel::new(Arc::new(memory)).part(start..end)
+    }
+
+    /// Updates some block columns with a panel.
+    fn update(
+        &self,
+        held: &mut ProcessorData<T>,
+        panel: usize,
+        columns: Range<usize>,
+        threads: usize,
+    ) -> Result<f64> {
+        let places = self.schedule.columns().places(held.rank(), columns);
+        let here = held.columns.range(places.clone());
+        if held.failed.is_some() || here.is_empty() {
+            return Ok(0.0);
+        }
+        let [rows, width] = self.panel_size(panel);
+        let parcel = held.panels.get(&panel).expect("a panel is here when it is used").clone();
+        let marks = self.schedule.columns().panel_marks(self.schedule.factors(), panel) as usize;
+        let elements = &parcel.elements()[marks..];
+        let ProcessorData { kernel, columns, pivots, factor, .. } = held;
+        let first = columns.rows() - rows;
+        if self.is_lu() {
+            let l = View::dense(elements, rows, width);
+            let mut own = columns.view_mut();
+            let right = own.tile(first, here.start, rows, here.len());
+            return eliminate(*kernel, l, &pivots[panel], right, factor, threads);
+        }
+        let l = View::dense(elements, rows - width, width);
+        let below = first + width;
+        // The rows of the panel that are those of the columns here.
+        let trapezoid = places.map(|place| {
+            let (span, start) = (columns.spans()[place], columns.range(place..place + 1).start);
+            Step { row: span.start as usize - below, col: start - here.start, width: span.len() as usize }
+        });
+        let steps: Vec<Step> = trapezoid.collect();
+        factor.clear();
+        factor.resize(width * here.len(), T::ZERO);
+        for Step { row, col, width: across } in &steps {
+            for i in 0..*across {
+                for (p, x) in l.row(row + i).iter().enumerate() {
+                    factor[p * here.len() + col + i] = -*x;
+                }
+            }
+        }
+        let u = View::dense(factor, width, here.len());
+        let mut own = columns.view_mut();
+        let mut rest = own.tile(below, here.start, rows - width, here.len());
+        let mut bands = Vec::new();
+        for band in bands_of(&steps, rows - width, threads) {
+            let (upper, lower) = rest.split_at_row(band.len());
+            rest = lower;
+            bands.push((band, upper));
+        }
+        parallel::all(bands, |(band, c)| {
+            let (top, kernel) = (band.start, *kernel);
+            Trapezoid { kernel, l, u, c, top }.update(&steps, band);
+        })
+    }
+
+    /// Exchanges rows as all panels right of block columns demand.
+    fn exchange(&self, held: &mut ProcessorData<T>) {
+        if held.failed.is_some() {
+            return;
+        }
+        let columns = self.schedule.columns();
+        for panel in 1..columns.count() {
+            let left = held.columns.range(columns.places(held.rank(), 0..panel)).len();
+            if left > 0 {
+                let [rows, _] = self.panel_size(panel);
+                let first = held.columns.rows() - rows;
+                let mut own = held.columns.view_mut();
+                exchange_rows(own.tile(first, 0, rows, left), &held.pivots[panel]);
+            }
+        }
+    }
+
+    /// Takes the marks of a panel, and keeps it if it came whole.
+    fn keep(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, parcel: Parcel<T>) {
+        let marks = &parcel.elements()[..piece.marks as usize];
+        let failed = marks[0].to_f64() as u64;
+        if failed > 0 {
+            held.failed = held.failed.or(Some(failed - 1));
+        }
+        held.pivots[piece.column] = marks[1..].iter().map(|pivot| pivot.to_f64() as usize).collect();
+        if piece.elements > 0 {
+            held.insert(piece.column, parcel);
+        }
+    }
+}
+
+/// Exchanges rows of the columns right of a panel, solves for the rows of U, and updates those below.
+fn eliminate<T: Real>(
+    kernel: Kernel<T>,
+    l: View<T>,
+    pivots: &[usize],
+    mut right: ViewMut<T>,
+    factor: &mut Vec<T>,
+    threads: usize,
+) -> Result<f64> {
+    let (rows, width, across) = (l.rows(), l.cols(), right.cols());
+    let count = threads.min(across.div_ceil(64)).max(1);
+    let rect = |t: usize| {
+        let cols = Span::new((t * across / count) as u64, ((t + 1) * across / count) as u64);
+        Rect::new(Span::new(0, rows as u64), cols)
+    };
+    let tiles = right.reborrow().into_tiles(&(0..count).map(rect).collect::<Vec<_>>());
+    let mut seconds = parallel::all(tiles, |mut tile: ViewMut<T>| {
+        exchange_rows(tile.reborrow(), pivots);
+        let (upper, _) = tile.split_at_row(width);
+        solve_triangle(Triangle::UnitLower, l.tile(0, 0, width, width), upper);
+    })?;
+    let (mut upper, lower) = right.split_at_row(width);
+    factor.clear();
+    (0..width).for_each(|i| factor.extend(upper.row(i).iter().map(|x| -*x)));
+    let u = View::dense(factor, width, across);
+    let below = rows - width;
+    let count = threads.min(below).max(1);
+    let (mut rest, mut parts) = (lower, Vec::new());
+    for t in 0..count {
+        let (first, end) = (t * below / count, (t + 1) * below / count);
+        let (mine, others) = rest.split_at_row(end - first);
+        rest = others;
+        parts.push((l.tile(width + first, 0, end - first, width), mine));
+    }
+    seconds += parallel::all(parts, |(l, c)| kernel.update(l, u, c))?;
+    Ok(seconds)
+}
+
+/// A block column of the trapezoid below a panel of a symmetric matrix: its rows begin at the diagonal.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// First row, below the panel's diagonal block.
+    row: usize,
+    /// First column here.
+    col: usize,
+    width: usize,
+}
+
+/// Bands of rows with about equal parts of a trapezoid.
+fn bands_of(steps: &[Step], rows: usize, count: usize) -> Vec<Range<usize>> {
+    let area = |end: usize| steps.iter().map(|step| end.saturating_sub(step.row) * step.width).sum::<usize>();
+    let all = area(rows);
+    let count = count.max(1);
+    let cut = |t: usize| {
+        let (mut low, mut high) = (0, rows);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if area(middle) * count < all * t { low = middle + 1 } else { high = middle }
+        }
+        low
+    };
+    let cuts: Vec<usize> = (0..=count).map(|t| if t == count { rows } else { cut(t) }).collect();
+    cuts.windows(2).map(|two| two[0]..two[1]).collect()
+}
+
+/// C := C + L U for the elements of C from the diagonal of the matrix down.
+struct Trapezoid<'a, 'c, T> {
+    kernel: Kernel<T>,
+    l: View<'a, T>,
+    u: View<'a, T>,
+    c: ViewMut<'c, T>,
+    /// The row of the first row of C.
+    top: usize,
+}
+
+impl<T: Real> Trapezoid<'_, '_, T> {
+    /// Updates some block columns in these rows. What lies below the last of them is as wide as they all are: wide
+    /// products, and narrow ones for the rest, which is cut in halves.
+    fn update(&mut self, steps: &[Step], rows: Range<usize>) {
+        let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return };
+        if let [_] = steps {
+            return self.rectangle(first, last, rows.start.max(first.row)..rows.end);
+        }
+        let (left, right) = steps.split_at(steps.len() / 2);
+        let cut = right[0].row.clamp(rows.start, rows.end);
+        self.update(left, rows.start..cut);
+        self.rectangle(first, &left[left.len() - 1], cut..rows.end);
+        self.update(right, cut..rows.end);
+    }
+
+    fn rectangle(&mut self, first: &Step, last: &Step, rows: Range<usize>) {
+        if rows.is_empty() {
+            return;
+        }
+        let (cols, width) = (first.col..last.col + last.width, self.l.cols());
+        let l = self.l.tile(rows.start, 0, rows.len(), width);
+        let u = self.u.tile(0, cols.start, width, cols.len());
+        self.kernel.update(l, u, self.c.tile(rows.start - self.top, cols.start, rows.len(), cols.len()));
+    }
+}
+
+/// What one processor holds.
+pub(crate) struct ProcessorData<T> {
+    kernel: Kernel<T>,
+    pub(crate) columns: LocalColumns<T>,
+    /// Panels in use, by block column.
+    panels: BTreeMap<usize, Parcel<T>>,
+    /// By block column: with which row, counted from the panel's first, each of its rows was exchanged.
+    pub(crate) pivots: Vec<Vec<usize>>,
+    /// The column that cannot be factored, once it is known.
+    pub(crate) failed: Option<u64>,
+    /// The factor of an update that is computed from the panel.
+    factor: Vec<T>,
+    panel_elements: usize,
+    most_panel_elements: usize,
+}
+
+impl<T: Real> ProcessorData<T> {
+    fn rank(&self) -> Rank {
+        self.columns.rank()
+    }
+
+    fn insert(&mut self, column: usize, parcel: Parcel<T>) {
+        self.panel_elements += parcel.elements().len();
+        self.most_panel_elements = self.most_panel_elements.max(self.panel_elements);
+        self.panels.insert(column, parcel);
+    }
+}
+
+impl<T: Real> Application for Elimination<'_, T> {
+    type Piece = PanelPiece;
+    type Work = FactorWork;
+
+    fn processors(&self) -> usize {
+        self.schedule.processors()
+    }
+
+    fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = StepOf<Self>> + '_> {
+        self.schedule.steps(rank)
+    }
+
+    fn overlaps(&self) -> bool {
+        self.schedule.overlaps()
+    }
+
+    fn share(&self, rank: Rank) -> f64 {
+        self.schedule.share(rank)
+    }
+}
+
+impl<T: Real> Executable for Elimination<'_, T> {
+    type Element = T;
+    type Local<'l>
+        = ProcessorData<T>
+    where
+        Self: 'l;
+
+    fn hold(&self, rank: Rank) -> ProcessorData<T> {
+        let columns = self.columns[rank.0].lock().unwrap_or_else(PoisonError::into_inner).take();
+        ProcessorData {
+            kernel: self.kernel.on(rank),
+            columns: columns.expect("each processor takes its block columns once"),
+            panels: BTreeMap::new(),
+            pivots: vec![Vec::new(); self.schedule.columns().count()],
+            failed: None,
+            factor: Vec::new(),
+            panel_elements: 0,
+            most_panel_elements: 0,
+        }
+    }
+
+    fn pack(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, out: &mut [T]) {
+        let parcel = held.panels.get(&piece.column).expect("a panel is sent when it was factored");
+        out.copy_from_slice(&parcel.elements()[..out.len()]);
+    }
+
+    fn unpack(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, elements: &[T]) {
+        self.keep(held, piece, Parcel::new(Arc::new(elements.to_vec())));
+    }
+
+    fn accept(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, parcel: &Parcel<T>) {
+        self.keep(held, piece, parcel.clone());
+    }
+
+    fn compute(&self, held: &mut ProcessorData<T>, work: &FactorWork, threads: usize) -> Result<f64> {
+        match &work.task {
+            FactorTask::Panel(column) => {
+                let parcel = self.factor_panel(held, *column);
+                if self.shared.is_some() {
+                    let readers = self.schedule.messages(*column).len();
+                    if readers > 0 {
+                        *self.slot(*column) = Some(SharedPanel { parcel: parcel.clone(), readers });
+                    }
+                }
+                held.insert(*column, parcel);
+                Ok(0.0)
+            }
+            FactorTask::Update { panel, columns } => self.update(held, *panel, columns.clone(), threads),
+            FactorTask::Exchange => {
+                self.exchange(held);
+                Ok(0.0)
+            }
+        }
+    }
+
+    fn free(&self, held: &mut ProcessorData<T>, piece: &PanelPiece) {
+        if let Some(parcel) = held.panels.remove(&piece.column) {
+            held.panel_elements -= parcel.elements().len();
+        }
+    }
+
+    fn peak_bytes(&self, held: &ProcessorData<T>) -> u64 {
+        ((held.columns.elements().len() + held.most_panel_elements) * size_of::<T>()) as u64
+    }
+
+    fn shares_memory(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    fn take_shared(&self, held: &mut ProcessorData<T>, piece: &PanelPiece) {
+        let parcel = {
+            let mut slot = self.slot(piece.column);
+            let shared = slot.as_mut().expect("a panel is there before it is announced");
+            shared.readers -= 1;
+            let parcel = shared.parcel.clone();
+            if shared.readers == 0 {
+                *slot = None;
+            }
+            parcel
+        };
+        self.keep(held, piece, parcel);
+    }
+}

@@ -1,0 +1,41 @@
+//! Factorisations of dense matrices on unequal processors: Cholesky, and LU with partial pivoting.
+//!
+//! The steps are a [`FactorSchedule`](apportion::schedule::FactorSchedule), which the engine of `apportion` runs and
+//! its simulator forecasts. This crate holds the block columns of processors ([`LocalColumns`]), computes with them
+//! ([`factor`]), verifies the factors ([`Residual`]), and goes from files to files ([`FactorTask`]). It uses the
+//! public interface of `apportion` alone.
+//!
+//! ```
+//! use apportion::matrix::Matrix;
+//! use apportion::plan::Factors;
+//! use apportion::run::{Monitor, World};
+//! use apportion_factor::{FactorTask, MatrixSource, factor_matrix};
+//!
+//! let a = Matrix::from([[4.0, 2.0], [2.0, 5.0]]);
+//! let task = FactorTask::new(Factors::Cholesky, MatrixSource::whole("a", a));
+//! let monitor = Monitor::new();
+//! let world = World::solo(&monitor);
+//! let outcome = factor_matrix(task, apportion::job::Context::silent(&world, &monitor))?;
+//! let l = outcome.columns.into_whole::<f64>().unwrap();
+//! assert_eq!(l, [2.0, 0.0, 1.0, 2.0]);
+//! # Ok::<(), apportion::Error>(())
+//! ```
+
+mod application;
+mod factor;
+mod local_columns;
+mod residual;
+mod solve;
+mod task;
+mod vectors;
+
+pub use factor::{FactorOutput, factor};
+pub use local_columns::LocalColumns;
+pub use residual::{MOST_SCALED, Residual};
+pub use task::{
+    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, SolveOutcome, SolveReport, SolveTask,
+    factor_matrix, solve_matrix,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,507 @@
+//! From a matrix in a file or in memory to its verified factors, for all front ends.
+
+mod machine;
+mod outputs;
+mod solve_task;
+
+use crate::local_columns::{cut_columns, read_columns};
+use crate::{FactorOutput, LocalColumns, Residual, factor};
+use apportion::error::{Error, Result};
+use apportion::files::FileState;
+use apportion::geometry::Rank;
+use apportion::job::{Context, MeasuredSpeeds, Sources, SpeedSource};
+use apportion::kernels::{Kernel, Real};
+use apportion::matrix::{AnyMatrix, Matrix, NpyFile, read_matrix};
+use apportion::model::Machine;
+use apportion::output::{OutputFile, is_stream};
+use apportion::plan::{BlockColumns, Factors, Plan};
+use apportion::platform::{Processor, ProcessorKind};
+use apportion::run::{Session, World};
+use apportion::schedule::{Application, FactorSchedule};
+use apportion::select::{FactorLayout, Factorisation, plan_factorisation};
+use apportion::trace::Trace;
+use apportion::units::show_bytes;
+use machine::KnownMachine;
+use outputs::Outputs;
+pub use solve_task::{SolveOutcome, SolveReport, SolveTask, solve_matrix};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Columns of a block by default: large enough that updates run at the speed of large products, small enough that
+/// panels are a small part of the work.
+const BLOCK: u64 = 128;
+/// Fewer block columns for each processor are not balanced: blocks are smaller then.
+const FEWEST: u64 = 4;
+/// Narrower blocks are slow.
+const NARROWEST: u64 = 16;
+/// The largest row that an element of f32 can name.
+const LARGEST_F32: u64 = 1 << 24;
+
+/// A matrix to factor.
+#[derive(Debug, Clone)]
+pub enum MatrixSource {
+    /// A file: `.npy`, or for a single process also `.mtx`.
+    File(PathBuf),
+    /// A matrix in memory, the same in every process.
+    Memory {
+        /// What errors call it.
+        name: String,
+        /// The matrix.
+        matrix: AnyMatrix,
+    },
+}
+
+impl MatrixSource {
+    /// A matrix of doubles in memory.
+    pub fn whole(name: &str, matrix: Matrix<f64>) -> Self {
+        Self::Memory { name: name.into(), matrix: AnyMatrix::F64(matrix) }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Memory { name, .. } => name.clone(),
+        }
+    }
+}
+
+/// Everything that a caller says of a factorisation.
+#[derive(Debug, Clone)]
+pub struct FactorTask {
+    /// Into which factors.
+    pub factors: Factors,
+    /// The matrix.
+    pub a: MatrixSource,
+    /// File of the factors; otherwise they are only returned.
+    pub output: Option<PathBuf>,
+    /// File of the pivots of LU.
+    pub pivots: Option<PathBuf>,
+    /// How block columns are given out; by default by forecast.
+    pub layout: Option<FactorLayout>,
+    /// Columns of a block.
+    pub block: Option<u64>,
+    /// The processors.
+    pub sources: Sources,
+    /// Measures again instead of using remembered speeds.
+    pub remeasure: bool,
+    /// Copies panels between threads, as between the nodes of a cluster.
+    pub copy: bool,
+    /// Seed of the verification.
+    pub seed: u64,
+}
+
+impl FactorTask {
+    /// The factorisation of a matrix, everything else left open.
+    pub fn new(factors: Factors, a: MatrixSource) -> Self {
+        Self {
+            factors,
+            a,
+            output: None,
+            pivots: None,
+            layout: None,
+            block: None,
+            sources: Sources::default(),
+            remeasure: false,
+            copy: false,
+            seed: 1,
+        }
+    }
+}
+
+/// Block columns of either type of elements.
+#[derive(Debug, Clone)]
+pub enum AnyColumns {
+    /// Single precision.
+    F32(Vec<LocalColumns<f32>>),
+    /// Double precision.
+    F64(Vec<LocalColumns<f64>>),
+}
+
+impl AnyColumns {
+    fn new<T: Real>(columns: Vec<LocalColumns<T>>) -> Self {
+        let columns: Box<dyn std::any::Any> = Box::new(columns);
+        match columns.downcast() {
+            Ok(columns) => Self::F64(*columns),
+            Err(columns) => Self::F32(*columns.downcast().expect("elements are f32 or f64")),
+        }
+    }
+
+    /// The whole matrix, row by row, if its elements are of this type; in a single process, which has all of it.
+    pub fn into_whole<T: Real>(self) -> Option<Vec<T>> {
+        let columns: Box<dyn std::any::Any> = match self {
+            Self::F32(columns) => Box::new(columns),
+            Self::F64(columns) => Box::new(columns),
+        };
+        let columns = columns.downcast::<Vec<LocalColumns<T>>>().ok()?;
+        let n = columns.first()?.rows();
+        let mut whole = vec![T::ZERO; n * n];
+        columns.iter().for_each(|local| local.put(0, &mut whole));
+        Some(whole)
+    }
+}
+
+/// The report of a factorisation.
+#[derive(Debug, Clone)]
+pub struct FactorReport {
+    /// `"threads"` or `"mpi"`.
+    pub engine: &'static str,
+    /// `"f32"` or `"f64"`.
+    pub element: &'static str,
+    /// Bytes of an element.
+    pub element_bytes: u64,
+    /// The kernel of the updates.
+    pub kernel: serde_json::Value,
+    /// The factorisation.
+    pub problem: Factorisation,
+    /// The plan that was run.
+    pub plan: Plan,
+    /// What computes for each processor.
+    pub kinds: Vec<ProcessorKind>,
+    /// Activities of each processor over time.
+    pub trace: Trace,
+    /// Bytes that each processor holds at most, by formula.
+    pub predicted_memory: Vec<u64>,
+    /// Seconds that the simulator predicted.
+    pub forecast_seconds: Option<f64>,
+    /// The shortest and the longest time by speeds that varied while they were measured.
+    pub forecast_range: Option<[f64; 2]>,
+    /// Multiply-adds over the sum of the speeds: no division is faster.
+    pub ideal_seconds: Option<f64>,
+    /// How well the factors give the matrix again.
+    pub residual: Residual,
+    /// Seconds that the verification took.
+    pub verify_seconds: f64,
+    /// Seconds spent reading and writing files.
+    pub io_seconds: f64,
+}
+
+impl FactorReport {
+    /// Seconds from the first step of the schedule to the last.
+    pub fn seconds(&self) -> f64 {
+        self.trace.seconds()
+    }
+
+    /// Elements that changed their processor, counted during the run.
+    pub fn volume(&self) -> u64 {
+        self.trace.lanes.iter().flat_map(|lane| lane.received.iter()).sum()
+    }
+
+    /// Floating-point operations per second, by the multiply-adds of the factorisation.
+    pub fn flops(&self) -> f64 {
+        2.0 * self.problem.factors.multiply_adds(self.problem.n) / self.seconds().max(1e-9)
+    }
+}
+
+/// The result of a task: verified, and in files that are complete, but do not appear before they are committed.
+#[derive(Debug)]
+pub struct FactorOutcome {
+    /// This process's block columns of the factors.
+    pub columns: AnyColumns,
+    /// Of LU, on every process: row i was exchanged with row `pivots[i]`, one after the other.
+    pub pivots: Vec<u64>,
+    /// The files of the factors and of the pivots; on rank 0.
+    pub files: Vec<OutputFile>,
+    /// What happened.
+    pub report: FactorReport,
+    /// The plans that were compared, the best first; on ranks other than 0 only the best.
+    pub plans: Vec<Plan>,
+    /// The processors with the speeds of the forecast.
+    pub machine: Machine,
+    /// Where the speeds come from.
+    pub source: SpeedSource,
+    /// The speeds, if they were measured or remembered.
+    pub measured: Option<MeasuredSpeeds>,
+}
+
+/// A matrix that is open.
+enum Input {
+    Npy(NpyFile),
+    Whole(AnyMatrix),
+}
+
+impl Input {
+    fn open(a: &MatrixSource, world: &World) -> Result<Self> {
+        let path = match a {
+            MatrixSource::Memory { matrix, .. } => return Ok(Self::Whole(matrix.clone())),
+            MatrixSource::File(path) => path,
+        };
+        let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+        if is_npy && !is_stream(path) {
+            return NpyFile::open(path, false).map(Self::Npy);
+        }
+        if !world.is_solo() {
+            return Err(Error::input(
+                path.display().to_string(),
+                "is no .npy file: with --engine mpi each process reads its own part of the matrix",
+                "give a NumPy .npy file, or use --engine threads",
+            ));
+        }
+        Self::open_whole(path).map(Self::Whole)
+    }
+
+    /// A matrix that is read at once.
+    fn open_whole(path: &Path) -> Result<AnyMatrix> {
+        if is_stream(path) {
+            return read_matrix(path);
+        }
+        let state = FileState::of(path)?;
+        let matrix = read_matrix(path)?;
+        state.check(path)?;
+        Ok(matrix)
+    }
+
+    fn element(&self) -> &'static str {
+        match self {
+            Self::Npy(file) => file.header().dtype,
+            Self::Whole(matrix) => matrix.name(),
+        }
+    }
+
+    fn size(&self) -> (usize, usize) {
+        match self {
+            Self::Npy(file) => (file.header().rows, file.header().cols),
+            Self::Whole(matrix) => (matrix.rows(), matrix.cols()),
+        }
+    }
+
+    /// Checks that the matrix can be factored; returns its number of rows.
+    fn check(&self, place: &str) -> Result<u64> {
+        let (rows, cols) = self.size();
+        let element = self.element();
+        if element != "f32" && element != "f64" {
+            let what = format!("holds {element}, but f32 or f64 is factored");
+            return Err(Error::input(place, what, "save it as numpy.float64"));
+        }
+        if rows != cols || rows == 0 {
+            let what =
+                format!("is {rows} x {cols}, {}", if rows == 0 { "without elements" } else { "not square" });
+            return Err(Error::input(place, what, "give a square matrix"));
+        }
+        if element == "f32" && rows as u64 > LARGEST_F32 {
+            let what = format!("has {rows} rows, more than f32 can count");
+            return Err(Error::input(place, what, "save it as numpy.float64"));
+        }
+        Ok(rows as u64)
+    }
+}
+
+/// Factors a matrix: finds processors and speeds, decides the plan, runs and verifies, and fills the files. Every
+/// rank must call it, with the same task.
+///
+/// # Errors
+/// A matrix that cannot be read, is not square or not finite (exit code 2), or cannot be factored (exit code 1);
+/// what cannot be decided, run or verified; known to all ranks.
+pub fn factor_matrix(task: FactorTask, context: Context<'_>) -> Result<FactorOutcome> {
+    factor_then(task, Nothing, context).map(|(outcome, ())| outcome)
+}
+
+/// What a process has once the factors are verified.
+struct Done<'a, T> {
+    schedule: &'a FactorSchedule,
+    output: &'a FactorOutput<T>,
+    /// Its block columns of the matrix, if they were kept.
+    original: &'a [LocalColumns<T>],
+    world: &'a World,
+}
+
+/// What follows a factorisation, before its files are written.
+trait Then {
+    type Result;
+
+    /// True if it needs the matrix, which is kept beside the factors then.
+    const KEEPS: bool;
+
+    /// Checks that it fits a matrix of n rows of these elements, before anything is measured.
+    fn check(&self, n: u64, element: &str) -> Result<()>;
+
+    fn run<T: Real>(self, done: &Done<'_, T>) -> Result<Self::Result>;
+}
+
+/// Nothing follows.
+struct Nothing;
+
+impl Then for Nothing {
+    type Result = ();
+
+    const KEEPS: bool = false;
+
+    fn check(&self, _: u64, _: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn run<T: Real>(self, _: &Done<'_, T>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// [`factor_matrix`], and what follows.
+fn factor_then<N: Then>(
+    task: FactorTask,
+    then: N,
+    context: Context<'_>,
+) -> Result<(FactorOutcome, N::Result)> {
+    let world = context.world;
+    if task.factors == Factors::Cholesky && task.pivots.is_some() {
+        let what = "cholesky has no pivots";
+        return world.all_ok(Err(Error::input("`pivots`", what, "leave it out, or choose `kind = lu`")));
+    }
+    let outputs = world.all_ok(Outputs::open([task.output.as_ref(), task.pivots.as_ref()], world))?;
+    let begin = Instant::now();
+    let input = world.all_ok(Input::open(&task.a, world))?;
+    let n = world.all_ok(input.check(&task.a.place()))?;
+    world.all_ok(then.check(n, input.element()))?;
+    let opened = begin.elapsed().as_secs_f64();
+    match input.element() {
+        "f32" => factor_elements::<f32, N>(&task, input, (n, opened), (outputs, then), context),
+        _ => factor_elements::<f64, N>(&task, input, (n, opened), (outputs, then), context),
+    }
+}
+
+fn factor_elements<T: Real, N: Then>(
+    task: &FactorTask,
+    input: Input,
+    (n, mut io_seconds): (u64, f64),
+    (mut outputs, then): (Outputs, N),
+    context: Context<'_>,
+) -> Result<(FactorOutcome, N::Result)> {
+    let (world, kernel, element) = (context.world, Kernel::<T>::plus_times(), size_of::<T>() as u64);
+    world.all_ok(outputs.reserve(n, element))?;
+    let platform = task.sources.processors_of_world(world)?;
+    let block = task.block.unwrap_or_else(|| block_of(n, platform.len())).min(n);
+    let problem = Factorisation { factors: task.factors, n, block };
+    let known = machine::find(&task.sources, platform, kernel, problem, task.remeasure, context)?;
+    let plans = decide(&known, problem, task.layout, element, world)?;
+    let best = plans[0].clone();
+    let (_, columns) = best.block_columns()?;
+    let schedule = FactorSchedule::new(task.factors, columns.clone());
+    let processors = schedule.processors();
+    let predicted_memory: Vec<u64> =
+        (0..processors).map(|rank| schedule.memory(Rank(rank)) * element).collect();
+    world.all_ok(check_memory(&known.machine, &predicted_memory))?;
+    let begin = Instant::now();
+    let own = read::<T>(input, &columns, world);
+    let own = world.all_ok(own.and_then(|own| check_finite(own, task)))?;
+    io_seconds += begin.elapsed().as_secs_f64();
+    let work = (0..processors).map(|rank| schedule.work(Rank(rank)));
+    let session = Session::new(world, &known.machine.platform, context.monitor, work.sum());
+    let session = session.copying(task.copy);
+    let original = if N::KEEPS { own.clone() } else { Vec::new() };
+    let output = context.watch("factoring", || factor(&schedule, kernel, own, task.seed, &session))?;
+    let done = Done { schedule: &schedule, output: &output, original: &original, world };
+    let result = context.watch("solving", || then.run(&done))?;
+    drop(original);
+    let begin = Instant::now();
+    let FactorOutput { columns, pivots, trace, residual, verify_seconds } = output;
+    let files = outputs.write(&columns, &pivots, n, world)?;
+    io_seconds += begin.elapsed().as_secs_f64();
+    let KnownMachine { machine, measured, .. } = known;
+    let forecast_seconds = best.forecast.as_ref().map(|forecast| forecast.seconds);
+    let range = |seconds| measured.as_ref().and_then(|m: &MeasuredSpeeds| m.range(seconds));
+    let timed = !machine.only_ratios();
+    let ideal = || problem.factors.multiply_adds(n) / machine.rates(&schedule.sizes()).iter().sum::<f64>();
+    let report = FactorReport {
+        engine: world.engine(),
+        element: T::NAME,
+        element_bytes: element,
+        kernel: kernel.about(),
+        problem,
+        plan: best,
+        kinds: machine.platform.processors.iter().map(Processor::kind).collect(),
+        trace,
+        predicted_memory,
+        forecast_seconds,
+        forecast_range: forecast_seconds.and_then(range),
+        ideal_seconds: timed.then(ideal),
+        residual,
+        verify_seconds,
+        io_seconds,
+    };
+    let source = measured.as_ref().map_or(SpeedSource::Given, MeasuredSpeeds::source);
+    let columns = AnyColumns::new(columns);
+    Ok((FactorOutcome { columns, pivots, files, report, plans, machine, source, measured }, result))
+}
+
+/// A matrix of doubles or singles.
+fn any_matrix<T: Real>(rows: usize, cols: usize, elements: Vec<T>) -> AnyMatrix {
+    let matrix: Box<dyn std::any::Any> = Box::new(Matrix::new(rows, cols, elements));
+    match matrix.downcast() {
+        Ok(matrix) => AnyMatrix::F64(*matrix),
+        Err(matrix) => AnyMatrix::F32(*matrix.downcast().expect("elements are f32 or f64")),
+    }
+}
+
+/// The default block for n columns on so many processors.
+fn block_of(n: u64, processors: usize) -> u64 {
+    (n / (FEWEST * processors as u64)).clamp(NARROWEST, BLOCK)
+}
+
+/// The plans, decided on rank 0; on other ranks only the best.
+fn decide(
+    known: &KnownMachine,
+    problem: Factorisation,
+    layout: Option<FactorLayout>,
+    element: u64,
+    world: &World,
+) -> Result<Vec<Plan>> {
+    let KnownMachine { machine, ratios, .. } = known;
+    let plans = || {
+        // Shares that a caller gives are kept, not compared with others.
+        let layout = layout.or(ratios.is_some().then_some(FactorLayout::Greedy));
+        plan_factorisation(problem, machine, ratios.as_ref(), layout, element)
+    };
+    let plans = world.on_root(plans)?;
+    let text = plans.as_ref().map_or_else(String::new, |plans| plans[0].to_json());
+    let text = world.broadcast(text.as_bytes())?;
+    match plans {
+        Some(plans) => Ok(plans),
+        None => Ok(vec![Plan::parse(&String::from_utf8_lossy(&text), "rank 0's plan")?]),
+    }
+}
+
+/// Refuses a part of the matrix that its processor may not hold.
+fn check_memory(machine: &Machine, bytes: &[u64]) -> Result<()> {
+    for (processor, &bytes) in machine.platform.processors.iter().zip(bytes) {
+        if let Some(most) = processor.memory_cap().filter(|most| bytes > *most) {
+            let [bytes, most] = [bytes, most].map(|x| show_bytes(x as f64));
+            return Err(Error::TooLittleMemory {
+                what: format!("processor {} would hold {bytes} of its memory of {most}", processor.name),
+                remedy: "give it a lower speed, or factor a smaller matrix".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// This process's block columns.
+fn read<T: Real>(input: Input, columns: &BlockColumns, world: &World) -> Result<Vec<LocalColumns<T>>> {
+    let here = world.processors_here(columns.processors());
+    match input {
+        Input::Npy(mut file) => read_columns(&mut file, columns, here),
+        Input::Whole(matrix) => {
+            let elements = matrix.elements::<T>().expect("other types were refused").to_vec();
+            let (rows, cols) = (matrix.rows(), matrix.cols());
+            drop(matrix);
+            cut_columns(&Matrix::new(rows, cols, elements), columns, here)
+        }
+    }
+}
+
+/// Refuses NaN and infinities, where they are read.
+fn check_finite<T: Real>(own: Vec<LocalColumns<T>>, task: &FactorTask) -> Result<Vec<LocalColumns<T>>> {
+    let lower = task.factors == Factors::Cholesky;
+    let first = own.iter().filter_map(|local| local.first_not_finite(lower)).min_by_key(|(at, _)| *at);
+    match first {
+        None => Ok(own),
+        Some(([i, j], x)) => Err(Error::input(
+            task.a.place(),
+            format!("element ({i}, {j}), counted from 0, is {x}, which cannot be factored"),
+            "give finite numbers",
+        )),
+    }
+}
+
+impl From<&Path> for MatrixSource {
+    fn from(path: &Path) -> Self {
+        Self::File(path.to_path_buf())
+    }
+}

@@ -1,0 +1,64 @@
+//! The processors of a factorisation and their speeds: given, remembered or measured.
+
+use apportion::error::Result;
+use apportion::job::{
+    Context, MeasuredSpeeds, Sources, measure_or_recall, measure_unknown_network, note_absent_cores,
+    warn_of_another_kernel,
+};
+use apportion::kernels::{Kernel, Real};
+use apportion::model::{Machine, WorkUnit, only_ratios, platform_models};
+use apportion::platform::{Platform, Speed};
+use apportion::select::Factorisation;
+
+/// Processors with the speeds of the forecast.
+pub(super) struct KnownMachine {
+    pub machine: Machine,
+    /// Ratios that the caller gives beside measured speeds: they decide the layout.
+    pub ratios: Option<Machine>,
+    /// The speeds, if they were measured or remembered.
+    pub measured: Option<MeasuredSpeeds>,
+}
+
+/// Finds the speeds of these processors for the products of a factorisation.
+///
+/// # Errors
+/// Devices; models that lack a processor; those of a measurement; known to all ranks.
+pub(super) fn find<T: Real>(
+    sources: &Sources,
+    platform: Platform,
+    kernel: Kernel<T>,
+    problem: Factorisation,
+    remeasure: bool,
+    context: Context<'_>,
+) -> Result<KnownMachine> {
+    let world = context.world;
+    world.all_ok(platform.refuse_devices("a factorisation, which computes on cores"))?;
+    let platform = measure_unknown_network(platform, remeasure, context)?;
+    note_absent_cores(&platform, context);
+    if let Some(models) = &sources.models {
+        warn_of_another_kernel(models, &kernel.name(), context);
+        let found = world.all_ok(models.in_order(&platform.names()))?;
+        let machine = Machine::new(platform, found, models.block().unwrap_or(1));
+        return Ok(KnownMachine { machine, ratios: None, measured: None });
+    }
+    let timed = platform
+        .processors
+        .iter()
+        .all(|processor| processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_))));
+    if timed {
+        let machine = world.all_ok(Machine::from_platform(platform, WorkUnit::MultiplyAdd))?;
+        return Ok(KnownMachine { machine, ratios: None, measured: None });
+    }
+    let ratios = match platform.speeds() {
+        Some(_) => Some(world.all_ok(platform_models(&platform, WorkUnit::MultiplyAdd))?),
+        None => None,
+    };
+    let ratios = ratios.filter(|given| only_ratios(given));
+    let Factorisation { factors, n, block } = problem;
+    let work = factors.multiply_adds(n) / block as f64;
+    let measured = measure_or_recall(kernel, &platform, block, work, remeasure, context)?;
+    let models = measured.models().and_then(|models| models.in_order(&platform.names()));
+    let machine = Machine::new(platform, world.all_ok(models)?, block);
+    let ratios = ratios.map(|given| machine.with_models(given));
+    Ok(KnownMachine { machine, ratios, measured: Some(measured) })
+}

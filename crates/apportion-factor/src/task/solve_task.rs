@@ -1,0 +1,161 @@
+//! From a matrix and right-hand sides to a verified solution, for all front ends.
+
+use super::outputs::Outputs;
+use super::{Done, FactorOutcome, FactorTask, Input, MatrixSource, Then, factor_then};
+use crate::solve::{Factored, Solution, solve};
+use apportion::error::{Error, Result};
+use apportion::job::Context;
+use apportion::kernels::Real;
+use apportion::matrix::{AnyMatrix, Matrix, NpyFile, read_npy_array};
+use apportion::output::OutputFile;
+use apportion::output::is_stream;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Everything that a caller says of a linear system A X = B.
+#[derive(Debug, Clone)]
+pub struct SolveTask {
+    /// The factorisation of A; its files are not written.
+    pub factor: FactorTask,
+    /// Right-hand sides: an n x r matrix, or a file of n numbers.
+    pub b: MatrixSource,
+    /// File of the solution; otherwise it is only returned.
+    pub output: Option<PathBuf>,
+}
+
+/// A solution: verified, and in a file that is complete, but does not appear before it is committed.
+#[derive(Debug)]
+pub struct SolveOutcome {
+    /// X, n x r, on every process.
+    pub x: AnyMatrix,
+    /// What happened while A was factored.
+    pub factor: FactorOutcome,
+    /// The file of the solution; on rank 0.
+    pub file: Option<OutputFile>,
+    /// How good the solution is.
+    pub report: SolveReport,
+}
+
+/// The report of a solution.
+#[derive(Debug, Clone)]
+pub struct SolveReport {
+    /// Number of right-hand sides.
+    pub sides: u64,
+    /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, before and after a step of
+    /// iterative refinement; that of the solution is the last.
+    pub residuals: [f64; 2],
+    /// An estimate of the condition number of A in the norm of column sums, from below.
+    pub condition: f64,
+    /// Seconds of the substitutions, the refinement and the estimate.
+    pub seconds: f64,
+}
+
+/// Solves a linear system: factors A as [`factor_matrix`](super::factor_matrix) does, substitutes, refines once, and
+/// verifies the solution. Every rank must call it, with the same task.
+///
+/// # Errors
+/// Those of a factorisation; right-hand sides that do not fit A (exit code 2); a solution that is wrong (exit code 1).
+pub fn solve_matrix(task: SolveTask, context: Context<'_>) -> Result<SolveOutcome> {
+    let world = context.world;
+    let outputs = world.all_ok(Outputs::open([task.output.as_ref(), None], world))?;
+    let (b, is_vector) = world.all_ok(read_sides(&task.b))?;
+    let place = task.b.place();
+    let substitution = Substitution { b, place };
+    let (factor, (x, report)) = factor_then(task.factor, substitution, context)?;
+    let file = match &x {
+        AnyMatrix::F32(x) => outputs.write_whole(x, is_vector, world)?,
+        AnyMatrix::F64(x) => outputs.write_whole(x, is_vector, world)?,
+        _ => unreachable!("solutions are of real numbers"),
+    };
+    Ok(SolveOutcome { x, factor, file, report })
+}
+
+/// Reads right-hand sides whole; true if the file is an array of one dimension.
+fn read_sides(source: &MatrixSource) -> Result<(AnyMatrix, bool)> {
+    let path = match source {
+        MatrixSource::Memory { matrix, .. } => return Ok((matrix.clone(), false)),
+        MatrixSource::File(path) => path,
+    };
+    let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+    if !is_npy || is_stream(path) {
+        return Input::open_whole(path).map(|matrix| (matrix, false));
+    }
+    let array = read_npy_array(path)?;
+    let is_vector = array.sizes.len() == 1;
+    if array.sizes.len() > 2 {
+        let what = format!("has {} dimensions", array.sizes.len());
+        return Err(Error::input(path.display().to_string(), what, "give one or two"));
+    }
+    let mut file = NpyFile::open_array(path)?;
+    let header = *file.header();
+    let whole = apportion::geometry::Rect::new(
+        apportion::geometry::Span::new(0, header.rows as u64),
+        apportion::geometry::Span::new(0, header.cols as u64),
+    );
+    let turn = |rows: usize, cols: usize| if is_vector { (cols, rows) } else { (rows, cols) };
+    let (rows, cols) = turn(header.rows, header.cols);
+    let matrix = match header.dtype {
+        "f32" => AnyMatrix::F32(Matrix::new(rows, cols, file.read::<f32>(whole)?.into_elements())),
+        "f64" => AnyMatrix::F64(Matrix::new(rows, cols, file.read::<f64>(whole)?.into_elements())),
+        other => {
+            let what = format!("holds {other}, but right-hand sides are f32 or f64");
+            return Err(Error::input(path.display().to_string(), what, "save it as numpy.float64"));
+        }
+    };
+    file.check_unchanged()?;
+    Ok((matrix, is_vector))
+}
+
+/// What follows the factorisation of A.
+struct Substitution {
+    b: AnyMatrix,
+    place: String,
+}
+
+impl Then for Substitution {
+    type Result = (AnyMatrix, SolveReport);
+
+    const KEEPS: bool = true;
+
+    fn check(&self, n: u64, element: &str) -> Result<()> {
+        let (rows, cols) = (self.b.rows(), self.b.cols());
+        if rows as u64 != n || cols == 0 {
+            let what = format!("is {rows} x {cols}, but the matrix has {n} rows");
+            return Err(Error::input(&self.place, what, "give a right-hand side for each row"));
+        }
+        if self.b.name() != element {
+            let what = format!("holds {}, but the matrix holds {element}", self.b.name());
+            return Err(Error::input(&self.place, what, "convert one of them to the other's type"));
+        }
+        let bad = |x: f64| !x.is_finite();
+        let at = match &self.b {
+            AnyMatrix::F32(b) => b.as_slice().iter().position(|x| bad(f64::from(*x))),
+            AnyMatrix::F64(b) => b.as_slice().iter().position(|x| bad(*x)),
+            _ => None,
+        };
+        match at {
+            None => Ok(()),
+            Some(at) => {
+                let what = format!("element ({}, {}), counted from 0, is not finite", at / cols, at % cols);
+                Err(Error::input(&self.place, what, "give finite numbers"))
+            }
+        }
+    }
+
+    fn run<T: Real>(self, done: &Done<'_, T>) -> Result<Self::Result> {
+        let begin = Instant::now();
+        let b = self.b.elements::<T>().expect("other types were refused");
+        let (rows, sides) = (self.b.rows(), self.b.cols());
+        let factored = Factored {
+            factors: done.schedule.factors(),
+            blocks: done.schedule.columns(),
+            columns: &done.output.columns,
+            pivots: &done.output.pivots,
+            world: done.world,
+        };
+        let Solution { x, residuals, condition } = solve(&factored, done.original, b)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let report = SolveReport { sides: sides as u64, residuals, condition, seconds };
+        Ok((super::any_matrix(rows, sides, x), report))
+    }
+}

@@ -1,0 +1,224 @@
+//! Products of block columns with groups of vectors, in double precision and by loops of their own: what verifies
+//! factors shares nothing with what computes them.
+
+use crate::LocalColumns;
+use apportion::error::Result;
+use apportion::kernels::{Loop, Real, widest};
+use apportion::run::{World, parallel};
+
+/// Vectors that are multiplied together.
+pub(crate) const TOGETHER: usize = 16;
+
+/// Vectors, the elements of one row after the other.
+pub(crate) type Vectors = Vec<[f64; TOGETHER]>;
+
+/// What the matrix, of which a symmetric one's lower triangle stands for all, does to vectors. Its elements are
+/// multiplied by `scale`.
+///
+/// # Errors
+/// A thread is refused; a lost rank.
+pub(crate) fn multiply<T: Real>(
+    columns: &[LocalColumns<T>],
+    (symmetric, scale): (bool, f64),
+    x: &Vectors,
+    world: &World,
+) -> Result<Vectors> {
+    let n = x.len();
+    let part = if symmetric { Part::Lower } else { Part::All };
+    let one = |local: &LocalColumns<T>| {
+        let own = local.columns().map(|j| x[j as usize]).collect::<Vectors>();
+        let mut image = vec![[0.0; TOGETHER]; n];
+        Rows { local, part, scale, x: &own, y: &mut image }.compute();
+        if symmetric {
+            let mut turned = vec![[0.0; TOGETHER]; local.width()];
+            Columns { local, part: Part::StrictLower, scale, x, y: &mut turned }.compute();
+            for (j, turned) in local.columns().zip(&turned) {
+                add(&mut image[j as usize], turned);
+            }
+        }
+        image
+    };
+    sum(columns, one, world)
+}
+
+/// The factor, a power of four, with which elements are multiplied so that none is large or small.
+///
+/// # Errors
+/// A lost rank.
+pub(crate) fn scale_of<T: Real>(columns: &[LocalColumns<T>], world: &World) -> Result<f64> {
+    let largest = columns.iter().flat_map(LocalColumns::elements).map(|x| x.to_f64().abs());
+    // Elements that are not read may be NaN.
+    let largest = world.all_reduce(&[largest.fold(0.0, f64::max)], f64::max)?[0];
+    let finite = largest > 0.0 && largest.is_finite();
+    let exponent = if finite { largest.log2().floor().clamp(-1000.0, 1000.0) as i32 } else { 0 };
+    Ok(2_f64.powi(-(exponent / 2 * 2)))
+}
+
+/// The Frobenius norm of the scaled matrix; of a symmetric one, from its lower triangle.
+///
+/// # Errors
+/// A lost rank.
+pub(crate) fn frobenius<T: Real>(
+    columns: &[LocalColumns<T>],
+    (symmetric, scale): (bool, f64),
+    world: &World,
+) -> Result<f64> {
+    let parts = columns.iter().map(|local| vec![squares(local, symmetric, scale)]).collect();
+    Ok(ordered_sum(parts, world)?[0].sqrt())
+}
+
+pub(crate) fn add(sum: &mut [f64; TOGETHER], other: &[f64; TOGETHER]) {
+    sum.iter_mut().zip(other).for_each(|(x, y)| *x += y);
+}
+
+/// The sum of what each processor contributes, in the order of ranks, on every process.
+pub(crate) fn sum<T: Real>(
+    columns: &[LocalColumns<T>],
+    one: impl Fn(&LocalColumns<T>) -> Vectors + Sync,
+    world: &World,
+) -> Result<Vectors> {
+    let mut parts: Vec<Vectors> = vec![Vec::new(); columns.len()];
+    parallel::all(columns.iter().zip(&mut parts).collect(), |(local, part)| *part = one(local))?;
+    let numbers = ordered_sum(parts.iter().map(|part| part.as_flattened().to_vec()).collect(), world)?;
+    Ok(numbers.as_chunks::<TOGETHER>().0.to_vec())
+}
+
+/// The sum, element by element, of the numbers of each processor, in the order of ranks: the same bits on every
+/// engine.
+///
+/// # Errors
+/// A lost rank.
+pub(crate) fn ordered_sum(parts: Vec<Vec<f64>>, world: &World) -> Result<Vec<f64>> {
+    let mut all = parts.into_iter();
+    let mut total = all.next().unwrap_or_default();
+    let mut put = |part: &[f64]| total.iter_mut().zip(part).for_each(|(x, y)| *x += y);
+    all.for_each(|part| put(&part));
+    if world.is_solo() {
+        return Ok(total);
+    }
+    let theirs = world.all_gather(bytemuck::cast_slice(&total))?;
+    total.fill(0.0);
+    for theirs in theirs {
+        let part: Vec<f64> = numbers_of(&theirs);
+        total.iter_mut().zip(&part).for_each(|(x, y)| *x += y);
+    }
+    Ok(total)
+}
+
+/// The numbers that bytes of another process are.
+pub(crate) fn numbers_of<N: bytemuck::Pod>(bytes: &[u8]) -> Vec<N> {
+    bytes.chunks_exact(size_of::<N>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
+/// The sum of the squares of the scaled elements; of a symmetric matrix, from its lower triangle.
+fn squares<T: Real>(local: &LocalColumns<T>, symmetric: bool, scale: f64) -> f64 {
+    let columns: Vec<u64> = local.columns().collect();
+    let mut total = 0.0;
+    for (i, row) in local.elements().chunks_exact(local.width().max(1)).enumerate() {
+        for (x, &j) in row.iter().zip(&columns) {
+            let weight = match j.cmp(&(i as u64)) {
+                _ if !symmetric => 1.0,
+                std::cmp::Ordering::Less => 2.0,
+                std::cmp::Ordering::Equal => 1.0,
+                std::cmp::Ordering::Greater => continue,
+            };
+            let x = x.to_f64() * scale;
+            total += weight * x * x;
+        }
+    }
+    total
+}
+
+/// A part of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    All,
+    /// With the diagonal.
+    Lower,
+    StrictLower,
+    /// With the diagonal.
+    Upper,
+}
+
+impl Part {
+    /// The columns, counted here, of which elements of a row of the matrix are in the part.
+    fn range<T: Real>(self, local: &LocalColumns<T>, row: usize) -> std::ops::Range<usize> {
+        let before = |end: u64| -> usize {
+            local.spans().iter().map(|span| (end.clamp(span.start, span.end) - span.start) as usize).sum()
+        };
+        match self {
+            Self::All => 0..local.width(),
+            Self::Lower => 0..before(row as u64 + 1),
+            Self::StrictLower => 0..before(row as u64),
+            Self::Upper => before(row as u64)..local.width(),
+        }
+    }
+}
+
+/// y += A x for a part of the block columns here; x has a row for each column here, y one for each of the matrix.
+pub(crate) struct Rows<'a, T> {
+    pub local: &'a LocalColumns<T>,
+    pub part: Part,
+    pub scale: f64,
+    pub x: &'a [[f64; TOGETHER]],
+    pub y: &'a mut [[f64; TOGETHER]],
+}
+
+impl<T: Real> Rows<'_, T> {
+    pub fn compute(self) {
+        if self.local.width() > 0 {
+            widest(self);
+        }
+    }
+}
+
+impl<T: Real> Loop for Rows<'_, T> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { local, part, scale, x, y } = self;
+        for (i, (row, y)) in local.elements().chunks_exact(local.width()).zip(y).enumerate() {
+            let here = part.range(local, i);
+            let mut sums = *y;
+            for (a, x) in row[here.clone()].iter().zip(&x[here]) {
+                let a = a.to_f64() * scale;
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    *sum += a * x;
+                }
+            }
+            *y = sums;
+        }
+    }
+}
+
+/// y += A^T x for a part of the block columns here; x has a row for each of the matrix, y one for each column here.
+pub(crate) struct Columns<'a, T> {
+    pub local: &'a LocalColumns<T>,
+    pub part: Part,
+    pub scale: f64,
+    pub x: &'a [[f64; TOGETHER]],
+    pub y: &'a mut [[f64; TOGETHER]],
+}
+
+impl<T: Real> Columns<'_, T> {
+    pub fn compute(self) {
+        if self.local.width() > 0 {
+            widest(self);
+        }
+    }
+}
+
+impl<T: Real> Loop for Columns<'_, T> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { local, part, scale, x, y } = self;
+        for (i, (row, x)) in local.elements().chunks_exact(local.width()).zip(x).enumerate() {
+            let here = part.range(local, i);
+            for (a, y) in row[here.clone()].iter().zip(&mut y[here]) {
+                let a = a.to_f64() * scale;
+                for (sum, x) in y.iter_mut().zip(x) {
+                    *sum += a * x;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Block columns of a square matrix and their owners: how a factorisation is divided.
+
+use super::{Factors, Layout, Part, Shape};
+use crate::error::{Error, Result};
+use crate::geometry::{Rank, Rect, Span};
+use std::ops::Range;
+
+/// The block columns of an n x n matrix, each with its owner. The last block may have fewer columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockColumns {
+    n: u64,
+    block: u64,
+    owners: Vec<Rank>,
+    /// The block columns of each processor, by rank, ascending.
+    own: Vec<Vec<usize>>,
+}
+
+impl BlockColumns {
+    /// Blocks of `block` columns with these owners among `processors`.
+    ///
+    /// # Panics
+    /// If a size is 0, there is not an owner for each block column, or one that does not exist.
+    pub fn new(n: u64, block: u64, processors: usize, owners: Vec<Rank>) -> Self {
+        assert!(n > 0 && block > 0, "{n} columns in blocks of {block}");
+        assert_eq!(owners.len() as u64, n.div_ceil(block), "an owner for each block column");
+        let mut own = vec![Vec::new(); processors];
+        owners.iter().enumerate().for_each(|(column, owner)| own[owner.0].push(column));
+        Self { n, block, owners, own }
+    }
+
+    /// The block columns of a layout of n x n elements.
+    ///
+    /// # Errors
+    /// The layout is not square, or not of whole block columns: exit code 2.
+    pub fn of_layout(layout: &Layout, block: u64) -> Result<Self> {
+        let Shape { m, n, .. } = layout.shape();
+        let refuse = |what: String| {
+            let remedy = "give every part all rows, and whole blocks of columns";
+            Err(Error::input("layout", what, remedy))
+        };
+        if m != n {
+            return refuse(format!("is of {m} x {n} elements, not square"));
+        }
+        let mut owners = vec![Rank(0); n.div_ceil(block) as usize];
+        for Part { owner, rows, cols } in layout.parts() {
+            let whole = cols.start.is_multiple_of(block) && (cols.end.is_multiple_of(block) || cols.end == n);
+            if *rows != Span::new(0, n) || !whole {
+                return refuse(format!(
+                    "rows [{}, {}] cols [{}, {}] are not whole columns in blocks of {block}",
+                    rows.start, rows.end, cols.start, cols.end
+                ));
+            }
+            owners[(cols.start / block) as usize..cols.end.div_ceil(block) as usize].fill(*owner);
+        }
+        Ok(Self::new(n, block, layout.processors(), owners))
+    }
+
+    /// The layout: a part for each block column.
+    pub fn layout(&self) -> Layout {
+        let shape = Shape { m: self.n, k: 1, n: self.n };
+        let part = |(column, owner): (usize, &Rank)| {
+            Part::new(*owner, Rect::new(Span::new(0, self.n), self.span(column)))
+        };
+        let parts = self.owners.iter().enumerate().map(part);
+        Layout::new(shape, self.own.len(), parts).expect("block columns cover the matrix once")
+    }
+
+    /// Rows and columns of the matrix.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Columns of a block.
+    pub fn block(&self) -> u64 {
+        self.block
+    }
+
+    /// Number of processors.
+    pub fn processors(&self) -> usize {
+        self.own.len()
+    }
+
+    /// Number of block columns.
+    pub fn count(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// The owner of a block column.
+    pub fn owner(&self, column: usize) -> Rank {
+        self.owners[column]
+    }
+
+    /// The owners, by block column.
+    pub fn owners(&self) -> &[Rank] {
+        &self.owners
+    }
+
+    /// The columns of a block column.
+    pub fn span(&self, column: usize) -> Span {
+        let start = column as u64 * self.block;
+        Span::new(start, (start + self.block).min(self.n))
+    }
+
+    /// The block columns of a processor, ascending.
+    pub fn own(&self, rank: Rank) -> &[usize] {
+        &self.own[rank.0]
+    }
+
+    /// The places, in [`own`](Self::own), of the block columns of a processor that are in a range.
+    pub fn places(&self, rank: Rank, range: Range<usize>) -> Range<usize> {
+        let own = self.own(rank);
+        own.partition_point(|&column| column < range.start)..own.partition_point(|&column| column < range.end)
+    }
+
+    /// The rows of the panel of a block column that other processors need: those below its diagonal block, and of
+    /// an LU factorisation also those of that block.
+    pub fn panel_rows(&self, factors: Factors, column: usize) -> Span {
+        let Span { start, end } = self.span(column);
+        Span::new(if factors == Factors::Lu { start } else { end }, self.n)
+    }
+
+    /// Numbers that travel with a panel: a mark of failure, and for LU a pivot for each column.
+    pub fn panel_marks(&self, factors: Factors, column: usize) -> u64 {
+        1 + if factors == Factors::Lu { self.span(column).len() } else { 0 }
+    }
+
+    /// Number of elements that a processor receives in a factorisation, by formula: the panels, with their marks,
+    /// of the block columns before its last one, and for LU the marks of the others after its first one; its own
+    /// excepted.
+    pub fn received(&self, factors: Factors, rank: Rank) -> u64 {
+        let own = self.own(rank);
+        let (Some(&first), Some(&last)) = (own.first(), own.last()) else { return 0 };
+        let panel = |column| self.panel_rows(factors, column).len() * self.span(column).len();
+        let marks = |columns: Range<usize>| columns.map(|column| self.panel_marks(factors, column));
+        let panels: u64 = (0..last).map(panel).sum::<u64>() + marks(0..last).sum::<u64>();
+        let later = if factors == Factors::Lu { marks(last + 1..self.count()).sum() } else { 0 };
+        debug_assert!(first <= last);
+        let mine = own.iter().filter(|&&column| column < last);
+        panels + later - mine.map(|&column| panel(column) + self.panel_marks(factors, column)).sum::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(owners: &[usize], n: u64, block: u64) -> BlockColumns {
+        BlockColumns::new(n, block, 3, owners.iter().copied().map(Rank).collect())
+    }
+
+    #[test]
+    fn block_columns_are_those_of_their_layout() {
+        let columns = of(&[0, 1, 1, 0], 10, 3);
+        assert_eq!(columns.layout().shares(), [40, 60, 0]);
+        assert_eq!(BlockColumns::of_layout(&columns.layout(), 3).unwrap(), columns);
+        assert_eq!((columns.span(3), columns.own(Rank(1))), (Span::new(9, 10), &[1, 2][..]));
+        assert_eq!((columns.places(Rank(0), 1..4), columns.places(Rank(2), 0..4)), (1..2, 0..0));
+        let error = BlockColumns::of_layout(&columns.layout(), 4).unwrap_err();
+        assert!(error.to_string().contains("blocks of 4"), "{error}");
+    }
+
+    /// By hand: 10 columns in blocks of 3.
+    #[test]
+    fn what_is_received_is_counted() {
+        let columns = of(&[0, 1, 1, 0], 10, 3);
+        // Panels below their diagonal blocks have 7, 4, 1 and 0 rows of three elements, and a mark each.
+        assert_eq!(columns.received(Factors::Cholesky, Rank(0)), (4 * 3 + 1) + (3 + 1));
+        assert_eq!(columns.received(Factors::Cholesky, Rank(1)), 7 * 3 + 1);
+        // With their diagonal blocks 10, 7, 4 and 1 rows; four marks, and two for the last.
+        assert_eq!(columns.received(Factors::Lu, Rank(0)), (7 * 3 + 4) + (4 * 3 + 4));
+        assert_eq!(columns.received(Factors::Lu, Rank(1)), (10 * 3 + 4) + 2);
+        assert_eq!(columns.received(Factors::Lu, Rank(2)), 0);
+    }
+}

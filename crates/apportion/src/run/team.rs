@@ -8,7 +8,7 @@
 
 mod idle;
 
-use super::clock;
+use super::clock::{self, Pinned};
 use super::sync::{Condvar, Mutex, locked};
 use crate::error::Result;
 use crate::kernels::{self, Alone, PackedMemory, Team, ViewMut};
@@ -16,6 +16,7 @@ use crate::matrix::Element;
 use crate::threads;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -27,7 +28,7 @@ use std::time::{Duration, Instant};
 /// How long a helper looks for the next job before it sleeps, and the worker for the last helper: longer than what the
 /// engine does between two updates, shorter than what a sleeping program may notice.
 const SPIN: Duration = Duration::from_micros(100);
-/// Looks before the core is offered to others.
+/// Looks before the time is up, or the core is offered to others.
 const LOOKS: usize = 64;
 /// A thread takes at most this part of what is left of a job, divided by the number of threads.
 const PART: usize = 4;
@@ -46,6 +47,8 @@ unsafe impl Send for Job {}
 /// What the threads of a team know of each other.
 struct Shared {
     threads: usize,
+    /// Some threads have no core of their own: those who look offer theirs to others.
+    crowded: bool,
     state: Mutex<State>,
     /// That of the state, for those who look for a job without the lock.
     posted: AtomicU64,
@@ -95,7 +98,7 @@ impl Begin {
 }
 
 impl Shared {
-    fn new(threads: usize) -> Self {
+    fn new(threads: usize, crowded: bool) -> Self {
         let state = State {
             posted: 0,
             job: None,
@@ -107,6 +110,7 @@ impl Shared {
         };
         Self {
             threads,
+            crowded,
             state: Mutex::new(state),
             posted: AtomicU64::new(0),
             inside: AtomicUsize::new(0),
@@ -133,7 +137,7 @@ impl Shared {
     /// Closes the job and waits for those who are in it. Returns the first panic of a helper.
     fn close(&self) -> Option<Box<dyn Any + Send>> {
         locked(&self.state).job = None;
-        look(|| self.inside.load(Ordering::Acquire) == 0);
+        self.look(|| self.inside.load(Ordering::Acquire) == 0);
         let mut state = locked(&self.state);
         while state.inside > 0 {
             state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -169,6 +173,26 @@ impl Shared {
         outcome
     }
 
+    /// Looks for something to become true for a short time.
+    fn look(&self, is_true: impl Fn() -> bool) {
+        // Under loom, looking would never end.
+        if cfg!(loom) {
+            return;
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < SPIN {
+            for _ in 0..LOOKS {
+                if is_true() {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+            if self.crowded {
+                std::thread::yield_now();
+            }
+        }
+    }
+
     /// Ends the helpers.
     fn end(&self) {
         locked(&self.state).ends = true;
@@ -181,7 +205,7 @@ impl Shared {
     fn help(&self) {
         let mut seen = 0;
         loop {
-            look(|| self.posted.load(Ordering::Acquire) != seen);
+            self.look(|| self.posted.load(Ordering::Acquire) != seen);
             let mut state = locked(&self.state);
             while state.posted == seen && !state.ends {
                 state.asleep += 1;
@@ -216,27 +240,6 @@ impl Shared {
     }
 }
 
-/// Looks for something to become true for a short time, and offers the core to others meanwhile.
-fn look(is_true: impl Fn() -> bool) {
-    // Under loom, looking would never end.
-    if cfg!(loom) {
-        return;
-    }
-    let begin = Instant::now();
-    loop {
-        for _ in 0..LOOKS {
-            if is_true() {
-                return;
-            }
-            std::hint::spin_loop();
-        }
-        if begin.elapsed() > SPIN {
-            return;
-        }
-        std::thread::yield_now();
-    }
-}
-
 /// A worker and its helpers. The thread that has it is the worker.
 pub(crate) struct ThreadTeam {
     shared: Arc<Shared>,
@@ -251,12 +254,15 @@ pub(crate) struct ThreadTeam {
 }
 
 impl ThreadTeam {
-    /// Starts the helpers of a worker, pinned to these cores.
+    /// Starts the helpers of a worker, each on one of these cores: the first is the worker's. A thread that could be on
+    /// another's core would be woken there, and wait for it.
     ///
     /// # Errors
     /// The system refuses a thread.
     fn start(cores: &[usize], threads: usize) -> Result<Self> {
-        let shared = Arc::new(Shared::new(threads));
+        let distinct: BTreeSet<usize> = cores.iter().copied().collect();
+        let crowded = distinct.len() < threads || !clock::absent_cores(cores).is_empty();
+        let shared = Arc::new(Shared::new(threads, crowded));
         let mut team = Self {
             shared,
             helpers: Vec::new(),
@@ -265,11 +271,12 @@ impl ThreadTeam {
             memory: PackedMemory::default(),
             is_busy: Cell::new(false),
         };
-        for _ in 1..threads {
+        for number in 1..threads {
             let (shared, cores) = (Arc::clone(&team.shared), cores.to_vec());
             // Helpers that were started before a refusal end with the team.
             team.helpers.push(threads::start_free(move || {
                 clock::pin(&cores);
+                let _core = (number < cores.len()).then(|| Pinned::to(&cores[number..=number]));
                 shared.help();
             })?);
         }
@@ -339,6 +346,8 @@ thread_local! {
 struct Worker {
     cores: Vec<usize>,
     team: Option<Rc<ThreadTeam>>,
+    /// With helpers it stays on the first core.
+    core: Option<Pinned>,
 }
 
 /// The calling thread works for a processor, until this is dropped.
@@ -348,8 +357,8 @@ pub(crate) struct WorkerThread {
 }
 
 impl WorkerThread {
-    /// Pins the calling thread to these cores. Its helpers, of which there are none yet, will be pinned to them too; it
-    /// has those of the last worker on the same cores, if they are idle.
+    /// Pins the calling thread to these cores. It has the helpers of the last worker on the same cores, if they are idle;
+    /// otherwise they are started when they are needed.
     pub(crate) fn on(cores: &[usize]) -> Self {
         clock::pin(cores);
         clock::wake_promptly();
@@ -357,7 +366,8 @@ impl WorkerThread {
         // A team of one starts no thread.
         let alone = || ThreadTeam::start(cores, 1).ok().filter(|_| threads == 1);
         let team = idle::take(cores, threads).or_else(alone).map(Rc::new);
-        let worker = Worker { cores: cores.to_vec(), team };
+        let core = team.as_ref().filter(|_| threads > 1).map(|_| Pinned::to(&cores[..1]));
+        let worker = Worker { cores: cores.to_vec(), team, core };
         Self { before: WORKER.replace(Some(worker)) }
     }
 }
@@ -365,7 +375,9 @@ impl WorkerThread {
 impl Drop for WorkerThread {
     fn drop(&mut self) {
         let worker = WORKER.replace(self.before.take());
-        if let Some(team) = worker.and_then(|worker| Rc::into_inner(worker.team?)) {
+        let Some(Worker { team, core, .. }) = worker else { return };
+        drop(core);
+        if let Some(team) = team.and_then(Rc::into_inner) {
             idle::keep(team);
         }
     }
@@ -380,6 +392,7 @@ pub(crate) fn with_team<R>(threads: usize, work: impl FnOnce(&ThreadTeam) -> R) 
         let Some(worker) = worker else { return Ok(None) };
         if worker.team.is_none() && threads <= worker.cores.len() {
             worker.team = Some(Rc::new(ThreadTeam::start(&worker.cores, worker.cores.len())?));
+            worker.core = Some(Pinned::to(&worker.cores[..1]));
         }
         Ok(worker.team.clone().filter(|team| team.threads() >= threads))
     })?;

@@ -25,7 +25,7 @@ fn share(shared: &Shared, done: &[AtomicUsize]) {
 #[test]
 fn a_helper_joins_jobs_or_misses_them() {
     loom::model(|| {
-        let shared = Arc::new(Shared::new(2));
+        let shared = Arc::new(Shared::new(2, false));
         let helper = {
             let shared = shared.clone();
             thread::spawn(move || shared.help())

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::matrix::Matrix;
-use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread::ThreadId;
 

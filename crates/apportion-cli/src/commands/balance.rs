@@ -68,9 +68,8 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
         }
         latest = Some(so_far.clone());
     };
-    let outcome = console.watch(name, monitor, || {
-        balance(&platform, &command, args.units, &options, &mut each, world, monitor)
-    });
+    let outcome =
+        console.watch(name, monitor, || balance(&platform, &command, args.units, &options, &mut each, world));
     let Some(found) = latest else { return world.all_ok(outcome.map(drop)) };
     let finished = if first { finish(args, (&found, &platform), files, console) } else { Ok(()) };
     let count = found.rounds.len();

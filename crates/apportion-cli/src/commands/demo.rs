@@ -211,7 +211,7 @@ fn balance_program(directory: &Path, platform: &Platform, console: &Console) -> 
     let options = BalanceOptions { most_rounds: 8, ..BalanceOptions::default() };
     let mut each = |so_far: &Balance| found = Some(so_far.clone());
     console.watch("balancing", monitor(), || {
-        balance(platform, &command, ITEMS, &options, &mut each, &World::solo(monitor()), monitor())
+        balance(platform, &command, ITEMS, &options, &mut each, &World::solo(monitor()))
     })?;
     Ok(found)
 }

@@ -29,7 +29,7 @@ fn on_world(args: &RunArgs, world: &World, speaker: Console, console: &Console) 
     let monitor = monitor();
     let line = move |processor: &str, text: &str| speaker.note(format!("{processor}: {text}"));
     let runs = console.watch("running", monitor, || {
-        let runs = run_units(&plan, &platform, &command, line, world, monitor);
+        let runs = run_units(&plan, &platform, &command, line, world);
         // After an interruption there is no time to ask the others.
         if monitor.is_stopped() { runs } else { world.all_ok(runs) }
     })?;

@@ -187,5 +187,5 @@ pub fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
     let spread: Vec<[f64; 2]> = speeds.spread.iter().map(|range| [range.low, range.high]).collect();
     let value = json!({"format": "apportion-speeds", "version": 1, "conditions": about(platform),
         "spread": spread, "windows": speeds.windows, "models": models});
-    write_cache(path, &format!("{value:#}\n"));
+    write_cache(path, format!("{value:#}\n"));
 }

@@ -165,7 +165,7 @@ pub fn fastest_kernel<T: Real>(
     if let Some(path) = path {
         write_cache(
             &path,
-            &json!({"fastest": race.fastest.name(), "by_processor": here, "flops": rates_of(&race.rates)})
+            json!({"fastest": race.fastest.name(), "by_processor": here, "flops": rates_of(&race.rates)})
                 .to_string(),
         );
     }

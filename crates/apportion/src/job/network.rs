@@ -24,7 +24,7 @@ pub fn measure_unknown_network(
         return Ok(platform);
     };
     if let Some(path) = path.filter(|_| !found.remembered) {
-        write_cache(&path, &format!("{:#}\n", found.to_value()));
+        write_cache(&path, format!("{:#}\n", found.to_value()));
     }
     let (what, again) = match found.remembered {
         true => ("remembered", "--remeasure, "),

@@ -141,7 +141,7 @@ impl Balance {
 /// In a world of several ranks, each runs the program of its own processor, and all get the same result.
 ///
 /// `each` is called after every round and every such failure with the result so far: whoever keeps the last
-/// one loses no round to an error. The monitor advances by one per round.
+/// one loses no round to an error. The world's monitor advances by one per round.
 ///
 /// # Errors
 /// No units or processors; a tolerance that is not positive; known models or limits whose number is not that
@@ -157,8 +157,8 @@ pub fn balance(
     options: &BalanceOptions,
     each: &mut dyn FnMut(&Balance),
     world: &World,
-    monitor: &Monitor,
 ) -> Result<Balance> {
+    let monitor = world.monitor();
     let mut balancer = Balancer::new(units, platform.len())?.with_tolerance(options.tolerance)?.searching();
     if let Some(models) = &options.models {
         balancer = balancer.with_models(models)?;
@@ -352,7 +352,7 @@ mod tests {
     fn run(slowdowns: &[f64], n: u64, text: &str, options: BalanceOptions) -> Result<Balance> {
         let command = UserCommand::parse(text, SecondsFrom::Stdout).unwrap();
         let world = World::solo(&Monitor::new());
-        balance(&platform(slowdowns), &command, n, &options, &mut |_| (), &world, &Monitor::new())
+        balance(&platform(slowdowns), &command, n, &options, &mut |_| (), &world)
     }
 
     #[test]
@@ -413,7 +413,6 @@ mod tests {
                 &options,
                 &mut |so_far| states.push(so_far.clone()),
                 &World::solo(&Monitor::new()),
-                &Monitor::new(),
             )
             .unwrap();
             assert!(found.rounds.len() <= most_rounds as usize, "{}", found.rounds.len());

@@ -136,7 +136,8 @@ pub(super) fn all_seconds(outcomes: Outcomes) -> std::result::Result<Vec<f64>, R
             None => {}
             Some(Ok(time)) => seconds[rank] = time,
             Some(Err(failure)) => {
-                if first.as_ref().is_none_or(|first| weight(&first.failure) < weight(&failure)) {
+                let weighs_more = |first: &RankFailure| weight(&first.failure) < weight(&failure);
+                if first.as_ref().is_none_or(weighs_more) {
                     first = Some(RankFailure { rank, failure });
                 }
             }

@@ -7,8 +7,8 @@ use crate::measure::process::LineObserver;
 use crate::measure::programs::run_programs;
 use crate::plan::{Division, Plan};
 use crate::platform::Platform;
+use crate::run::World;
 use crate::run::mailboxes::StopSignal;
-use crate::run::{Monitor, World};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub fn round_of(runs: &[UnitsRun]) -> Option<Round> {
 ///
 /// In a world of several ranks, each runs the program of its own processor, and all get the outcomes of all.
 ///
-/// `line` gets the processor's name and each line that its program prints, from several threads. The monitor
+/// `line` gets the processor's name and each line that its program prints, from several threads. The world's monitor
 /// advances by the units of each run that has ended.
 ///
 /// # Errors
@@ -53,8 +53,8 @@ pub fn run_units(
     command: &UserCommand,
     line: impl Fn(&str, &str) + Send + Sync + 'static,
     world: &World,
-    monitor: &Monitor,
 ) -> Result<Vec<UnitsRun>> {
+    let monitor = world.monitor();
     let Division::Units { n } = plan.division else {
         let remedy = "use a plan of `partition --units`, or multiply with `apportion matmul --plan`";
         return Err(Error::input("`plan`", "is the plan of a matrix product, not of units", remedy));
@@ -91,6 +91,7 @@ mod tests {
     use super::*;
     use crate::measure::SecondsFrom;
     use crate::plan::shapes::{Method, MethodOptions};
+    use crate::run::Monitor;
     use std::sync::Mutex;
 
     fn units(shares: &[u64]) -> (Plan, Platform) {
@@ -105,9 +106,7 @@ mod tests {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ours = Arc::clone(&heard);
         let line = move |name: &str, text: &str| ours.lock().unwrap().push(format!("{name}: {text}"));
-        let runs =
-            run_units(&plan, &platform, &command, line, &World::solo(&Monitor::new()), &Monitor::new())
-                .unwrap();
+        let runs = run_units(&plan, &platform, &command, line, &World::solo(&Monitor::new())).unwrap();
         let mut heard = heard.lock().unwrap().clone();
         heard.sort();
         (runs, heard)
@@ -138,7 +137,7 @@ mod tests {
         let command = UserCommand::parse("true {share}", SecondsFrom::Wall).unwrap();
         let refused = |plan: &Plan, platform: &Platform| {
             let world = World::solo(&Monitor::new());
-            let error = run_units(plan, platform, &command, |_, _| (), &world, &Monitor::new()).unwrap_err();
+            let error = run_units(plan, platform, &command, |_, _| (), &world).unwrap_err();
             assert_eq!(error.exit_code(), 2);
             error.to_string()
         };

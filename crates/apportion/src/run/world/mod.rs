@@ -114,6 +114,11 @@ impl World {
         self
     }
 
+    /// What stops the process's waits and follows its progress.
+    pub fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
     /// This process's rank, from 0.
     pub fn rank(&self) -> usize {
         self.engine.rank()

@@ -292,17 +292,19 @@ mod tests {
         assert_eq!([count(0), count(1), count(2)], [5, 3, 1]);
     }
 
-    /// With dear messages, the slow processor has no column at the end, and the forecast is shorter.
+    /// With dear messages, the slow processor has no column at the end by `dropout`; the forecast decides whether
+    /// that pays.
     #[test]
     fn slow_processors_leave_early_where_messages_are_dear() {
         let machine = machine(&[8.0, 2.0], Network::uniform(2e-2, 1e9));
-        let of = |layout| plan_factorisation(LU, &machine, None, Some(layout), 8).unwrap().remove(0);
-        let (greedy, dropout) = (of(FactorLayout::Greedy), of(FactorLayout::Dropout));
+        let of = |layout| plan_factorisation(LU, &machine, None, layout, 8).unwrap().remove(0);
+        let (greedy, dropout) = (of(Some(FactorLayout::Greedy)), of(Some(FactorLayout::Dropout)));
         let last = |plan: &Plan| *plan.block_columns().unwrap().1.own(Rank(1)).last().unwrap();
         assert!(last(&dropout) < last(&greedy));
         let seconds = |plan: &Plan| plan.forecast.as_ref().unwrap().seconds;
-        assert!(seconds(&dropout) <= seconds(&greedy));
-        let baselines = greedy.baselines.unwrap();
+        let best = of(None);
+        assert!(seconds(&best) <= seconds(&greedy).min(seconds(&dropout)));
+        let baselines = best.baselines.unwrap();
         assert_eq!(baselines.fastest_alone.unwrap().processor, "p0");
     }
 

@@ -35,7 +35,7 @@ fn bench(start: &str, cores: &str) -> Bench {
 }
 
 /// The lines that the program has written, sorted; the file is removed.
-fn told(bench: &Bench) -> Vec<String> {
+fn lines(bench: &Bench) -> Vec<String> {
     let mut lines: Vec<String> = bench.text("told").lines().map(str::to_owned).collect();
     lines.sort();
     bench.remove("told");
@@ -90,7 +90,7 @@ fn a_program_has_the_cores_of_its_pool() {
         let mut command = bench.command(&format!("{line} --json"));
         let output = command.env("OMP_NUM_THREADS", "7").output().unwrap();
         let found = apportion_testing::object(&output);
-        let mut lines = told(&bench);
+        let mut lines = lines(&bench);
         lines.iter_mut().for_each(|line| line.truncate(line.rfind('|').unwrap() + 1));
         lines.dedup();
         assert_eq!(lines, given(["1", "7", "2"]), "{line}");
@@ -101,14 +101,14 @@ fn a_program_has_the_cores_of_its_pool() {
         }
     }
     bench.done("run --plan plan.json --platform p.toml -- env OMP_NUM_THREADS=5 ./tell {share}");
-    assert!(told(&bench).iter().all(|line| line.contains("|5|")));
+    assert!(lines(&bench).iter().all(|line| line.contains("|5|")));
     // The pool of all cores is known by its name.
     bench.done("detect --by machine -o machine.toml");
     bench.done("partition --units 2 --platform machine.toml --speeds 1 -o plan.json");
     bench.done("run --plan plan.json -- ./tell {share}");
     let cpus: Vec<usize> = host.cores.iter().map(|core| core.cpu).collect();
     let cpus = apportion::platform::list_cpus(&cpus);
-    assert_eq!(told(&bench), [format!("machine|{}|{cpus}||2", host.cores.len())]);
+    assert_eq!(lines(&bench), [format!("machine|{}|{cpus}||2", host.cores.len())]);
 }
 
 /// Either kind of launcher: the words arrive as they are, in the same directory, with the variables and cores.
@@ -137,7 +137,7 @@ fn a_launcher_starts_programs_elsewhere() {
         ];
         let program = ["./tell", odd, "{share}"];
         let found = apportion_testing::object(&bench.run(&[&words[..], &program].concat()));
-        let lines = told(&bench);
+        let lines = lines(&bench);
         let there = if start.contains("beta") { "beta" } else { "x" };
         assert_eq!(lines[0], format!("here||{}||{odd}", allowed()), "{start}");
         assert_eq!(lines[1], format!("it's \"b\"|1|{cpu}|{there}|{odd}"), "{start}");

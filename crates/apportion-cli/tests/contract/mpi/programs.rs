@@ -17,8 +17,8 @@ fn bench() -> Bench {
     bench
 }
 
-/// What a rank's program has told last.
-fn told(bench: &Bench, rank: usize) -> Vec<String> {
+/// The words of the last line that a rank's program has written.
+fn last_words(bench: &Bench, rank: usize) -> Vec<String> {
     let text = bench.text(&format!("told-{rank}"));
     text.lines().last().unwrap().split(' ').map(str::to_owned).collect()
 }
@@ -35,9 +35,9 @@ fn each_rank_runs_its_own_program() {
         assert_eq!(found["plan"], bench.value("plan.json"));
         assert_eq!(found["processors"], json!(["rank0", "rank1"]));
         for rank in 0..2 {
-            let told = told(&bench, rank);
+            let words = last_words(&bench, rank);
             let (rank, from) = (rank.to_string(), if rank == 0 { "0" } else { "750" });
-            assert_eq!(told[..4], [rank.clone(), format!("rank{rank}"), rank, from.to_owned()]);
+            assert_eq!(words[..4], [rank.clone(), format!("rank{rank}"), rank, from.to_owned()]);
         }
         // The plan is carried out by the same ranks; what they print is passed on once.
         let run = format!("run --plan plan.json --json {work}");
@@ -78,7 +78,7 @@ fn a_rank_has_the_cores_of_its_host() {
         return;
     };
     assert!(command.output().unwrap().status.success());
-    assert_eq!(told(&bench, 0)[4], cores.to_string());
+    assert_eq!(last_words(&bench, 0)[4], cores.to_string());
 }
 
 /// A program that fails ends the programs of all ranks, and is told once; a plan runs to its end.

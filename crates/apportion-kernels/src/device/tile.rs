@@ -183,13 +183,32 @@ impl<T: Element> DeviceTile<T> {
     /// The device fails: exit code 1.
     pub fn clear(&mut self) -> Result<()> {
         let length = self.rows as u64 * pitch(self.cols as u64);
+        self.fill(length, |buffers| &buffers.c)
+    }
+
+    /// Writes to all memory of the tile: drivers find memory where it is used first.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    pub fn touch(&mut self) -> Result<()> {
+        let (Sizes { c, a, b, packed_a, packed_b }, element) = (self.sizes, size_of::<T>() as u64);
+        self.fill(c / element, |buffers| &buffers.c)?;
+        self.fill(a / element, |buffers| &buffers.a)?;
+        self.fill(b / element, |buffers| &buffers.b)?;
+        self.fill(packed_a / element, |buffers| &buffers.packed_a)?;
+        self.fill(packed_b / element, |buffers| &buffers.packed_b)?;
+        self.wait().map(|_| ())
+    }
+
+    /// Fills a buffer with zeros of the semiring up to this number of elements.
+    fn fill(&mut self, length: u64, buffer: fn(&Buffers) -> &Buffer) -> Result<()> {
         if length == 0 {
             return Ok(());
         }
         let items = Strips::sweep(self.compiled.variant);
         let launch = launch(&self.compiled, "clear", items, &[]);
-        let arguments = [Argument::Buffer(&self.buffers.c), Argument::U64(length)];
-        // SAFETY: `clear` takes these arguments, and writes as many elements as C holds.
+        let arguments = [Argument::Buffer(buffer(&self.buffers)), Argument::U64(length)];
+        // SAFETY: `clear` takes these arguments, and writes as many elements as the buffer holds.
         let event = unsafe { self.device.launch(&Launch { arguments: &arguments, ..launch }) }?;
         self.pending.push_back(Arc::new(event));
         Ok(())

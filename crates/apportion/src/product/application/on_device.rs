@@ -218,6 +218,7 @@ fn resident<T: Element>(
     let mut all = Vec::new();
     for (rect, view) in tiles.iter_mut().filter(|(rect, _)| !rect.is_empty()) {
         let mut tile = DeviceTile::new(&device, &product.kernel, view.rows(), view.cols(), depth as usize)?;
+        tile.touch()?;
         begin(&mut tile, product.fresh, view)?;
         tile.wait()?;
         all.push((*rect, tile));
@@ -259,9 +260,8 @@ fn memory_in_turn<T: Element>(
                 });
             }
             let mut tile = DeviceTile::new(&device, &kernel, rows as usize, cols as usize, depth as usize)?;
-            // Drivers find memory where it is used first, which is before the clock starts.
-            tile.clear()?;
-            tile.wait()?;
+            // Before the clock starts.
+            tile.touch()?;
             return Ok((OnTiles::InTurn(Box::new(tile)), tiles));
         }
         // Padding, and the largest allocation.

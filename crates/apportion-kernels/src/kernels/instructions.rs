@@ -106,14 +106,27 @@ fn avx2(work: impl Loop) {
 /// Bytes of a second-level cache, if the system does not say.
 const SECOND_LEVEL: usize = 512 << 10;
 
-/// Bytes of a core's second-level cache, from 256 KiB to 2 MiB.
+/// Bytes of a core's second-level cache, from 256 KiB to 2 MiB: its part of one that several cores share.
 pub(crate) fn second_level() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {
-        let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size");
-        let kib = size.ok().and_then(|text| text.trim().strip_suffix('K')?.parse::<usize>().ok());
-        kib.map_or(SECOND_LEVEL, |kib| kib << 10).clamp(SECOND_LEVEL / 2, 4 * SECOND_LEVEL)
+        let read = |file: &str| std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/{file}")).ok();
+        let size = read("cache/index2/size");
+        let kib = size.and_then(|text| text.trim().strip_suffix('K')?.parse::<usize>().ok());
+        let threads = |file: &str| read(file).and_then(|text| length_of_list(text.trim())).unwrap_or(1);
+        let cores = threads("cache/index2/shared_cpu_list") / threads("topology/thread_siblings_list").max(1);
+        let bytes = kib.map_or(SECOND_LEVEL, |kib| (kib << 10) / cores.max(1));
+        bytes.clamp(SECOND_LEVEL / 2, 4 * SECOND_LEVEL)
     })
+}
+
+/// How many numbers a list such as `0-3,8` has.
+fn length_of_list(text: &str) -> Option<usize> {
+    let length = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        last.parse::<usize>().ok()?.checked_sub(first.parse().ok()?).map(|rest| rest + 1)
+    };
+    text.split(',').map(length).sum()
 }
 
 /// Prefetches the cache line at an address, which need not be valid.
@@ -132,6 +145,12 @@ pub fn prefetch<T>(at: *const T) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_cores_have_lengths() {
+        assert_eq!(["0", "0-3,8", "2,4-5"].map(length_of_list), [Some(1), Some(5), Some(3)]);
+        assert_eq!(["", "3-1", "a", "1,"].map(length_of_list), [None; 4]);
+    }
 
     #[test]
     fn names_are_read_and_others_refused() {

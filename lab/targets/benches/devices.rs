@@ -4,6 +4,7 @@
 //! `POCL_MAX_PTHREAD_COUNT=1 cargo bench -p targets --bench devices` runs f64 products on core 0 and on `opencl:0`,
 //! which is driven by core 1: in core, and with memory for a quarter and a sixteenth of C; then on 40 machines with
 //! emulated speeds and links. It needs an otherwise idle machine of two cores with pocl, and takes about ten minutes.
+//! `-- several` runs them on machines of several kinds, with and without a device, and takes a minute.
 
 use apportion::error::Result;
 use apportion::job::{Context, MatrixJob, MatrixOperand, Operation, ProductTask, Sources};
@@ -19,6 +20,8 @@ const RUNS: usize = 7;
 /// The order of the matrices on emulated machines, and the runs of each.
 const SMALL: usize = 1024;
 const SMALL_RUNS: usize = 3;
+/// The order of the matrices on machines of several kinds.
+const LARGE: usize = 2000;
 /// The device's time over the core's, and the bandwidths of its link in GB/s.
 const RATIOS: [f64; 8] = [0.1, 0.2, 0.4, 0.8, 1.25, 2.5, 5.0, 10.0];
 const LINKS: [f64; 5] = [0.1, 0.4, 1.6, 6.4, 30.0];
@@ -29,6 +32,9 @@ fn main() {
     if let Err(error) = product(&matrices[1], &device("")) {
         println!("{error}");
         return;
+    }
+    if std::env::args().any(|argument| argument == "several") {
+        return several(&[1, 2].map(|seed| matrix(LARGE, seed)));
     }
     for device in apportion::device::devices().unwrap_or_default() {
         println!("{}: {}", device.id, device.name);
@@ -114,6 +120,68 @@ fn machines(matrices: &[Matrix<f64>; 2]) {
         "slower than the better of the two by more than 3 %: {slower} of {}",
         RATIOS.len() * LINKS.len()
     );
+}
+
+/// Each processor of some machines alone, equal shares, and those of the plan with its forecast.
+fn several(matrices: &[Matrix<f64>; 2]) {
+    let slow = |name: &str, core: usize, by: f64| {
+        format!("[[processor]]\nname = \"{name}\"\ncores = [{core}]\nslowdown = {by}\n")
+    };
+    let link = |between: &str| {
+        format!(
+            "[network]\nemulate = true\n[[network.link]]\nlatency = \"20 us\"\nbandwidth = \"1.6 GB/s\"\nbetween = \
+             [\"device\", \"{between}\"]\n"
+        )
+    };
+    let plain = || Vec::from([CORE.to_owned(), device("")]);
+    let machines = [
+        ("two equal cores", vec![slow("a", 0, 1.0), slow("b", 1, 1.0)], None),
+        ("a core and one at a third", vec![slow("fast", 0, 1.0), slow("slow", 1, 3.0)], None),
+        (
+            "four processors, 4:2:1:1",
+            vec![slow("a", 0, 2.5), slow("b", 1, 5.0), slow("c", 0, 10.0), slow("d", 1, 10.0)],
+            None,
+        ),
+        ("a core and a device", plain(), None),
+        ("the same behind 1.6 GB/s", plain(), Some(link as fn(&str) -> String)),
+        ("a core at a third and the device", vec![slow("core", 0, 3.0), device("")], None),
+    ];
+    let mut rows = Vec::new();
+    for (name, processors, link) in machines {
+        let link = |between: &str| link.map_or(String::new(), |link| link(between));
+        let measured = |text: String| {
+            let reports = runs(matrices, &text, SMALL_RUNS);
+            [median(&reports, RunReport::seconds), median(&reports, |report| report.forecast_seconds)]
+        };
+        let ms = |seconds: f64| format!("{:.0}", 1e3 * seconds);
+        let alone = processors.iter().map(|one| {
+            let own = if one.contains("device = ") { link("device") } else { String::new() };
+            ms(measured(format!("{one}{own}"))[0])
+        });
+        let alone = alone.collect::<Vec<_>>().join(", ");
+        let even = processors.iter().map(|one| format!("{one}speed = 1\n")).collect::<String>();
+        let [even, _] = measured(even + &link("core"));
+        let [seconds, forecast] = measured(processors.concat() + &link("core"));
+        rows.push(vec![
+            name.to_owned(),
+            alone,
+            ms(even),
+            ms(seconds),
+            format!("{:.2}", even / seconds),
+            ms(forecast),
+            format!("{:.3}", seconds / forecast),
+        ]);
+    }
+    let header = [
+        "machine",
+        "each alone, ms",
+        "equal shares, ms",
+        "by speeds, ms",
+        "times as fast",
+        "forecast, ms",
+        "/ forecast",
+    ];
+    println!("{}", table(&header, rows));
 }
 
 const CORE: &str = "[[processor]]\nname = \"core\"\ncores = [0]\n";

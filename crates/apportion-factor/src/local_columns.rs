@@ -3,7 +3,7 @@
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::{Real, View, ViewMut};
-use apportion::matrix::{LocalBlocks, Matrix, NpyFile};
+use apportion::matrix::{LocalBlocks, NpyFile};
 use apportion::plan::BlockColumns;
 use std::ops::Range;
 
@@ -208,15 +208,15 @@ pub(crate) fn read_columns<T: Real>(
     Ok(locals)
 }
 
-/// The same from a matrix in memory.
+/// The same from a whole matrix in memory, row by row.
 pub(crate) fn cut_columns<T: Real>(
-    matrix: &Matrix<T>,
+    matrix: &[T],
     columns: &BlockColumns,
     ranks: Range<usize>,
 ) -> Result<Vec<LocalColumns<T>>> {
     let one = |rank| {
         let mut local = LocalColumns::zeros(columns, Rank(rank))?;
-        local.fill_from(matrix.as_slice());
+        local.fill_from(matrix);
         Ok(local)
     };
     ranks.map(one).collect()

@@ -25,6 +25,7 @@ use machine::KnownMachine;
 use outputs::Outputs;
 pub use solve_task::{SolveOutcome, SolveReport, SolveTask, solve_matrix};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Columns of a block by default: large enough that updates run at the speed of large products, small enough that
@@ -47,14 +48,19 @@ pub enum MatrixSource {
         /// What errors call it.
         name: String,
         /// The matrix.
-        matrix: AnyMatrix,
+        matrix: Arc<AnyMatrix>,
     },
 }
 
 impl MatrixSource {
+    /// A matrix in memory.
+    pub fn memory(name: &str, matrix: AnyMatrix) -> Self {
+        Self::Memory { name: name.into(), matrix: Arc::new(matrix) }
+    }
+
     /// A matrix of doubles in memory.
     pub fn whole(name: &str, matrix: Matrix<f64>) -> Self {
-        Self::Memory { name: name.into(), matrix: AnyMatrix::F64(matrix) }
+        Self::memory(name, AnyMatrix::F64(matrix))
     }
 
     fn place(&self) -> String {
@@ -216,13 +222,13 @@ pub struct FactorOutcome {
 /// A matrix that is open.
 enum Input {
     Npy(NpyFile),
-    Whole(AnyMatrix),
+    Whole(Arc<AnyMatrix>),
 }
 
 impl Input {
     fn open(a: &MatrixSource, world: &World) -> Result<Self> {
         let path = match a {
-            MatrixSource::Memory { matrix, .. } => return Ok(Self::Whole(matrix.clone())),
+            MatrixSource::Memory { matrix, .. } => return Ok(Self::Whole(Arc::clone(matrix))),
             MatrixSource::File(path) => path,
         };
         let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
@@ -236,7 +242,7 @@ impl Input {
                 "give a NumPy .npy file, or use --engine threads",
             ));
         }
-        Self::open_whole(path).map(Self::Whole)
+        Self::open_whole(path).map(|matrix| Self::Whole(Arc::new(matrix)))
     }
 
     /// A matrix that is read at once.
@@ -270,7 +276,7 @@ impl Input {
         let element = self.element();
         if element != "f32" && element != "f64" {
             let what = format!("holds {element}, but f32 or f64 is factored");
-            return Err(Error::input(place, what, "save it as numpy.float64"));
+            return Err(Error::input(place, what, "convert it to numpy.float64"));
         }
         if rows != cols || rows == 0 {
             let what =
@@ -279,7 +285,7 @@ impl Input {
         }
         if element == "f32" && rows as u64 > LARGEST_F32 {
             let what = format!("has {rows} rows, more than f32 can count");
-            return Err(Error::input(place, what, "save it as numpy.float64"));
+            return Err(Error::input(place, what, "convert it to numpy.float64"));
         }
         Ok(rows as u64)
     }
@@ -478,10 +484,7 @@ fn read<T: Real>(input: Input, columns: &BlockColumns, world: &World) -> Result<
     match input {
         Input::Npy(mut file) => read_columns(&mut file, columns, here),
         Input::Whole(matrix) => {
-            let elements = matrix.elements::<T>().expect("other types were refused").to_vec();
-            let (rows, cols) = (matrix.rows(), matrix.cols());
-            drop(matrix);
-            cut_columns(&Matrix::new(rows, cols, elements), columns, here)
+            cut_columns(matrix.elements::<T>().expect("other types were refused"), columns, here)
         }
     }
 }

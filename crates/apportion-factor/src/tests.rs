@@ -285,7 +285,7 @@ fn files_in_either_order_and_memory_give_the_same() {
 #[test]
 fn what_is_no_matrix_to_factor_is_refused() {
     let of = |matrix: AnyMatrix, factors| {
-        let a = MatrixSource::Memory { name: "a".into(), matrix };
+        let a = MatrixSource::memory("a", matrix);
         run(FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(factors, a) }).unwrap_err()
     };
     let square = |x: f64| AnyMatrix::F64(Matrix::from([[1.0, x], [0.0, 1.0]]));
@@ -298,7 +298,7 @@ fn what_is_no_matrix_to_factor_is_refused() {
         assert!(error.to_string().contains(words) && error.exit_code() == 2, "{error}");
     }
     // Cholesky does not read the upper triangle.
-    let a = MatrixSource::Memory { name: "a".into(), matrix: square(f64::NAN) };
+    let a = MatrixSource::memory("a", square(f64::NAN));
     assert!(run(FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(Factors::Cholesky, a) }).is_ok());
 }
 

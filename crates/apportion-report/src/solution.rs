@@ -5,6 +5,13 @@ use apportion::units::{show_count, show_seconds};
 use apportion_factor::{MOST_SCALED, SolveReport};
 use serde_json::{Value, json};
 
+/// Adds a solution to the `run.json` object of the factorisation that it used: `residual` is then the solution's.
+pub fn add_solution(value: &mut Value, solution: &SolveReport) {
+    value["factors_residual"] = value["residual"].take();
+    value["solution"] = solution.to_value();
+    value["residual"] = value["solution"]["residual"].clone();
+}
+
 impl Report for SolveReport {
     /// The object `solution` of `run.json`.
     fn to_value(&self) -> Value {

@@ -9,7 +9,8 @@ use apportion::kernels::Real;
 use apportion::matrix::{AnyMatrix, Matrix, NpyFile, read_npy_array};
 use apportion::output::OutputFile;
 use apportion::output::is_stream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Everything that a caller says of a linear system A X = B.
@@ -71,11 +72,14 @@ pub fn solve_matrix(task: SolveTask, context: Context<'_>) -> Result<SolveOutcom
 }
 
 /// Reads right-hand sides whole; true if the file is an array of one dimension.
-fn read_sides(source: &MatrixSource) -> Result<(AnyMatrix, bool)> {
-    let path = match source {
-        MatrixSource::Memory { matrix, .. } => return Ok((matrix.clone(), false)),
-        MatrixSource::File(path) => path,
-    };
+fn read_sides(source: &MatrixSource) -> Result<(Arc<AnyMatrix>, bool)> {
+    match source {
+        MatrixSource::Memory { matrix, .. } => Ok((Arc::clone(matrix), false)),
+        MatrixSource::File(path) => read_file(path).map(|(matrix, is_vector)| (Arc::new(matrix), is_vector)),
+    }
+}
+
+fn read_file(path: &Path) -> Result<(AnyMatrix, bool)> {
     let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
     if !is_npy || is_stream(path) {
         return Input::open_whole(path).map(|matrix| (matrix, false));
@@ -99,7 +103,7 @@ fn read_sides(source: &MatrixSource) -> Result<(AnyMatrix, bool)> {
         "f64" => AnyMatrix::F64(Matrix::new(rows, cols, file.read::<f64>(whole)?.into_elements())),
         other => {
             let what = format!("holds {other}, but right-hand sides are f32 or f64");
-            return Err(Error::input(path.display().to_string(), what, "save it as numpy.float64"));
+            return Err(Error::input(path.display().to_string(), what, "convert it to numpy.float64"));
         }
     };
     file.check_unchanged()?;
@@ -108,7 +112,7 @@ fn read_sides(source: &MatrixSource) -> Result<(AnyMatrix, bool)> {
 
 /// What follows the factorisation of A.
 struct Substitution {
-    b: AnyMatrix,
+    b: Arc<AnyMatrix>,
     place: String,
 }
 
@@ -128,7 +132,7 @@ impl Then for Substitution {
             return Err(Error::input(&self.place, what, "convert one of them to the other's type"));
         }
         let bad = |x: f64| !x.is_finite();
-        let at = match &self.b {
+        let at = match &*self.b {
             AnyMatrix::F32(b) => b.as_slice().iter().position(|x| bad(f64::from(*x))),
             AnyMatrix::F64(b) => b.as_slice().iter().position(|x| bad(*x)),
             _ => None,

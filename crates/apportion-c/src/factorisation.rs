@@ -160,8 +160,7 @@ pub unsafe extern "C" fn apportion_solve(
             )
         };
         check(x.cast_const(), area(n, sides, "x")?, "x")?;
-        let task =
-            SolveTask { factor: factorisation.task(n, a)?, b: source("b", n, sides, b)?, output: None };
+        let task = SolveTask::new(factorisation.task(n, a)?, source("b", n, sides, b)?);
         let outcome = with_context(|context| solve_matrix(task, context))?;
         let found = outcome.x.elements::<f64>().expect("the solution has the elements of the system");
         // SAFETY: the caller's promise.

@@ -1,7 +1,8 @@
 //! Products of whole matrices of one process: `apportion matmul` on arrays in memory.
 
 use crate::boundary::{
-    area, array, check, count, free, guard, hand_out, look, refuse, text, value, with_context, write, write_text,
+    area, array, check, count, free, guard, hand_out, look, refuse, text, value, with_context, write,
+    write_text,
 };
 use crate::processors::{Processors, truth, within, wrong};
 use apportion::job::{

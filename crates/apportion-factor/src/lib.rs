@@ -24,8 +24,10 @@
 mod application;
 mod factor;
 mod local_columns;
+mod products;
 mod residual;
 mod solve;
+mod system;
 mod task;
 mod vectors;
 

@@ -24,6 +24,7 @@ use apportion::units::show_bytes;
 use machine::KnownMachine;
 use outputs::Outputs;
 pub use solve_task::{SolveOutcome, SolveReport, SolveTask, solve_matrix};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -308,6 +309,8 @@ struct Done<'a, T> {
     /// Its block columns of the matrix, if they were kept.
     original: &'a [LocalColumns<T>],
     world: &'a World,
+    /// Number of threads of this process.
+    threads: usize,
 }
 
 /// What follows a factorisation, before its files are written.
@@ -393,7 +396,8 @@ fn factor_elements<T: Real, N: Then>(
     let session = session.copying(task.copy);
     let original = if N::KEEPS { own.clone() } else { Vec::new() };
     let output = context.watch("factoring", || factor(&schedule, kernel, own, task.seed, &session))?;
-    let done = Done { schedule: &schedule, output: &output, original: &original, world };
+    let threads = threads_of(&known.machine.platform.processors[world.processors_here(processors)]);
+    let done = Done { schedule: &schedule, output: &output, original: &original, world, threads };
     let result = context.watch("solving", || then.run(&done))?;
     drop(original);
     let begin = Instant::now();
@@ -434,6 +438,14 @@ fn any_matrix<T: Real>(rows: usize, cols: usize, elements: Vec<T>) -> AnyMatrix 
         Ok(matrix) => AnyMatrix::F64(*matrix),
         Err(matrix) => AnyMatrix::F32(*matrix.downcast().expect("elements are f32 or f64")),
     }
+}
+
+/// Number of threads of a process that has these processors: one for each core, as far as it may use so many.
+fn threads_of(processors: &[Processor]) -> usize {
+    let cores: BTreeSet<usize> = processors.iter().flat_map(|one| one.cores.iter().copied()).collect();
+    let unnamed = processors.iter().filter(|one| one.cores.is_empty()).count();
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores.len() + unnamed).clamp(1, most)
 }
 
 /// The default block for n columns on so many processors.

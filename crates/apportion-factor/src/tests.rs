@@ -322,22 +322,26 @@ fn system(factors: Factors, n: u64, sides: u64) -> (Vec<f64>, Vec<f64>) {
     (a, (0..n * sides).map(|i| value(i * 3 + 1)).collect())
 }
 
-fn solve_system(
-    factors: Factors,
-    (a, b): (&[f64], &[f64]),
-    n: usize,
-    gigaflops: &[f64],
-) -> Result<SolveOutcome> {
+fn system_task(factors: Factors, (a, b): (&[f64], &[f64]), n: usize, gigaflops: &[f64]) -> SolveTask {
     let source = |elements: &[f64], cols| MatrixSource::whole("m", Matrix::new(n, cols, elements.to_vec()));
     let factor =
         FactorTask { sources: speeds(gigaflops), block: Some(16), ..FactorTask::new(factors, source(a, n)) };
-    solution(SolveTask { factor, b: source(b, b.len() / n), output: None })
+    SolveTask::new(factor, source(b, b.len() / n))
+}
+
+fn solve_system(
+    factors: Factors,
+    matrices: (&[f64], &[f64]),
+    n: usize,
+    gigaflops: &[f64],
+) -> Result<SolveOutcome> {
+    solution(system_task(factors, matrices, n, gigaflops))
 }
 
 #[test]
 fn solutions_fulfil_their_systems() {
     for factors in [Factors::Cholesky, Factors::Lu] {
-        for (n, sides) in [(1, 1), (5, 3), (61, 1), (150, 19)] {
+        for (n, sides) in [(1, 1), (5, 3), (61, 1), (61, 90), (150, 19), (150, 300)] {
             let (a, b) = system(factors, n as u64, sides as u64);
             let outcome = solve_system(factors, (&a, &b), n, &[3.0, 1.0, 2.0]).unwrap();
             let x = outcome.x.elements::<f64>().unwrap();
@@ -372,29 +376,56 @@ fn conditions_are_estimated_from_below() {
     }
 }
 
-/// Ranks give the bytes of threads, by the same plan.
+/// Ranks give the bytes of threads, by the same plan: with few right-hand sides, for which unknowns travel, and with
+/// many, for which block columns do.
 #[test]
 fn solutions_on_ranks_are_those_of_threads() {
-    let (n, sides, monitor) = (90, 4, Monitor::new());
+    let (n, monitor) = (90, Monitor::new());
+    for (factors, sides) in
+        [Factors::Cholesky, Factors::Lu].into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r)))
+    {
+        let (a, b) = system(factors, n as u64, sides as u64);
+        for gigaflops in [&[3.0, 1.0][..], &[1.0, 1e-6, 5.0, 2.0]] {
+            let threads = solve_system(factors, (&a, &b), n, gigaflops).unwrap();
+            let ranks = World::threads(gigaflops.len(), &monitor, |world| {
+                let outcome = solve_matrix(
+                    system_task(factors, (&a, &b), n, gigaflops),
+                    Context::silent(world, &monitor),
+                )?;
+                Ok((outcome.x, outcome.report.residuals, outcome.report.condition))
+            });
+            for (x, residuals, condition) in ranks.unwrap() {
+                assert!(x == threads.x, "{factors} {sides} {gigaflops:?}");
+                assert_eq!((residuals, condition), (threads.report.residuals, threads.report.condition));
+            }
+        }
+    }
+}
+
+/// A right-hand side has the solution that it has alone, and in singles, as far as the matrix's condition allows.
+#[test]
+fn right_hand_sides_do_not_know_each_other() {
+    let (n, sides) = (130, 64);
     for factors in [Factors::Cholesky, Factors::Lu] {
         let (a, b) = system(factors, n as u64, sides as u64);
-        let threads = solve_system(factors, (&a, &b), n, &[3.0, 1.0]).unwrap();
-        let ranks = World::threads(2, &monitor, |world| {
-            let source =
-                |elements: &[f64], cols| MatrixSource::whole("m", Matrix::new(n, cols, elements.to_vec()));
-            let factor = FactorTask {
-                sources: speeds(&[3.0, 1.0]),
-                block: Some(16),
-                ..FactorTask::new(factors, source(&a, n))
-            };
-            let task = SolveTask { factor, b: source(&b, sides), output: None };
-            let outcome = solve_matrix(task, Context::silent(world, &monitor))?;
-            Ok((outcome.x, outcome.report.residuals, outcome.report.condition))
-        });
-        for (x, residuals, condition) in ranks.unwrap() {
-            assert!(x == threads.x, "{factors}");
-            assert_eq!((residuals, condition), (threads.report.residuals, threads.report.condition));
+        let all = solve_system(factors, (&a, &b), n, &[2.0, 1.0]).unwrap();
+        let condition = all.report.condition;
+        let all = all.x.elements::<f64>().unwrap();
+        let near = |x: f64, y: f64, eps: f64| (x - y).abs() <= 100.0 * condition * eps * y.abs().max(1.0);
+        for side in [0, 31, 63] {
+            let one: Vec<f64> = b.iter().skip(side).step_by(sides).copied().collect();
+            let one = solve_system(factors, (&a, &one), n, &[2.0, 1.0]).unwrap();
+            let mut both = one.x.elements::<f64>().unwrap().iter().zip(all.iter().skip(side).step_by(sides));
+            assert!(both.all(|(x, y)| near(*x, *y, f64::EPSILON)), "{factors} {side}");
         }
+        let single = |x: &[f64], cols| {
+            let elements = x.iter().map(|x| *x as f32).collect();
+            MatrixSource::memory("m", AnyMatrix::F32(Matrix::new(n, cols, elements)))
+        };
+        let factor = FactorTask { sources: speeds(&[2.0, 1.0]), ..FactorTask::new(factors, single(&a, n)) };
+        let found = solution(SolveTask::new(factor, single(&b, sides))).unwrap();
+        let mut both = found.x.elements::<f32>().unwrap().iter().zip(all);
+        assert!(both.all(|(x, y)| near(f64::from(*x), *y, f64::from(f32::EPSILON))), "{factors}");
     }
 }
 
@@ -409,7 +440,7 @@ fn right_hand_sides_that_do_not_fit_are_refused() {
             sources: speeds(&[1.0]),
             ..FactorTask::new(Factors::Lu, MatrixSource::whole("a", Matrix::new(2, 2, a.to_vec())))
         };
-        let error = solution(SolveTask { factor, b: MatrixSource::whole("b", b), output: None }).unwrap_err();
+        let error = solution(SolveTask::new(factor, MatrixSource::whole("b", b))).unwrap_err();
         assert!(error.to_string().contains(words) && error.exit_code() == 2, "{error}");
     }
 }

@@ -138,7 +138,7 @@ pub fn solve(
     }
     let singles = kind == Kind::F32;
     let factor = task.prepare(reals(&a, singles)?, &sources).map_err(exception)?;
-    let task = SolveTask { factor, b: MatrixSource::memory("B", reals(&b, singles)?), output: None };
+    let task = SolveTask::new(factor, MatrixSource::memory("B", reals(&b, singles)?));
     let outcome = long_watched(py, &Monitor::new(), |monitor| {
         let world = World::solo(monitor);
         solve_matrix(task, Context::silent(&world, monitor))

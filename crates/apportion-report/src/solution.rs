@@ -1,5 +1,6 @@
 //! The report of a linear system's solution: what `run.json` has besides the factorisation, and the text.
 
+use super::text::three_digits;
 use super::{Report, pairs};
 use apportion::units::{show_count, show_seconds};
 use apportion_factor::{MOST_SCALED, SolveReport};
@@ -20,8 +21,10 @@ impl Report for SolveReport {
             "right_hand_sides": self.sides,
             "residual": after,
             "residual_before_refinement": before,
+            "refinement_steps": self.steps,
             "condition": self.condition,
             "seconds": self.seconds,
+            "substitution_seconds": self.substitution_seconds,
         })
     }
 
@@ -30,15 +33,16 @@ impl Report for SolveReport {
             1 => "1 right-hand side".to_owned(),
             sides => format!("{} right-hand sides", show_count(u128::from(sides))),
         };
-        let [before, after] = self.residuals;
+        let [before, after] = self.residuals.map(three_digits);
+        let seconds = [self.seconds, self.substitution_seconds].map(show_seconds);
+        let refined = match self.steps {
+            0 => String::new(),
+            1 => format!(", {before} before refinement"),
+            steps => format!(", {before} before {steps} steps of refinement"),
+        };
         pairs(&[
-            ("solution", format!("of {sides} in {}", show_seconds(self.seconds))),
-            (
-                "error",
-                format!(
-                    "||A x - b|| is {after:.3} of at most {MOST_SCALED} n ||A|| ||x|| eps, {before:.3} before refinement"
-                ),
-            ),
+            ("solution", format!("of {sides} in {} (substitution: {})", seconds[0], seconds[1])),
+            ("error", format!("||A x - b|| is {after} of at most {MOST_SCALED} n ||A|| ||x|| eps{refined}")),
             ("condition", format!("about {:.1e} in the norm of column sums", self.condition)),
         ])
     }

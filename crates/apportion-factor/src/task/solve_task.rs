@@ -4,11 +4,13 @@ use super::outputs::Outputs;
 use super::{Done, FactorOutcome, FactorTask, Input, MatrixSource, Then, factor_then};
 use crate::solve::{Factored, Solution, solve};
 use apportion::error::{Error, Result};
+use apportion::geometry::Rank;
 use apportion::job::Context;
 use apportion::kernels::Real;
 use apportion::matrix::{AnyMatrix, Matrix, NpyFile, read_npy_array};
 use apportion::output::OutputFile;
 use apportion::output::is_stream;
+use apportion::schedule::Application;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,6 +24,13 @@ pub struct SolveTask {
     pub b: MatrixSource,
     /// File of the solution; otherwise it is only returned.
     pub output: Option<PathBuf>,
+}
+
+impl SolveTask {
+    /// The system of a matrix and right-hand sides, everything else left open.
+    pub fn new(factor: FactorTask, b: MatrixSource) -> Self {
+        Self { factor, b, output: None }
+    }
 }
 
 /// A solution: verified, and in a file that is complete, but does not appear before it is committed.
@@ -42,13 +51,18 @@ pub struct SolveOutcome {
 pub struct SolveReport {
     /// Number of right-hand sides.
     pub sides: u64,
-    /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, before and after a step of
-    /// iterative refinement; that of the solution is the last.
+    /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, before and after iterative
+    /// refinement; that of the solution is the last.
     pub residuals: [f64; 2],
+    /// Number of steps of refinement: none where each backward error, `||A x - b|| / (||A|| ||x||)`, is at most
+    /// sqrt(n) eps before.
+    pub steps: usize,
     /// An estimate of the condition number of A in the norm of column sums, from below.
     pub condition: f64,
     /// Seconds of the substitutions, the refinement and the estimate.
     pub seconds: f64,
+    /// Seconds of the first substitution alone.
+    pub substitution_seconds: f64,
 }
 
 /// Solves a linear system: factors A as [`factor_matrix`](super::factor_matrix) does, substitutes, refines once, and
@@ -150,16 +164,22 @@ impl Then for Substitution {
         let begin = Instant::now();
         let b = self.b.elements::<T>().expect("other types were refused");
         let (rows, sides) = (self.b.rows(), self.b.cols());
+        let work: Vec<f64> =
+            (0..done.schedule.processors()).map(|rank| done.schedule.work(Rank(rank))).collect();
         let factored = Factored {
             factors: done.schedule.factors(),
             blocks: done.schedule.columns(),
             columns: &done.output.columns,
             pivots: &done.output.pivots,
             world: done.world,
+            threads: done.threads,
+            work: &work,
         };
-        let Solution { x, residuals, condition } = solve(&factored, done.original, b)?;
+        let Solution { x, residuals, steps, condition, substitution_seconds } =
+            solve(&factored, done.original, b)?;
         let seconds = begin.elapsed().as_secs_f64();
-        let report = SolveReport { sides: sides as u64, residuals, condition, seconds };
-        Ok((super::any_matrix(rows, sides, x), report))
+        let sides = sides as u64;
+        let report = SolveReport { sides, residuals, steps, condition, seconds, substitution_seconds };
+        Ok((super::any_matrix(rows, sides as usize, x), report))
     }
 }

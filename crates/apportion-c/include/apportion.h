@@ -199,6 +199,7 @@ int apportion_factorisation_new(apportion_factorisation **factorisation);
  *   "models"      file of speed functions; measured
  *   "method"      layout of block columns: greedy, dropout, cyclic, alone; auto
  *   "block"       columns of a block; 128, and fewer for small matrices
+ *   "mixed"       true: apportion_solve factors in single precision and refines to double; false
  *   "remeasure"   true: measures instead of using remembered speeds; false
  *   "seed"        of the verification; 1 */
 int apportion_factorisation_set(apportion_factorisation *factorisation, const char *option, const char *setting);

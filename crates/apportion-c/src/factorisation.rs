@@ -19,6 +19,7 @@ pub struct Factorisation {
     processors: Processors,
     layout: Option<FactorLayout>,
     block: Option<u64>,
+    mixed: bool,
     remeasure: bool,
     seed: u64,
 }
@@ -32,10 +33,11 @@ impl Factorisation {
             "kind" => self.factors = value.parse()?,
             "method" => self.layout = if value == "auto" { None } else { Some(value.parse()?) },
             "block" => self.block = Some(within(option, value, 1..=1 << 20)?),
+            "mixed" => self.mixed = truth(option, value)?,
             "remeasure" => self.remeasure = truth(option, value)?,
             "seed" => self.seed = within(option, value, 0..=u64::MAX)?,
             other => {
-                let known = "give kind, speeds, platform, models, method, block, remeasure or seed";
+                let known = "give kind, speeds, platform, models, method, block, mixed, remeasure or seed";
                 return Err(Error::input("option", format!("unknown option \"{other}\""), known));
             }
         }
@@ -77,6 +79,7 @@ pub unsafe extern "C" fn apportion_factorisation_new(factorisation: *mut *mut Fa
         processors: Processors::default(),
         layout: None,
         block: None,
+        mixed: false,
         remeasure: false,
         seed: 1,
     };
@@ -161,6 +164,7 @@ pub unsafe extern "C" fn apportion_solve(
         };
         check(x.cast_const(), area(n, sides, "x")?, "x")?;
         let task = SolveTask::new(factorisation.task(n, a)?, source("b", n, sides, b)?);
+        let task = SolveTask { mixed: factorisation.mixed, ..task };
         let outcome = with_context(|context| solve_matrix(task, context))?;
         let found = outcome.x.elements::<f64>().expect("the solution has the elements of the system");
         // SAFETY: the caller's promise.

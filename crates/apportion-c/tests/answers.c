@@ -227,6 +227,9 @@ static void factorisations(void)
     RIGHT(apportion_solve(one, 3, 2, a, b, x) == APPORTION_OK);
     for (int i = 0; i < 6; i++)
         RIGHT(fabs(x[i] - (i % 2 ? 0.5 : 1)) < 1e-15);
+    RIGHT(apportion_factorisation_set(one, "mixed", "yes") == APPORTION_INVALID && says("true"));
+    RIGHT(apportion_factorisation_set(one, "mixed", "true") == APPORTION_OK);
+    RIGHT(apportion_solve(one, 3, 1, a, b, x) == APPORTION_OK && fabs(4 * x[0] + 2 * x[1] + 2 * x[2] - 8) < 1e-14);
     RIGHT(apportion_solve(one, 3, 0, a, b, x) == APPORTION_INVALID && says("sides: "));
     RIGHT(apportion_solve(one, 3, 2, a, b, NULL) == APPORTION_INVALID && says("x: "));
     RIGHT(apportion_factorisation_set(one, "kind", "cholesky") == APPORTION_OK);

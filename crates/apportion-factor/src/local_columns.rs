@@ -68,6 +68,13 @@ impl<T: Real> LocalColumns<T> {
         &self.spans
     }
 
+    /// The same columns with elements of another type, multiplied by a factor.
+    pub(crate) fn convert<F: Real>(&self, factor: f64) -> LocalColumns<F> {
+        let Self { rank, spans, starts, rows, elements } = self;
+        let elements = elements.iter().map(|x| F::from_f64(x.to_f64() * factor)).collect();
+        LocalColumns { rank: *rank, spans: spans.clone(), starts: starts.clone(), rows: *rows, elements }
+    }
+
     /// Where the block columns in these places begin and end here.
     pub(crate) fn range(&self, places: Range<usize>) -> Range<usize> {
         self.starts[places.start]..self.starts[places.end]

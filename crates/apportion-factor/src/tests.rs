@@ -429,6 +429,108 @@ fn right_hand_sides_do_not_know_each_other() {
     }
 }
 
+fn mixed(factors: Factors, (a, b): (&[f64], &[f64]), n: usize) -> Result<SolveOutcome> {
+    solution(SolveTask { mixed: true, ..system_task(factors, (a, b), n, &[3.0, 1.0]) })
+}
+
+fn near(found: &SolveOutcome, wanted: &SolveOutcome, within: f64) -> bool {
+    let [found, wanted] = [found, wanted].map(|one| one.x.elements::<f64>().unwrap());
+    let size = wanted.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    found.iter().zip(wanted).all(|(x, y)| (x - y).abs() <= within * size)
+}
+
+/// Single precision and some steps give what double precision gives, whatever the size of the elements.
+#[test]
+fn mixed_precision_solves_well_conditioned_systems() {
+    let n = 120;
+    for factors in [Factors::Cholesky, Factors::Lu] {
+        for (sides, size) in [(1, 1.0), (40, 1.0), (3, 1e300), (3, 1e-300)] {
+            let (mut a, b) = system(factors, n as u64, sides);
+            (0..n).for_each(|i| a[i * n + i] += 30.0);
+            let a: Vec<f64> = a.into_iter().map(|x| x * size).collect();
+            let found = mixed(factors, (&a, &b), n).unwrap();
+            let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
+            assert!(
+                failure.is_none() && (1..=6).contains(&steps),
+                "{factors} {sides} {size}: {steps} {failure:?}"
+            );
+            assert_eq!((found.factor.report.element, found.factor.report.element_bytes), ("f32", 4));
+            let [before, after] = found.report.residuals;
+            assert!(before > 1e3 * after && after <= 1.0 / (n as f64).sqrt(), "{before} {after}");
+            let plain = solve_system(factors, (&a, &b), n, &[3.0, 1.0]).unwrap();
+            assert!(plain.report.mixed.is_none() && near(&found, &plain, 1e-10), "{factors} {sides} {size}");
+        }
+    }
+}
+
+/// Ill-conditioned matrices, and those whose elements are zero or infinite in single precision, are solved in double
+/// precision, to the bytes that this gives without a first attempt.
+#[test]
+fn mixed_precision_falls_back_to_double() {
+    let n = 11;
+    let hilbert: Vec<f64> = (0..n * n).map(|at| 1.0 / (at / n + at % n + 1) as f64).collect();
+    let b: Vec<f64> = (0..n).map(|i| value(i as u64)).collect();
+    // Rows and columns of sizes from 1 to 1e-100, of a symmetric matrix.
+    let graded: Vec<f64> = (0..n * n)
+        .map(|at| {
+            let (i, j) = (at / n, at % n);
+            let x = if i == j { 2.0 } else { 0.1 };
+            x * 10_f64.powi(-5 * (i + j) as i32)
+        })
+        .collect();
+    for (factors, a, words) in [
+        (Factors::Lu, &hilbert, "step"),
+        (Factors::Cholesky, &hilbert, "in f32, the matrix is not positive definite"),
+        (Factors::Lu, &graded, "in f32, the matrix is singular"),
+        (Factors::Cholesky, &graded, "in f32, the matrix is not positive definite"),
+    ] {
+        let found = mixed(factors, (a, &b), n).unwrap();
+        let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
+        let why = failure.expect("single precision does not do");
+        assert!(why.contains(words) && !why.contains('\n'), "{factors}: {why}");
+        assert!(words != "step" || steps > 0);
+        let plain = solve_system(factors, (a, &b), n, &[3.0, 1.0]).unwrap();
+        assert!(found.x == plain.x && found.report.residuals == plain.report.residuals, "{factors}");
+        assert_eq!(found.factor.report.element, "f64");
+        assert!(found.factor.report.forecast_seconds.is_none());
+    }
+}
+
+#[test]
+fn mixed_precision_gives_the_same_bytes_on_ranks() {
+    let (n, monitor) = (90, Monitor::new());
+    let graded: Vec<f64> =
+        (0..n * n).map(|at| if at % (n + 1) == 0 { 10_f64.powi(-(at as i32 % 90)) } else { 0.0 }).collect();
+    for (factors, sides) in
+        [(Factors::Cholesky, 2), (Factors::Cholesky, 70), (Factors::Lu, 2), (Factors::Lu, 70)]
+    {
+        let (mut a, b) = system(factors, n as u64, sides);
+        (0..n).for_each(|i| a[i * n + i] += 30.0);
+        for a in [&a, &graded] {
+            let threads = mixed(factors, (a, &b), n).unwrap();
+            let ranks = World::threads(2, &monitor, |world| {
+                let task = system_task(factors, (a, &b), n, &[3.0, 1.0]);
+                let outcome =
+                    solve_matrix(SolveTask { mixed: true, ..task }, Context::silent(world, &monitor))?;
+                Ok((outcome.x, outcome.report.residuals, outcome.report.mixed.unwrap()))
+            });
+            let Mixed { steps, failure } = threads.report.mixed.unwrap();
+            for (x, residuals, mixed) in ranks.unwrap() {
+                assert!(x == threads.x && residuals == threads.report.residuals, "{factors} {sides}");
+                assert_eq!((mixed.steps, mixed.failure.is_some()), (steps, failure.is_some()));
+            }
+        }
+    }
+}
+
+#[test]
+fn mixed_precision_is_for_doubles() {
+    let single = |cols| MatrixSource::memory("m", AnyMatrix::F32(Matrix::new(2, cols, vec![1.0; 2 * cols])));
+    let factor = FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(Factors::Lu, single(2)) };
+    let error = solution(SolveTask { mixed: true, ..SolveTask::new(factor, single(1)) }).unwrap_err();
+    assert!(error.to_string().contains("is for doubles") && error.exit_code() == 2, "{error}");
+}
+
 #[test]
 fn right_hand_sides_that_do_not_fit_are_refused() {
     let a = [2.0, 0.0, 0.0, 2.0];

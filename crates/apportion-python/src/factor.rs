@@ -128,6 +128,7 @@ pub fn solve(
     a: Bound<'_, PyAny>,
     b: Bound<'_, PyAny>,
     sources: Sources,
+    mixed: bool,
 ) -> PyResult<(Array, Option<Report>)> {
     let (a, b) = (Operand::of(&a, "A")?, Operand::of_sides(&b, "B")?);
     task.factors().map_err(exception)?;
@@ -138,7 +139,7 @@ pub fn solve(
     }
     let singles = kind == Kind::F32;
     let factor = task.prepare(reals(&a, singles)?, &sources).map_err(exception)?;
-    let task = SolveTask::new(factor, MatrixSource::memory("B", reals(&b, singles)?));
+    let task = SolveTask { mixed, ..SolveTask::new(factor, MatrixSource::memory("B", reals(&b, singles)?)) };
     let outcome = long_watched(py, &Monitor::new(), |monitor| {
         let world = World::solo(monitor);
         solve_matrix(task, Context::silent(&world, monitor))

@@ -3,7 +3,7 @@
 use super::text::three_digits;
 use super::{Report, pairs};
 use apportion::units::{show_count, show_seconds};
-use apportion_factor::{MOST_SCALED, SolveReport};
+use apportion_factor::{MOST_SCALED, Mixed, SolveReport};
 use serde_json::{Value, json};
 
 /// Adds a solution to the `run.json` object of the factorisation that it used: `residual` is then the solution's.
@@ -22,6 +22,11 @@ impl Report for SolveReport {
             "residual": after,
             "residual_before_refinement": before,
             "refinement_steps": self.steps,
+            "mixed": self.mixed.as_ref().map(|mixed| json!({
+                "steps": mixed.steps,
+                "fell_back": mixed.failure.is_some(),
+                "why": mixed.failure,
+            })),
             "condition": self.condition,
             "seconds": self.seconds,
             "substitution_seconds": self.substitution_seconds,
@@ -36,14 +41,23 @@ impl Report for SolveReport {
         let [before, after] = self.residuals.map(three_digits);
         let seconds = [self.seconds, self.substitution_seconds].map(show_seconds);
         let refined = match self.steps {
-            0 => String::new(),
+            0 => ", within sqrt(n) eps before refinement".to_owned(),
             1 => format!(", {before} before refinement"),
             steps => format!(", {before} before {steps} steps of refinement"),
         };
-        pairs(&[
+        let mut lines = vec![
             ("solution", format!("of {sides} in {} (substitution: {})", seconds[0], seconds[1])),
             ("error", format!("||A x - b|| is {after} of at most {MOST_SCALED} n ||A|| ||x|| eps{refined}")),
             ("condition", format!("about {:.1e} in the norm of column sums", self.condition)),
-        ])
+        ];
+        if let Some(Mixed { steps, failure }) = &self.mixed {
+            let plural = if *steps == 1 { "" } else { "s" };
+            let text = match failure {
+                None => format!("factors in f32, refined to f64 by {steps} step{plural}"),
+                Some(why) => format!("fell back to f64: {why}"),
+            };
+            lines.insert(1, ("precision", text));
+        }
+        pairs(&lines)
     }
 }

@@ -14,6 +14,7 @@ use std::path::PathBuf;
     Examples:\n  \
     apportion solve A.npy b.npy -o x.npy\n  \
     apportion solve A.npy B.npy -o X.npy --kind cholesky --speeds 9,1\n  \
+    apportion solve A.npy b.npy -o x.npy --mixed\n  \
     mpirun -n 4 apportion solve A.npy B.npy -o X.npy --engine mpi"
 )]
 pub struct SolveArgs {
@@ -26,6 +27,9 @@ pub struct SolveArgs {
     /// Factors: cholesky, or lu with partial pivoting.
     #[arg(long, value_enum, default_value = "lu", help_heading = "Factors")]
     pub kind: FactorKind,
+    /// Factor in f32 and refine to f64, which is faster for well-conditioned matrices; where that fails, go on in f64.
+    #[arg(long, help_heading = "Factors")]
+    pub mixed: bool,
     /// Output file for the solution (.npy), of the shape of B; without it the solution is verified and dropped.
     #[arg(long, short, value_name = "X", value_parser = matrix)]
     pub output: Option<PathBuf>,

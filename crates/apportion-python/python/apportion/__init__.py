@@ -405,6 +405,7 @@ def solve(
     B,
     *,
     kind="lu",
+    mixed=False,
     speeds=None,
     models=None,
     platform=None,
@@ -418,7 +419,8 @@ def solve(
 
     B has one right-hand side, of one dimension, or one in each column; X has its shape, and is of A's kind. `kind`
     says by which factors: "lu", or "cholesky" for a symmetric positive definite A, of which only the lower triangle
-    is read. X is float32 if both A and B are, and float64 otherwise. `report=True` returns a `Report` besides, which
+    is read. `mixed=True` factors in float32 and refines X to float64, which is faster where A is well conditioned; where
+    that fails, A is factored again in float64. X is float32 if both A and B are, and float64 otherwise. `report=True` returns a `Report` besides, which
     has the residual and an estimate of the condition number (`report.to_dict()["solution"]`). The other arguments are
     those of `cholesky`.
 
@@ -431,7 +433,7 @@ def solve(
     given = _sources(speeds, None, models, platform)
     what = _elimination(_word("kind", kind) or "lu", method, block, remeasure, seed)
     like, B = matrix(A, "A", "plus-times"), matrix(B, "B", "plus-times")
-    found, told = _native.solve(what, view(like, "A"), view(B, "B", True), given)
+    found, told = _native.solve(what, view(like, "A"), view(B, "B", True), given, bool(mixed))
     return _with_report((result(found, like),), told, report) if report else result(found, like)
 
 

@@ -228,6 +228,48 @@ module apportion
          type(c_ptr), value :: product
       end subroutine
 
+      function apportion_factorisation_new(factorisation) &
+         bind(C, name="apportion_factorisation_new") result(code)
+         import :: c_int, c_ptr
+         type(c_ptr), intent(out) :: factorisation
+         integer(c_int) :: code
+      end function
+
+      function apportion_factorisation_set(factorisation, option, setting) &
+         bind(C, name="apportion_factorisation_set") result(code)
+         import :: c_int, c_char, c_ptr
+         type(c_ptr), value :: factorisation
+         character(kind=c_char), intent(in) :: option(*), setting(*)
+         integer(c_int) :: code
+      end function
+
+      function apportion_factor(factorisation, n, a, factors, pivots) &
+         bind(C, name="apportion_factor") result(code)
+         import :: c_int, c_int64_t, c_double, c_ptr
+         type(c_ptr), value :: factorisation
+         integer(c_int64_t), value :: n
+         real(c_double), intent(in) :: a(*)
+         real(c_double), intent(out) :: factors(*)
+         integer(c_int64_t), intent(out), optional :: pivots(*)
+         integer(c_int) :: code
+      end function
+
+      function apportion_solve(factorisation, n, sides, a, b, x) &
+         bind(C, name="apportion_solve") result(code)
+         import :: c_int, c_int64_t, c_double, c_ptr
+         type(c_ptr), value :: factorisation
+         integer(c_int64_t), value :: n, sides
+         real(c_double), intent(in) :: a(*), b(*)
+         real(c_double), intent(out) :: x(*)
+         integer(c_int) :: code
+      end function
+
+      subroutine apportion_factorisation_free(factorisation) &
+         bind(C, name="apportion_factorisation_free")
+         import :: c_ptr
+         type(c_ptr), value :: factorisation
+      end subroutine
+
       function apportion_world_adopt(communicator, size_of_communicator, world) &
          bind(C, name="apportion_world_adopt") result(code)
          import :: c_int, c_int64_t, c_ptr

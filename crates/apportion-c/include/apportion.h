@@ -43,6 +43,7 @@ typedef struct apportion_models apportion_models;
 typedef struct apportion_balancer apportion_balancer;
 typedef struct apportion_layout apportion_layout;
 typedef struct apportion_product apportion_product;
+typedef struct apportion_factorisation apportion_factorisation;
 typedef struct apportion_world apportion_world;
 
 /* "0.1.0". The text is static. */
@@ -184,6 +185,40 @@ int apportion_product_plan(const apportion_product *product, int64_t capacity, c
 
 /* NULL is allowed. */
 void apportion_product_free(apportion_product *product);
+
+/* ---- Factors of matrices in memory, and linear systems ---------------------------------------------------- */
+
+/* Factorisations on the processors of this machine. Everything that is not set is decided, as by
+ * `apportion factor`. */
+int apportion_factorisation_new(apportion_factorisation **factorisation);
+
+/* Sets an option, with the name and the values that `apportion factor` and Python's apportion.lu have:
+ *   "kind"        lu (with partial pivoting), cholesky; lu
+ *   "speeds"      of the processors: ratios such as 9:1, or with a unit, 9 Gflop/s,1 Gflop/s; measured
+ *   "platform"    file of processors and network; the cores of this machine
+ *   "models"      file of speed functions; measured
+ *   "method"      layout of block columns: greedy, dropout, cyclic, alone; auto
+ *   "block"       columns of a block; 128, and fewer for small matrices
+ *   "mixed"       true: apportion_solve factors in single precision and refines to double; false
+ *   "remeasure"   true: measures instead of using remembered speeds; false
+ *   "seed"        of the verification; 1 */
+int apportion_factorisation_set(apportion_factorisation *factorisation, const char *option, const char *setting);
+
+/* The factors of an n x n matrix, row by row in memory; `factors` may be `a`. lu: P A = L U, L without its diagonal
+ * of ones below U, as LAPACK's getrf returns them; row i was exchanged with row pivots[i], one after the other, from
+ * 0. cholesky: A = L L^T, L with zeros above its diagonal; only the lower triangle of A is read, and `pivots` may be
+ * NULL. The factors are verified by the residual of LAPACK's tests before they are written. A matrix that is
+ * singular, or not positive definite, is APPORTION_FAILED. */
+int apportion_factor(apportion_factorisation *factorisation, int64_t n, const double *a, double *factors,
+                     int64_t *pivots);
+
+/* Solves A X = B for `sides` right-hand sides: B and X are n x sides, row by row in memory; `x` may be `b`. A is
+ * factored, X refined, and verified before it is written. */
+int apportion_solve(apportion_factorisation *factorisation, int64_t n, int64_t sides, const double *a,
+                    const double *b, double *x);
+
+/* NULL is allowed. */
+void apportion_factorisation_free(apportion_factorisation *factorisation);
 
 /* ---- On the processes of an MPI program ------------------------------------------------------------------- */
 

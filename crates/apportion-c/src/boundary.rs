@@ -79,6 +79,12 @@ pub fn count(value: i64, name: &str, least: i64) -> Result<usize> {
     usize::try_from(value).map_err(|_| refuse(name, format!("{value} is too large"), "give a smaller number"))
 }
 
+/// The number of elements of a matrix.
+pub fn area(rows: usize, cols: usize, name: &str) -> Result<usize> {
+    let many = || refuse(name, format!("{rows} x {cols} elements are too many"), "give smaller sizes");
+    rows.checked_mul(cols).ok_or_else(many)
+}
+
 /// A number of units that is at least 0.
 pub fn units(value: i64, name: &str) -> Result<u64> {
     u64::try_from(value).map_err(|_| refuse(name, format!("{value} is negative"), "give at least 0"))

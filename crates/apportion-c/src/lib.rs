@@ -6,9 +6,11 @@
 
 mod balancer;
 mod boundary;
+mod factorisation;
 mod layout;
 mod matmul;
 mod models;
+mod processors;
 mod product;
 mod shares;
 mod world;

@@ -1,29 +1,24 @@
 //! Products of whole matrices of one process: `apportion matmul` on arrays in memory.
 
 use crate::boundary::{
-    array, check, count, free, guard, hand_out, look, refuse, text, value, with_context, write, write_text,
+    area, array, check, count, free, guard, hand_out, look, refuse, text, value, with_context, write,
+    write_text,
 };
+use crate::processors::{Processors, truth, within, wrong};
 use apportion::job::{
-    KernelChoice, MatrixJob, MatrixOperand, Operation, ProductTask, RunOptions, Sources, parse_choice,
-    with_speeds,
+    KernelChoice, MatrixJob, MatrixOperand, Operation, ProductTask, RunOptions, parse_choice,
 };
 use apportion::kernels::Semiring;
 use apportion::matrix::{AnyBlocks, AnyView};
-use apportion::model::read_models;
-use apportion::platform::{Speed, parse_speeds, read_platform};
-use apportion::units::{number, whole};
+use apportion::units::number;
 use apportion::{Error, Result};
 use std::ffi::{c_char, c_int};
-use std::ops::RangeInclusive;
-use std::path::PathBuf;
 
 /// The options of a product, and the plan of the last one.
 pub struct Product {
     semiring: Semiring,
     alpha: Option<f64>,
-    speeds: Option<Vec<Speed>>,
-    platform: Option<PathBuf>,
-    models: Option<PathBuf>,
+    processors: Processors,
     options: RunOptions,
     plan: Option<String>,
 }
@@ -33,38 +28,29 @@ impl Product {
         Self {
             semiring: Semiring::PlusTimes,
             alpha: None,
-            speeds: None,
-            platform: None,
-            models: None,
+            processors: Processors::default(),
             options: RunOptions { seed: 1, ..RunOptions::default() },
             plan: None,
         }
     }
 
     fn set(&mut self, option: &str, value: &str) -> Result<()> {
-        let wrong = |what: String| Error::input(option, what, "see apportion.h");
-        let within = |range: RangeInclusive<u64>| match whole(value).map_err(wrong)? {
-            x if range.contains(&x) => Ok(x),
-            x => Err(wrong(format!("{x} is not in {}..={}", range.start(), range.end()))),
-        };
-        let truth =
-            || value.parse::<bool>().map_err(|_| wrong(format!("\"{value}\" is neither true nor false")));
+        if self.processors.set(option, value)? {
+            return Ok(());
+        }
         let options = &mut self.options;
         match option {
             "semiring" => self.semiring = value.parse()?,
-            "alpha" => self.alpha = Some(number(value).map_err(wrong)?),
-            "speeds" => self.speeds = Some(parse_speeds(value).map_err(wrong)?),
-            "platform" => self.platform = Some(value.into()),
-            "models" => self.models = Some(value.into()),
+            "alpha" => self.alpha = Some(number(value).map_err(|what| wrong(option, what))?),
             "method" => options.method = parse_choice("`method`", value)?,
             "flow" => options.flow.flow = parse_choice("`flow`", value)?,
-            "block" => options.flow.block = Some(within(1..=1 << 20)?),
-            "overlap" => options.flow.overlap = truth()?,
-            "look_ahead" => options.flow.look_ahead = Some(within(1..=1 << 20)?),
-            "keep_all" => options.keep_all = truth()?,
-            "remeasure" => options.remeasure = truth()?,
+            "block" => options.flow.block = Some(within(option, value, 1..=1 << 20)?),
+            "overlap" => options.flow.overlap = truth(option, value)?,
+            "look_ahead" => options.flow.look_ahead = Some(within(option, value, 1..=1 << 20)?),
+            "keep_all" => options.keep_all = truth(option, value)?,
+            "remeasure" => options.remeasure = truth(option, value)?,
             "blas" => options.kernel = KernelChoice::named(value),
-            "seed" => options.seed = whole(value).map_err(wrong)?,
+            "seed" => options.seed = within(option, value, 0..=u64::MAX)?,
             other => {
                 let known = "give semiring, alpha, speeds, platform, models, method, flow, block, overlap, look_ahead, \
                              keep_all, remeasure, blas or seed";
@@ -74,25 +60,12 @@ impl Product {
         Ok(())
     }
 
-    /// What the options say of the processors.
-    fn sources(&self) -> Result<Sources> {
-        let file = self.platform.as_deref().map(read_platform).transpose()?;
-        Ok(Sources {
-            platform: match &self.speeds {
-                Some(speeds) => Some(with_speeds(file, speeds)?),
-                None => file,
-            },
-            models: self.models.as_deref().map(read_models).transpose()?,
-            ..Sources::default()
-        })
-    }
-
     /// Multiplies, and keeps the plan.
     fn run(&mut self, a: AnyView<'_>, b: AnyView<'_>) -> Result<Vec<f64>> {
         let task = ProductTask {
             b: Some(MatrixOperand::Array { name: "B", view: b }),
             alpha: self.alpha,
-            sources: self.sources()?,
+            sources: self.processors.sources()?,
             options: self.options.clone(),
             ..ProductTask::new(Operation::Product, self.semiring, MatrixOperand::Array { name: "A", view: a })
         };
@@ -147,11 +120,6 @@ pub unsafe extern "C" fn apportion_product_run(
 ) -> c_int {
     guard(|| {
         let (m, k, n) = (count(m, "m", 1)?, count(k, "k", 1)?, count(n, "n", 1)?);
-        let area = |rows: usize, cols: usize, name: &str| {
-            let many =
-                || refuse(name, format!("{rows} x {cols} elements are too many"), "give smaller sizes");
-            rows.checked_mul(cols).ok_or_else(many)
-        };
         // SAFETY: the caller's promises.
         let (product, a, b) = unsafe {
             (value(product, "product")?, array(a, area(m, k, "a")?, "a")?, array(b, area(k, n, "b")?, "b")?)

@@ -200,7 +200,48 @@ static void products(void)
     apportion_product_free(NULL);
 }
 
-/* With an argument, all but products. */
+static void factorisations(void)
+{
+    double a[9] = {4, 2, 2, 2, 5, 3, 2, 3, 6}, f[9], b[6] = {8, 4, 10, 5, 11, 5.5}, x[6] = {0};
+    double singular[4] = {1, 2, 2, 4}, bad[4] = {1, 0, 0, 1};
+    int64_t pivots[3] = {7, 7, 7};
+    apportion_factorisation *one = NULL;
+    RIGHT(apportion_factorisation_new(&one) == APPORTION_OK);
+    RIGHT(apportion_factorisation_set(one, "speeds", "3:1") == APPORTION_OK);
+    RIGHT(apportion_factorisation_set(one, "block", "1") == APPORTION_OK);
+    RIGHT(apportion_factorisation_set(one, "block", "0") == APPORTION_INVALID && says("block: "));
+    RIGHT(apportion_factorisation_set(one, "method", "cyclic") == APPORTION_OK);
+    RIGHT(apportion_factorisation_set(one, "method", "columns") == APPORTION_INVALID && says("greedy"));
+    RIGHT(apportion_factorisation_set(one, "kind", "qr") == APPORTION_INVALID && says("cholesky"));
+    RIGHT(apportion_factorisation_set(one, "colour", "red") == APPORTION_INVALID && says("remeasure"));
+    RIGHT(apportion_factor(one, 3, a, f, pivots) == APPORTION_OK);
+    RIGHT(f[0] == 4 && f[1] == 2 && f[3] == 0.5 && f[4] == 4 && f[7] == 0.5 && f[8] == 4);
+    RIGHT(pivots[0] == 0 && pivots[1] == 1 && pivots[2] == 2);
+    RIGHT(apportion_factor(one, 3, a, f, NULL) == APPORTION_INVALID && says("pivots: "));
+    RIGHT(apportion_factor(one, 2, singular, f, pivots) == APPORTION_FAILED && says("singular"));
+    bad[1] = NAN;
+    RIGHT(apportion_factor(one, 2, bad, f, pivots) == APPORTION_INVALID && says("(0, 1)"));
+    RIGHT(apportion_factor(one, 0, a, f, pivots) == APPORTION_INVALID && says("n: "));
+    RIGHT(apportion_factor(one, INT64_MAX, a, f, pivots) == APPORTION_INVALID && says("too many"));
+    RIGHT(apportion_factor(NULL, 3, a, f, pivots) == APPORTION_INVALID && says("factorisation"));
+    RIGHT(apportion_solve(one, 3, 2, a, b, x) == APPORTION_OK);
+    for (int i = 0; i < 6; i++)
+        RIGHT(fabs(x[i] - (i % 2 ? 0.5 : 1)) < 1e-15);
+    RIGHT(apportion_factorisation_set(one, "mixed", "yes") == APPORTION_INVALID && says("true"));
+    RIGHT(apportion_factorisation_set(one, "mixed", "true") == APPORTION_OK);
+    RIGHT(apportion_solve(one, 3, 1, a, b, x) == APPORTION_OK && fabs(4 * x[0] + 2 * x[1] + 2 * x[2] - 8) < 1e-14);
+    RIGHT(apportion_solve(one, 3, 0, a, b, x) == APPORTION_INVALID && says("sides: "));
+    RIGHT(apportion_solve(one, 3, 2, a, b, NULL) == APPORTION_INVALID && says("x: "));
+    RIGHT(apportion_factorisation_set(one, "kind", "cholesky") == APPORTION_OK);
+    RIGHT(apportion_solve(one, 3, 2, a, b, b) == APPORTION_OK && fabs(b[0] - 1) < 1e-15);
+    RIGHT(apportion_factor(one, 3, a, a, NULL) == APPORTION_OK);
+    RIGHT(a[0] == 2 && a[1] == 0 && a[3] == 1 && a[4] == 2 && a[5] == 0 && a[7] == 1 && a[8] == 2);
+    RIGHT(apportion_factor(one, 2, singular, f, NULL) == APPORTION_FAILED && says("order 2"));
+    apportion_factorisation_free(one);
+    apportion_factorisation_free(NULL);
+}
+
+/* With an argument, all but products and factorisations. */
 int main(int argc, char **argv)
 {
     int64_t offsets[3] = {0, 30, 100}, inner[3], falling[3] = {0, 70, 30};
@@ -209,8 +250,10 @@ int main(int argc, char **argv)
     models();
     balancer();
     layouts();
-    if (argc < 2)
+    if (argc < 2) {
         products();
+        factorisations();
+    }
     (void)argv;
     RIGHT(apportion_matmul_cut(100, 50, 2, offsets, inner) == APPORTION_OK && inner[1] == 15 && inner[2] == 50);
     RIGHT(apportion_matmul_cut(100, 50, 2, falling, inner) == APPORTION_INVALID && says("offsets"));

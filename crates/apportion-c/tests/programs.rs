@@ -163,6 +163,15 @@ fn the_first_program_divides_and_multiplies() {
     assert_eq!(succeeded(&out), "900 and 100 units\nC is 21 and 43\n");
 }
 
+#[test]
+fn the_program_of_the_loaded_string_solves_its_system() {
+    let Some(cc) = compiler(Need::C, &["cc", "gcc"], "gcc") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let built = compile(&cc, &[here("examples/solve.c")], directory.path());
+    let out = Command::new(&built).output().unwrap();
+    assert_eq!(succeeded(&out), "the string sags by 5050.000\n");
+}
+
 /// The static library needs no shared one.
 #[test]
 fn c_links_statically() {

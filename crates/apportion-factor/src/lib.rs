@@ -24,8 +24,10 @@
 mod application;
 mod factor;
 mod local_columns;
+mod products;
 mod residual;
 mod solve;
+mod system;
 mod task;
 mod vectors;
 
@@ -33,8 +35,8 @@ pub use factor::{FactorOutput, factor};
 pub use local_columns::LocalColumns;
 pub use residual::{MOST_SCALED, Residual};
 pub use task::{
-    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, SolveOutcome, SolveReport, SolveTask,
-    factor_matrix, solve_matrix,
+    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, Mixed, SolveOutcome, SolveReport,
+    SolveTask, factor_matrix, solve_matrix,
 };
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::{Real, View, ViewMut};
-use apportion::matrix::{LocalBlocks, Matrix, NpyFile};
+use apportion::matrix::{LocalBlocks, NpyFile};
 use apportion::plan::BlockColumns;
 use std::ops::Range;
 
@@ -66,6 +66,13 @@ impl<T: Real> LocalColumns<T> {
     /// The columns of the matrix that are here, one span for each block column.
     pub fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    /// The same columns with elements of another type, multiplied by a factor.
+    pub(crate) fn convert<F: Real>(&self, factor: f64) -> LocalColumns<F> {
+        let Self { rank, spans, starts, rows, elements } = self;
+        let elements = elements.iter().map(|x| F::from_f64(x.to_f64() * factor)).collect();
+        LocalColumns { rank: *rank, spans: spans.clone(), starts: starts.clone(), rows: *rows, elements }
     }
 
     /// Where the block columns in these places begin and end here.
@@ -208,15 +215,15 @@ pub(crate) fn read_columns<T: Real>(
     Ok(locals)
 }
 
-/// The same from a matrix in memory.
+/// The same from a whole matrix in memory, row by row.
 pub(crate) fn cut_columns<T: Real>(
-    matrix: &Matrix<T>,
+    matrix: &[T],
     columns: &BlockColumns,
     ranks: Range<usize>,
 ) -> Result<Vec<LocalColumns<T>>> {
     let one = |rank| {
         let mut local = LocalColumns::zeros(columns, Rank(rank))?;
-        local.fill_from(matrix.as_slice());
+        local.fill_from(matrix);
         Ok(local)
     };
     ranks.map(one).collect()

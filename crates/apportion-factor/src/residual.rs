@@ -163,7 +163,7 @@ fn unit_vectors(n: usize) -> Vec<Vectors> {
 }
 
 /// Vectors of random signs.
-fn random_signs(n: usize, seed: u64) -> Vectors {
+pub(crate) fn random_signs(n: usize, seed: u64) -> Vectors {
     let mut random = Random::new(seed);
     let mut row = || {
         let word = random.word();

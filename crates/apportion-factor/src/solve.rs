@@ -1,17 +1,23 @@
-//! Linear systems by factors: substitution, a step of iterative refinement, and the condition of the matrix.
+//! Linear systems by factors: substitution, iterative refinement, and the condition of the matrix.
 //!
-//! A substitution has n^2 operations for a right-hand side and one step for each block column, in which the owner of
-//! the column solves for its unknowns; what they contribute to later rows it sums itself, and sends the rows that are
-//! solved next. All processes take part in every step.
+//! A substitution has n^2 operations for a right-hand side and one step for each block column. With many right-hand
+//! sides, each processor has some of them, in proportion to its part of the matrix, and block columns travel to all,
+//! one after the other: (p - 1) n^2 elements, whatever the number of right-hand sides. With few, block columns stay where
+//! they are: in each step the owner of one solves for its unknowns, sums what they contribute to later rows, and gives
+//! the others the rows that are solved next: about 2 (p + 1) r n elements for each process. The processors of one
+//! process read block columns in place; its threads divide rows and right-hand sides as they come.
 
-use crate::vectors::{TOGETHER, Vectors, frobenius, multiply, numbers_of, ordered_sum, scale_of};
+use crate::products::Products;
+use crate::system::System;
+use crate::vectors::{numbers_of, ordered_sum};
 use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
 use apportion::kernels::factor::{Triangle, solve_triangle};
-use apportion::kernels::{Real, View, ViewMut, gemm};
+use apportion::kernels::{Real, View, ViewMut};
 use apportion::plan::{BlockColumns, Factors};
 use apportion::run::World;
 use std::ops::Range;
+use std::time::Instant;
 
 /// The factors of a matrix, by block columns of processors.
 pub(crate) struct Factored<'a, T> {
@@ -21,6 +27,12 @@ pub(crate) struct Factored<'a, T> {
     pub columns: &'a [LocalColumns<T>],
     pub pivots: &'a [u64],
     pub world: &'a World,
+    /// Number of threads of this process.
+    pub threads: usize,
+    /// They are factors of the matrix times this.
+    pub scale: f64,
+    /// Part of the whole work of each processor, by rank: right-hand sides are divided so.
+    pub work: &'a [f64],
 }
 
 /// A system's solution, and how good it is.
@@ -29,97 +41,116 @@ pub struct Solution<T> {
     /// X, n x r, row by row; on every process.
     pub x: Vec<T>,
     /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, in the Frobenius and Euclidean
-    /// norms, before and after the step of refinement.
+    /// norms, before and after refinement.
     pub residuals: [f64; 2],
+    /// Number of steps of refinement.
+    pub steps: usize,
     /// An estimate of the condition number `||A|| ||A^-1||` in the norm of column sums, from below.
     pub condition: f64,
+    /// Seconds of the first substitution.
+    pub substitution_seconds: f64,
 }
 
-/// Solves A X = B by the factors of A, refines X once, and checks it. `original` are the block columns of A, of which a
-/// symmetric matrix's lower triangle stands for all; B is n x r, row by row, the same on every process.
+/// Why factors of less precision than the matrix do not do.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub why: String,
+    /// Steps of refinement until that was clear.
+    pub steps: usize,
+}
+
+/// The most steps of refinement by factors of less precision, as in LAPACK's dsgesv.
+const MOST_STEPS: usize = 30;
+
+/// Solves A X = B by the factors of A, refines what is not as good as backward errors of sqrt(n) eps, and checks it.
+/// `original` are the block columns of A, of which a symmetric matrix's lower triangle stands for all; B is n x r, row
+/// by row, the same on every process.
+///
+/// Factors of A's precision refine once. Those of less precision refine until all backward errors are within the bound,
+/// and do not do after [`MOST_STEPS`] steps, or once a step does not make the worst error less by half.
+///
+/// Source: Langou, Langou, Luszczek, Kurzak, Buttari, Dongarra, Exploiting the performance of 32 bit floating point
+/// arithmetic in obtaining 64 bit accuracy, 2006 (DOI 10.1145/1188455.1188573).
 ///
 /// # Errors
-/// The residual is above [`MOST_SCALED`]: exit code 1; a lost rank. Known to all ranks.
-pub(crate) fn solve<T: Real>(
-    factored: &Factored<'_, T>,
+/// The residual is above [`MOST_SCALED`]: exit code 1; interrupted; a lost rank. Known to all ranks.
+pub(crate) fn solve<T: Real, F: Real>(
+    factored: &Factored<'_, F>,
     original: &[LocalColumns<T>],
     b: &[T],
-) -> Result<Solution<T>> {
-    let (n, world) = (factored.blocks.n() as usize, factored.world);
+) -> Result<std::result::Result<Solution<T>, Failure>> {
+    let (n, world) = (factored.n(), factored.world);
     let sides = b.len() / n;
     let symmetric = factored.factors == Factors::Cholesky;
-    let how = (symmetric, scale_of(original, world)?);
-    let norm = frobenius(original, how, world)?;
-    let mut x = b.to_vec();
-    factored.solve(&mut x)?;
-    let mut rest = remainder(original, how, &x, b, world)?;
-    let before = scaled::<T>(&rest, &x, n, norm);
-    let mut residuals = [before; 2];
-    let mut step: Vec<T> = rest.iter().map(|r| T::from_f64(r / how.1)).collect();
-    factored.solve(&mut step)?;
-    let refined: Vec<T> = x.iter().zip(&step).map(|(x, d)| *x + *d).collect();
-    rest = remainder(original, how, &refined, b, world)?;
-    let after = scaled::<T>(&rest, &refined, n, norm);
-    // A step may make a solution worse where the matrix is nearly singular.
-    if after <= before || before.is_nan() {
-        x = refined;
-        residuals[1] = after;
+    let system = System::new(original, symmetric, n, factored.threads, world)?;
+    let is_mixed = F::NAME != T::NAME;
+    let begin = Instant::now();
+    let mut x: Vec<T> = factored.solution(b.to_vec(), 1.0)?;
+    let substitution_seconds = begin.elapsed().as_secs_f64();
+    let mut rest = system.remainder(&x, b)?;
+    let mut errors = system.errors(&rest, &x);
+    let (before, bound) = (largest(&errors), 1.0 / (n as f64).sqrt());
+    let (mut steps, mut poor) = (0, sides_above(&errors, bound));
+    while !poor.is_empty() && steps < if is_mixed { MOST_STEPS } else { 1 } {
+        steps += 1;
+        let worst = largest(&errors);
+        let change: Vec<f64> = factored.solution(select(&rest, sides, &poor), system.scale)?;
+        let refined: Vec<T> = select(&x, sides, &poor)
+            .into_iter()
+            .zip(change)
+            .map(|(x, change)| T::from_f64(x.to_f64() + change))
+            .collect();
+        let left = system.remainder(&refined, &select(b, sides, &poor))?;
+        let better = system.errors(&left, &refined);
+        for (at, &side) in poor.iter().enumerate() {
+            // A step may make a solution worse where the matrix is nearly singular.
+            if better[at] <= errors[side] || errors[side].is_nan() {
+                errors[side] = better[at];
+                for i in 0..n {
+                    x[i * sides + side] = refined[i * poor.len() + at];
+                    rest[i * sides + side] = left[i * poor.len() + at];
+                }
+            }
+        }
+        poor = sides_above(&errors, bound);
+        let halved = largest(&errors) <= worst / 2.0;
+        if !halved {
+            break;
+        }
     }
-    let condition = factored.condition(column_sums(original, symmetric, n, world)?)?;
+    if is_mixed && !poor.is_empty() {
+        let plural = if steps == 1 { "" } else { "s" };
+        let why = format!("backward errors are above sqrt(n) eps after {steps} step{plural} of refinement");
+        return Ok(Err(Failure { why, steps }));
+    }
+    let residuals = [before, largest(&errors)];
+    let norm = column_sums(original, symmetric, n, world)? * factored.scale;
+    let condition = factored.condition(norm)?;
     let right = residuals[1] <= MOST_SCALED;
     world.all_ok(if right { Ok(()) } else { Err(wrong(residuals[1])) })?;
-    debug_assert_eq!(x.len(), n * sides);
-    Ok(Solution { x, residuals, condition })
+    Ok(Ok(Solution { x, residuals, steps, condition, substitution_seconds }))
+}
+
+/// The sides whose error is above a bound, or no number.
+fn sides_above(errors: &[f64], bound: f64) -> Vec<usize> {
+    (0..errors.len()).filter(|side| errors[*side].is_nan() || errors[*side] > bound).collect()
+}
+
+/// Some columns of a matrix of `sides` columns.
+fn select<T: Copy>(x: &[T], sides: usize, some: &[usize]) -> Vec<T> {
+    x.chunks_exact(sides).flat_map(|row| some.iter().map(|side| row[*side])).collect()
+}
+
+/// The largest error; NaN if one is.
+fn largest(errors: &[f64]) -> f64 {
+    // The larger of a number and NaN is the number, which must not hide it.
+    errors.iter().fold(0.0, |most, x| if x.is_nan() || *x > most { *x } else { most })
 }
 
 fn wrong(residual: f64) -> Error {
     let what =
         format!("the residual of the solution is {residual:.3e} times n ||A|| ||x|| eps, more than 30");
     Error::WrongResult { what }
-}
-
-/// B - A X, scaled as A is, in double precision.
-fn remainder<T: Real>(
-    original: &[LocalColumns<T>],
-    how: (bool, f64),
-    x: &[T],
-    b: &[T],
-    world: &World,
-) -> Result<Vec<f64>> {
-    let mut rest: Vec<f64> = b.iter().map(|b| b.to_f64() * how.1).collect();
-    let n = original[0].rows();
-    let sides = b.len() / n;
-    for first in (0..sides).step_by(TOGETHER) {
-        let some = first..(first + TOGETHER).min(sides);
-        let vectors: Vectors = (0..n)
-            .map(|i| {
-                let mut row = [0.0; TOGETHER];
-                let from = x[i * sides..][some.clone()].iter();
-                row.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f64());
-                row
-            })
-            .collect();
-        let images = multiply(original, how, &vectors, world)?;
-        for (i, image) in images.iter().enumerate() {
-            let to = rest[i * sides..][some.clone()].iter_mut();
-            to.zip(image).for_each(|(to, image)| *to -= image);
-        }
-    }
-    Ok(rest)
-}
-
-/// The largest scaled residual of all right-hand sides.
-fn scaled<T: Real>(rest: &[f64], x: &[T], n: usize, norm: f64) -> f64 {
-    let sides = x.len() / n;
-    let length = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
-    let one = |side: usize| {
-        let residual = length(&mut rest.iter().skip(side).step_by(sides).copied());
-        let solution = length(&mut x.iter().skip(side).step_by(sides).map(|x| x.to_f64()));
-        // A right-hand side of zeros has a solution of zeros.
-        if residual == 0.0 { 0.0 } else { residual / (norm * solution * n as f64 * T::EPSILON / 2.0) }
-    };
-    // The larger of a number and NaN is the number, which must not hide it.
-    (0..sides).map(one).fold(0.0, |most, x| if x.is_nan() || x > most { x } else { most })
 }
 
 /// The largest sum of the magnitudes of a column.
@@ -155,22 +186,46 @@ impl<T: Real> Factored<'_, T> {
         self.blocks.n() as usize
     }
 
+    /// The solution for right-hand sides of a system that was multiplied by `scale`, in their elements.
+    fn solution<N: Real>(&self, b: Vec<N>, scale: f64) -> Result<Vec<N>> {
+        if N::NAME == T::NAME && scale == self.scale {
+            let mut x: Vec<T> = cast(b);
+            self.solve(&mut x)?;
+            return Ok(cast(x));
+        }
+        // By powers of two, so that no right-hand side is beyond the range of the factors' elements.
+        let sides = b.len() / self.n();
+        let mut sizes = vec![0.0_f64; sides];
+        for row in b.chunks_exact(sides) {
+            sizes.iter_mut().zip(row).for_each(|(most, x)| *most = most.max(x.to_f64().abs()));
+        }
+        sizes.iter_mut().for_each(|size| *size = power_of_two(*size));
+        let with_sizes = |of: &mut dyn FnMut(usize, f64)| {
+            (0..self.n()).for_each(|i| (0..sides).for_each(|side| of(i * sides + side, sizes[side])));
+        };
+        let mut x = vec![T::ZERO; b.len()];
+        with_sizes(&mut |at, size| x[at] = T::from_f64(b[at].to_f64() / size));
+        self.solve(&mut x)?;
+        let mut solution = b;
+        let factor = self.scale / scale;
+        with_sizes(&mut |at, size| solution[at] = N::from_f64(x[at].to_f64() * size * factor));
+        Ok(solution)
+    }
+
     /// X := A^-1 X.
     fn solve(&self, x: &mut [T]) -> Result<()> {
-        match self.factors {
+        self.divided(x, |x, flow| match self.factors {
             Factors::Cholesky => {
-                self.by_columns(Triangle::Lower, x)?;
-                self.by_rows(Triangle::LowerTransposed, x)
+                self.by_columns(Triangle::Lower, x, flow)?;
+                self.by_rows(Triangle::LowerTransposed, x, flow)
             }
             Factors::Lu => {
-                let sides = x.len() / self.n();
-                for (i, &pivot) in self.pivots.iter().enumerate() {
-                    exchange(x, sides, i, pivot as usize);
-                }
-                self.by_columns(Triangle::UnitLower, x)?;
-                self.by_columns(Triangle::Upper, x)
+                let pivots = self.pivots.iter().enumerate();
+                self.exchange(x, flow, pivots)?;
+                self.by_columns(Triangle::UnitLower, x, flow)?;
+                self.by_columns(Triangle::Upper, x, flow)
             }
-        }
+        })
     }
 
     /// X := A^-T X.
@@ -178,12 +233,53 @@ impl<T: Real> Factored<'_, T> {
         if self.factors == Factors::Cholesky {
             return self.solve(x);
         }
-        self.by_rows(Triangle::UpperTransposed, x)?;
-        self.by_rows(Triangle::UnitLowerTransposed, x)?;
-        let sides = x.len() / self.n();
-        for (i, &pivot) in self.pivots.iter().enumerate().rev() {
-            exchange(x, sides, i, pivot as usize);
+        self.divided(x, |x, flow| {
+            self.by_rows(Triangle::UpperTransposed, x, flow)?;
+            self.by_rows(Triangle::UnitLowerTransposed, x, flow)?;
+            self.exchange(x, flow, self.pivots.iter().enumerate().rev())
+        })
+    }
+
+    /// Does something with the columns of X: with all of them, or with this process's if block columns travel.
+    fn divided(&self, x: &mut [T], work: impl Fn(&mut [T], Flow) -> Result<()>) -> Result<()> {
+        let (n, p) = (self.n(), self.blocks.processors());
+        let sides = x.len() / n;
+        let flow = Flow {
+            products: Products::new(self.threads, sides),
+            sides,
+            columns_travel: 2 * (p + 1) * sides > n,
+        };
+        if self.world.is_solo() || !flow.columns_travel {
+            return work(x, flow);
         }
+        let all = divide(sides, self.work);
+        let own = &all[self.world.rank()];
+        let mut mine: Vec<T> = x.chunks_exact(sides).flat_map(|row| &row[own.clone()]).copied().collect();
+        work(&mut mine, Flow { sides: own.len(), ..flow })?;
+        for (theirs, cols) in self.world.all_gather(bytemuck::cast_slice(&mine))?.iter().zip(&all) {
+            let theirs: Vec<T> = numbers_of(theirs);
+            let rows = x.chunks_exact_mut(sides).zip(theirs.chunks_exact(cols.len().max(1)));
+            rows.for_each(|(row, part)| row[cols.clone()].copy_from_slice(part));
+        }
+        Ok(())
+    }
+
+    /// Exchanges rows, one pair after the other.
+    fn exchange<'p>(
+        &self,
+        x: &mut [T],
+        flow: Flow,
+        pivots: impl Iterator<Item = (usize, &'p u64)>,
+    ) -> Result<()> {
+        let mut from: Vec<usize> = (0..self.n()).collect();
+        pivots.for_each(|(i, pivot)| from.swap(i, *pivot as usize));
+        let sides = flow.sides;
+        if sides == 0 {
+            return Ok(());
+        }
+        let before = x.to_vec();
+        let rows = x.chunks_exact_mut(sides).zip(from);
+        rows.for_each(|(row, from)| row.copy_from_slice(&before[from * sides..][..sides]));
         Ok(())
     }
 
@@ -206,54 +302,79 @@ impl<T: Real> Factored<'_, T> {
         if forward { Box::new(all) } else { Box::new(all.rev()) }
     }
 
+    /// These rows of a block column, where this process needs them: if it owns the block column, or if block columns
+    /// travel.
+    fn panel(&self, block: usize, rows: Range<usize>, flow: Flow) -> Result<Option<Panel<'_, T>>> {
+        if self.world.is_solo() && self.world.monitor().is_stopped() {
+            return Err(Error::Interrupted);
+        }
+        let width = self.rows(block).len();
+        let owned = self.owned(block);
+        let view =
+            owned.map(|(at, column)| self.columns[at].view().tile(rows.start, column, rows.len(), width));
+        let at = owned.map_or(0, |(at, _)| at);
+        if self.world.is_solo() || !flow.columns_travel {
+            return Ok(view.map(|view| Panel { at, elements: Elements::Here(view) }));
+        }
+        let mine =
+            view.map_or_else(Vec::new, |view| (0..view.rows()).flat_map(|i| view.row(i)).copied().collect());
+        let elements = self.of_all(mine)?;
+        Ok(Some(Panel { at: 0, elements: Elements::Received { elements, width } }))
+    }
+
     /// Solves with a triangle that is stored by the columns of its unknowns.
-    fn by_columns(&self, triangle: Triangle, x: &mut [T]) -> Result<()> {
-        let (n, forward) = (self.n(), triangle != Triangle::Upper);
-        let sides = x.len() / n;
-        let mut sums = vec![vec![T::ZERO; x.len()]; self.columns.len()];
+    fn by_columns(&self, triangle: Triangle, x: &mut [T], flow: Flow) -> Result<()> {
+        let (n, forward, sides) = (self.n(), triangle != Triangle::Upper, flow.sides);
+        // What the unknowns of each processor contribute to later rows, where their sum is taken later.
+        let mut sums =
+            if flow.columns_travel { Vec::new() } else { vec![vec![T::ZERO; x.len()]; self.columns.len()] };
         for block in self.order(forward) {
             let rows = self.rows(block);
             let here = rows.start * sides..rows.end * sides;
-            let parts = sums.iter().flat_map(|sums| &sums[here.clone()]).copied().collect();
-            for part in self.of_all(parts)?.chunks_exact(here.len().max(1)) {
-                x[here.clone()].iter_mut().zip(part).for_each(|(x, y)| *x = *x - *y);
+            if !flow.columns_travel {
+                let parts = sums.iter().flat_map(|sums| &sums[here.clone()]).copied().collect();
+                for part in self.of_all(parts)?.chunks_exact(here.len().max(1)) {
+                    x[here.clone()].iter_mut().zip(part).for_each(|(x, y)| *x = *x + *y);
+                }
             }
-            let Some((at, column)) = self.owned(block) else { continue };
-            let matrix = self.columns[at].view();
-            let diagonal = matrix.tile(rows.start, column, rows.len(), rows.len());
-            let unknowns = &mut x[here];
-            solve_triangle(triangle, diagonal, ViewMut::dense(unknowns, rows.len(), sides));
+            let reach = if forward { rows.start..n } else { 0..rows.end };
+            let Some(panel) = self.panel(block, reach, flow)? else { continue };
+            let (diagonal, beside) = parts(panel.view(), forward);
+            let unknowns = ViewMut::dense(&mut x[here.clone()], rows.len(), sides);
+            flow.products.each_part(unknowns, |x| solve_triangle(triangle, diagonal, x))?;
+            let known: Vec<T> = x[here].iter().map(|x| -*x).collect();
+            let known = View::dense(&known, rows.len(), sides);
             let rest = if forward { rows.end..n } else { 0..rows.start };
-            let beside = matrix.tile(rest.start, column, rest.len(), rows.len());
-            let sums = &mut sums[at][rest.start * sides..rest.end * sides];
-            gemm(beside, View::dense(unknowns, rows.len(), sides), ViewMut::dense(sums, rest.len(), sides));
+            let into = if flow.columns_travel { &mut *x } else { &mut sums[panel.at][..] };
+            let into = &mut into[rest.start * sides..rest.end * sides];
+            flow.products.update(beside, known, ViewMut::dense(into, rest.len(), sides))?;
         }
-        self.share(x)
+        if flow.columns_travel { Ok(()) } else { self.share(x) }
     }
 
     /// Solves with a triangle whose columns of unknowns are the rows of what is stored.
-    fn by_rows(&self, triangle: Triangle, x: &mut [T]) -> Result<()> {
-        let (n, forward) = (self.n(), triangle == Triangle::UpperTransposed);
-        let sides = x.len() / n;
+    fn by_rows(&self, triangle: Triangle, x: &mut [T], flow: Flow) -> Result<()> {
+        let (n, forward, sides) = (self.n(), triangle == Triangle::UpperTransposed, flow.sides);
         for block in self.order(forward) {
             let rows = self.rows(block);
-            if let Some((at, column)) = self.owned(block) {
-                let matrix = self.columns[at].view();
+            let reach = if forward { 0..rows.end } else { rows.start..n };
+            if let Some(panel) = self.panel(block, reach, flow)? {
+                let (diagonal, beside) = parts(panel.view(), !forward);
                 let solved = if forward { 0..rows.start } else { rows.end..n };
-                let mut turned = vec![T::ZERO; rows.len() * solved.len()];
-                for (p, i) in solved.clone().enumerate() {
-                    let row = &matrix.row(i)[column..column + rows.len()];
-                    row.iter().enumerate().for_each(|(j, y)| turned[j * solved.len() + p] = -*y);
-                }
-                let mut unknowns = x[rows.start * sides..rows.end * sides].to_vec();
-                let known = View::dense(&x[solved.start * sides..solved.end * sides], solved.len(), sides);
-                let turned = View::dense(&turned, rows.len(), solved.len());
-                gemm(turned, known, ViewMut::dense(&mut unknowns, rows.len(), sides));
-                let diagonal = matrix.tile(rows.start, column, rows.len(), rows.len());
-                solve_triangle(triangle, diagonal, ViewMut::dense(&mut unknowns, rows.len(), sides));
-                x[rows.start * sides..rows.end * sides].copy_from_slice(&unknowns);
+                let (upper, lower) = x.split_at_mut(if forward { rows.start } else { rows.end } * sides);
+                let (known, unknowns) = if forward {
+                    (upper, &mut lower[..rows.len() * sides])
+                } else {
+                    (lower, &mut upper[rows.start * sides..])
+                };
+                let known = View::dense(known, solved.len(), sides);
+                let mut unknowns = ViewMut::dense(unknowns, rows.len(), sides);
+                flow.products.update_transposed(beside, known, unknowns.reborrow())?;
+                flow.products.each_part(unknowns, |x| solve_triangle(triangle, diagonal, x))?;
             }
-            self.share_block(x, block)?;
+            if !flow.columns_travel {
+                self.share_block(x, block)?;
+            }
         }
         Ok(())
     }
@@ -327,10 +448,71 @@ impl<T: Real> Factored<'_, T> {
     }
 }
 
-/// Exchanges two rows of `sides` elements.
-fn exchange<T: Real>(x: &mut [T], sides: usize, i: usize, j: usize) {
-    if i != j {
-        let (upper, lower) = x.split_at_mut(j * sides);
-        upper[i * sides..][..sides].swap_with_slice(&mut lower[..sides]);
+/// The same elements, whose type has two names.
+fn cast<A: Real, B: Real>(x: Vec<A>) -> Vec<B> {
+    let x: Box<dyn std::any::Any> = Box::new(x);
+    *x.downcast().expect("both names are of the same type")
+}
+
+/// The largest power of two that is at most a number; 1 for 0 and what is not finite.
+fn power_of_two(x: f64) -> f64 {
+    if x > 0.0 && x.is_finite() { 2_f64.powi(x.log2().floor().clamp(-1000.0, 1000.0) as i32) } else { 1.0 }
+}
+
+/// How a substitution goes.
+#[derive(Debug, Clone, Copy)]
+struct Flow {
+    products: Products,
+    /// Number of right-hand sides of this process.
+    sides: usize,
+    /// Block columns travel to the right-hand sides, or are read where they are; otherwise they stay with their
+    /// owners. The same on every engine: it decides in which order is summed.
+    columns_travel: bool,
+}
+
+/// Rows of a block column.
+struct Panel<'a, T> {
+    /// Its owner's place among the processors of this process.
+    at: usize,
+    elements: Elements<'a, T>,
+}
+
+enum Elements<'a, T> {
+    Here(View<'a, T>),
+    Received { elements: Vec<T>, width: usize },
+}
+
+impl<T: Real> Panel<'_, T> {
+    fn view(&self) -> View<'_, T> {
+        match &self.elements {
+            Elements::Here(view) => view.tile(0, 0, view.rows(), view.cols()),
+            Elements::Received { elements, width } => {
+                View::dense(elements, elements.len() / (*width).max(1), *width)
+            }
+        }
     }
+}
+
+/// The diagonal block of a block column, and what is beside it, below it or above it.
+fn parts<T: Real>(panel: View<'_, T>, below: bool) -> (View<'_, T>, View<'_, T>) {
+    let (rows, width) = (panel.rows(), panel.cols());
+    let rest = rows - width;
+    if below {
+        (panel.tile(0, 0, width, width), panel.tile(width, 0, rest, width))
+    } else {
+        (panel.tile(rest, 0, width, width), panel.tile(0, 0, rest, width))
+    }
+}
+
+/// Divides columns in proportion to weights: the first and the end of each.
+fn divide(columns: usize, weights: &[f64]) -> Vec<Range<usize>> {
+    let total: f64 = weights.iter().sum();
+    let mut sum = 0.0;
+    let mut cut = |weight: &f64| {
+        sum += weight;
+        ((sum / total * columns as f64).round() as usize).min(columns)
+    };
+    let mut cuts: Vec<usize> = std::iter::once(0).chain(weights.iter().map(&mut cut)).collect();
+    *cuts.last_mut().expect("there are processors") = columns;
+    cuts.windows(2).map(|two| two[0]..two[1]).collect()
 }

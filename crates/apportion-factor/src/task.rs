@@ -5,17 +5,19 @@ mod outputs;
 mod solve_task;
 
 use crate::local_columns::{cut_columns, read_columns};
+use crate::solve::Failure;
+use crate::vectors::scale_of;
 use crate::{FactorOutput, LocalColumns, Residual, factor};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::Rank;
 use apportion::job::{Context, MeasuredSpeeds, Sources, SpeedSource};
 use apportion::kernels::{Kernel, Real};
-use apportion::matrix::{AnyMatrix, Matrix, NpyFile, read_matrix};
+use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_matrix};
 use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
 use apportion::plan::{BlockColumns, Factors, Plan};
-use apportion::platform::{Processor, ProcessorKind};
+use apportion::platform::{Platform, Processor, ProcessorKind};
 use apportion::run::{Session, World};
 use apportion::schedule::{Application, FactorSchedule};
 use apportion::select::{FactorLayout, Factorisation, plan_factorisation};
@@ -23,8 +25,10 @@ use apportion::trace::Trace;
 use apportion::units::show_bytes;
 use machine::KnownMachine;
 use outputs::Outputs;
-pub use solve_task::{SolveOutcome, SolveReport, SolveTask, solve_matrix};
+pub use solve_task::{Mixed, SolveOutcome, SolveReport, SolveTask, solve_matrix};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Columns of a block by default: large enough that updates run at the speed of large products, small enough that
@@ -47,14 +51,19 @@ pub enum MatrixSource {
         /// What errors call it.
         name: String,
         /// The matrix.
-        matrix: AnyMatrix,
+        matrix: Arc<AnyMatrix>,
     },
 }
 
 impl MatrixSource {
+    /// A matrix in memory.
+    pub fn memory(name: &str, matrix: AnyMatrix) -> Self {
+        Self::Memory { name: name.into(), matrix: Arc::new(matrix) }
+    }
+
     /// A matrix of doubles in memory.
     pub fn whole(name: &str, matrix: Matrix<f64>) -> Self {
-        Self::Memory { name: name.into(), matrix: AnyMatrix::F64(matrix) }
+        Self::memory(name, AnyMatrix::F64(matrix))
     }
 
     fn place(&self) -> String {
@@ -216,13 +225,13 @@ pub struct FactorOutcome {
 /// A matrix that is open.
 enum Input {
     Npy(NpyFile),
-    Whole(AnyMatrix),
+    Whole(Arc<AnyMatrix>),
 }
 
 impl Input {
     fn open(a: &MatrixSource, world: &World) -> Result<Self> {
         let path = match a {
-            MatrixSource::Memory { matrix, .. } => return Ok(Self::Whole(matrix.clone())),
+            MatrixSource::Memory { matrix, .. } => return Ok(Self::Whole(Arc::clone(matrix))),
             MatrixSource::File(path) => path,
         };
         let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
@@ -236,7 +245,7 @@ impl Input {
                 "give a NumPy .npy file, or use --engine threads",
             ));
         }
-        Self::open_whole(path).map(Self::Whole)
+        Self::open_whole(path).map(|matrix| Self::Whole(Arc::new(matrix)))
     }
 
     /// A matrix that is read at once.
@@ -270,7 +279,7 @@ impl Input {
         let element = self.element();
         if element != "f32" && element != "f64" {
             let what = format!("holds {element}, but f32 or f64 is factored");
-            return Err(Error::input(place, what, "save it as numpy.float64"));
+            return Err(Error::input(place, what, "convert it to numpy.float64"));
         }
         if rows != cols || rows == 0 {
             let what =
@@ -279,7 +288,7 @@ impl Input {
         }
         if element == "f32" && rows as u64 > LARGEST_F32 {
             let what = format!("has {rows} rows, more than f32 can count");
-            return Err(Error::input(place, what, "save it as numpy.float64"));
+            return Err(Error::input(place, what, "convert it to numpy.float64"));
         }
         Ok(rows as u64)
     }
@@ -295,13 +304,19 @@ pub fn factor_matrix(task: FactorTask, context: Context<'_>) -> Result<FactorOut
     factor_then(task, Nothing, context).map(|(outcome, ())| outcome)
 }
 
-/// What a process has once the factors are verified.
-struct Done<'a, T> {
+/// What a process has once the factors are verified: factors of elements F, of a matrix of elements T.
+struct Done<'a, T, F> {
     schedule: &'a FactorSchedule,
-    output: &'a FactorOutput<T>,
+    output: &'a FactorOutput<F>,
+    /// The matrix was multiplied by it before it was factored.
+    scale: f64,
     /// Its block columns of the matrix, if they were kept.
     original: &'a [LocalColumns<T>],
     world: &'a World,
+    /// Number of threads of this process.
+    threads: usize,
+    /// Factors of less precision did not do before.
+    failure: Option<&'a Failure>,
 }
 
 /// What follows a factorisation, before its files are written.
@@ -314,7 +329,14 @@ trait Then {
     /// Checks that it fits a matrix of n rows of these elements, before anything is measured.
     fn check(&self, n: u64, element: &str) -> Result<()>;
 
-    fn run<T: Real>(self, done: &Done<'_, T>) -> Result<Self::Result>;
+    /// True if factors in single precision may do for a matrix in double precision.
+    fn is_mixed(&self) -> bool;
+
+    /// Its result, or why factors of less precision than the matrix do not do.
+    fn run<T: Real, F: Real>(
+        &self,
+        done: &Done<'_, T, F>,
+    ) -> Result<std::result::Result<Self::Result, Failure>>;
 }
 
 /// Nothing follows.
@@ -329,8 +351,12 @@ impl Then for Nothing {
         Ok(())
     }
 
-    fn run<T: Real>(self, _: &Done<'_, T>) -> Result<()> {
-        Ok(())
+    fn is_mixed(&self) -> bool {
+        false
+    }
+
+    fn run<T: Real, F: Real>(&self, _: &Done<'_, T, F>) -> Result<std::result::Result<(), Failure>> {
+        Ok(Ok(()))
     }
 }
 
@@ -352,19 +378,24 @@ fn factor_then<N: Then>(
     world.all_ok(then.check(n, input.element()))?;
     let opened = begin.elapsed().as_secs_f64();
     match input.element() {
-        "f32" => factor_elements::<f32, N>(&task, input, (n, opened), (outputs, then), context),
-        _ => factor_elements::<f64, N>(&task, input, (n, opened), (outputs, then), context),
+        "f32" => factor_elements::<f32, f32, N>(&task, input, (n, opened), (outputs, then), context),
+        _ if then.is_mixed() => {
+            factor_elements::<f64, f32, N>(&task, input, (n, opened), (outputs, then), context)
+        }
+        _ => factor_elements::<f64, f64, N>(&task, input, (n, opened), (outputs, then), context),
     }
 }
 
-fn factor_elements<T: Real, N: Then>(
+/// Factors a matrix of elements T as one of elements F, and does what follows; if the factors do not do for that, factors
+/// it as it is.
+fn factor_elements<T: Real, F: Real, N: Then>(
     task: &FactorTask,
     input: Input,
     (n, mut io_seconds): (u64, f64),
     (mut outputs, then): (Outputs, N),
     context: Context<'_>,
 ) -> Result<(FactorOutcome, N::Result)> {
-    let (world, kernel, element) = (context.world, Kernel::<T>::plus_times(), size_of::<T>() as u64);
+    let (world, kernel, element) = (context.world, Kernel::<F>::plus_times(), size_of::<F>() as u64);
     world.all_ok(outputs.reserve(n, element))?;
     let platform = task.sources.processors_of_world(world)?;
     let block = task.block.unwrap_or_else(|| block_of(n, platform.len())).min(n);
@@ -375,40 +406,54 @@ fn factor_elements<T: Real, N: Then>(
     let (_, columns) = best.block_columns()?;
     let schedule = FactorSchedule::new(task.factors, columns.clone());
     let processors = schedule.processors();
-    let predicted_memory: Vec<u64> =
-        (0..processors).map(|rank| schedule.memory(Rank(rank)) * element).collect();
-    world.all_ok(check_memory(&known.machine, &predicted_memory))?;
+    let memory = |element: u64| -> Vec<u64> {
+        (0..processors).map(|rank| schedule.memory(Rank(rank)) * element).collect()
+    };
+    world.all_ok(check_memory(&known.machine, &memory(size_of::<T>() as u64)))?;
     let begin = Instant::now();
     let own = read::<T>(input, &columns, world);
     let own = world.all_ok(own.and_then(|own| check_finite(own, task)))?;
     io_seconds += begin.elapsed().as_secs_f64();
-    let work = (0..processors).map(|rank| schedule.work(Rank(rank)));
-    let session = Session::new(world, &known.machine.platform, context.monitor, work.sum());
-    let session = session.copying(task.copy);
+    let platform = &known.machine.platform;
+    let threads = threads_of(&platform.processors[world.processors_here(processors)]);
+    let attempt = Attempt { task, schedule: &schedule, platform, threads, then: &then, context };
     let original = if N::KEEPS { own.clone() } else { Vec::new() };
-    let output = context.watch("factoring", || factor(&schedule, kernel, own, task.seed, &session))?;
-    let done = Done { schedule: &schedule, output: &output, original: &original, world };
-    let result = context.watch("solving", || then.run(&done))?;
+    let scale = if F::NAME == T::NAME { 1.0 } else { scale_of(&original, world)? };
+    let mut best = best;
+    let factored = match attempt.run(convert::<T, F>(own, scale), scale, &original, None)? {
+        Ok(factored) => factored,
+        Err(failure) => {
+            let Failure { why, .. } = &failure;
+            context.note(format!("mixed precision fails, and the system is solved in {}: {why}", T::NAME));
+            // It is a forecast for elements F.
+            best.forecast = None;
+            let again = attempt.run(original.clone(), 1.0, &original, Some(&failure))?;
+            again.map_err(|failure| Error::WrongResult { what: failure.why })?
+        }
+    };
+    let Factored { columns, pivots, trace, residual, verify_seconds, result } = factored;
     drop(original);
     let begin = Instant::now();
-    let FactorOutput { columns, pivots, trace, residual, verify_seconds } = output;
-    let files = outputs.write(&columns, &pivots, n, world)?;
+    let (files, element, element_bytes) = match &columns {
+        AnyColumns::F32(columns) => (outputs.write(columns, &pivots, n, world)?, f32::NAME, 4),
+        AnyColumns::F64(columns) => (outputs.write(columns, &pivots, n, world)?, f64::NAME, 8),
+    };
     io_seconds += begin.elapsed().as_secs_f64();
     let KnownMachine { machine, measured, .. } = known;
     let forecast_seconds = best.forecast.as_ref().map(|forecast| forecast.seconds);
     let range = |seconds| measured.as_ref().and_then(|m: &MeasuredSpeeds| m.range(seconds));
-    let timed = !machine.only_ratios();
+    let timed = !machine.only_ratios() && element_bytes == size_of::<F>() as u64;
     let ideal = || problem.factors.multiply_adds(n) / machine.rates(&schedule.sizes()).iter().sum::<f64>();
     let report = FactorReport {
         engine: world.engine(),
-        element: T::NAME,
-        element_bytes: element,
+        element,
+        element_bytes,
         kernel: kernel.about(),
         problem,
         plan: best,
         kinds: machine.platform.processors.iter().map(Processor::kind).collect(),
         trace,
-        predicted_memory,
+        predicted_memory: memory(element_bytes),
         forecast_seconds,
         forecast_range: forecast_seconds.and_then(range),
         ideal_seconds: timed.then(ideal),
@@ -417,8 +462,74 @@ fn factor_elements<T: Real, N: Then>(
         io_seconds,
     };
     let source = measured.as_ref().map_or(SpeedSource::Given, MeasuredSpeeds::source);
-    let columns = AnyColumns::new(columns);
     Ok((FactorOutcome { columns, pivots, files, report, plans, machine, source, measured }, result))
+}
+
+/// A factorisation by factors of some elements, and what follows.
+struct Attempt<'a, N> {
+    task: &'a FactorTask,
+    schedule: &'a FactorSchedule,
+    platform: &'a Platform,
+    threads: usize,
+    then: &'a N,
+    context: Context<'a>,
+}
+
+/// What became of an attempt.
+struct Factored<R> {
+    columns: AnyColumns,
+    pivots: Vec<u64>,
+    trace: Trace,
+    residual: Residual,
+    verify_seconds: f64,
+    result: R,
+}
+
+impl<N: Then> Attempt<'_, N> {
+    /// Factors block columns, which are those of the matrix times `scale`; perhaps after a failure of factors of less
+    /// precision.
+    fn run<T: Real, F: Real>(
+        &self,
+        own: Vec<LocalColumns<F>>,
+        scale: f64,
+        original: &[LocalColumns<T>],
+        failure: Option<&Failure>,
+    ) -> Result<std::result::Result<Factored<N::Result>, Failure>> {
+        let Self { task, schedule, platform, threads, then, context } = *self;
+        let work = (0..schedule.processors()).map(|rank| schedule.work(Rank(rank)));
+        let session = Session::new(context.world, platform, context.monitor, work.sum());
+        let session = session.copying(task.copy);
+        let kernel = Kernel::<F>::plus_times();
+        let output = match context.watch("factoring", || factor(schedule, kernel, own, task.seed, &session)) {
+            // In more precision it may have factors. If this was interrupted, so is what follows.
+            Err(error) if F::NAME != T::NAME && error.exit_code() == 1 => {
+                let why = match error {
+                    Error::Infeasible { what, .. } => what,
+                    error => error.to_string(),
+                };
+                return Ok(Err(Failure { why: format!("in {}, {why}", F::NAME), steps: 0 }));
+            }
+            output => output?,
+        };
+        let world = context.world;
+        let done = Done { schedule, output: &output, scale, original, world, threads, failure };
+        let result = context.watch("solving", || then.run(&done))?;
+        let FactorOutput { columns, pivots, trace, residual, verify_seconds } = output;
+        let columns = AnyColumns::new(columns);
+        Ok(result.map(|result| Factored { columns, pivots, trace, residual, verify_seconds, result }))
+    }
+}
+
+/// Block columns with elements F; those of elements T, if that is another type, are multiplied by a factor.
+fn convert<T: Real, F: Real>(columns: Vec<LocalColumns<T>>, factor: f64) -> Vec<LocalColumns<F>> {
+    let columns: Box<dyn std::any::Any> = Box::new(columns);
+    match columns.downcast::<Vec<LocalColumns<F>>>() {
+        Ok(same) => *same,
+        Err(others) => {
+            let others = others.downcast::<Vec<LocalColumns<T>>>().expect("they have elements T");
+            others.iter().map(|local| local.convert(factor)).collect()
+        }
+    }
 }
 
 /// A matrix of doubles or singles.
@@ -428,6 +539,14 @@ fn any_matrix<T: Real>(rows: usize, cols: usize, elements: Vec<T>) -> AnyMatrix 
         Ok(matrix) => AnyMatrix::F64(*matrix),
         Err(matrix) => AnyMatrix::F32(*matrix.downcast().expect("elements are f32 or f64")),
     }
+}
+
+/// Number of threads of a process that has these processors: one for each core, as far as it may use so many.
+fn threads_of(processors: &[Processor]) -> usize {
+    let cores: BTreeSet<usize> = processors.iter().flat_map(|one| one.cores.iter().copied()).collect();
+    let unnamed = processors.iter().filter(|one| one.cores.is_empty()).count();
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores.len() + unnamed).clamp(1, most)
 }
 
 /// The default block for n columns on so many processors.
@@ -478,10 +597,7 @@ fn read<T: Real>(input: Input, columns: &BlockColumns, world: &World) -> Result<
     match input {
         Input::Npy(mut file) => read_columns(&mut file, columns, here),
         Input::Whole(matrix) => {
-            let elements = matrix.elements::<T>().expect("other types were refused").to_vec();
-            let (rows, cols) = (matrix.rows(), matrix.cols());
-            drop(matrix);
-            cut_columns(&Matrix::new(rows, cols, elements), columns, here)
+            cut_columns(matrix.elements::<T>().expect("other types were refused"), columns, here)
         }
     }
 }

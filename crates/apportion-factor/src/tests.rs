@@ -285,7 +285,7 @@ fn files_in_either_order_and_memory_give_the_same() {
 #[test]
 fn what_is_no_matrix_to_factor_is_refused() {
     let of = |matrix: AnyMatrix, factors| {
-        let a = MatrixSource::Memory { name: "a".into(), matrix };
+        let a = MatrixSource::memory("a", matrix);
         run(FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(factors, a) }).unwrap_err()
     };
     let square = |x: f64| AnyMatrix::F64(Matrix::from([[1.0, x], [0.0, 1.0]]));
@@ -298,7 +298,7 @@ fn what_is_no_matrix_to_factor_is_refused() {
         assert!(error.to_string().contains(words) && error.exit_code() == 2, "{error}");
     }
     // Cholesky does not read the upper triangle.
-    let a = MatrixSource::Memory { name: "a".into(), matrix: square(f64::NAN) };
+    let a = MatrixSource::memory("a", square(f64::NAN));
     assert!(run(FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(Factors::Cholesky, a) }).is_ok());
 }
 
@@ -322,22 +322,26 @@ fn system(factors: Factors, n: u64, sides: u64) -> (Vec<f64>, Vec<f64>) {
     (a, (0..n * sides).map(|i| value(i * 3 + 1)).collect())
 }
 
-fn solve_system(
-    factors: Factors,
-    (a, b): (&[f64], &[f64]),
-    n: usize,
-    gigaflops: &[f64],
-) -> Result<SolveOutcome> {
+fn system_task(factors: Factors, (a, b): (&[f64], &[f64]), n: usize, gigaflops: &[f64]) -> SolveTask {
     let source = |elements: &[f64], cols| MatrixSource::whole("m", Matrix::new(n, cols, elements.to_vec()));
     let factor =
         FactorTask { sources: speeds(gigaflops), block: Some(16), ..FactorTask::new(factors, source(a, n)) };
-    solution(SolveTask { factor, b: source(b, b.len() / n), output: None })
+    SolveTask::new(factor, source(b, b.len() / n))
+}
+
+fn solve_system(
+    factors: Factors,
+    matrices: (&[f64], &[f64]),
+    n: usize,
+    gigaflops: &[f64],
+) -> Result<SolveOutcome> {
+    solution(system_task(factors, matrices, n, gigaflops))
 }
 
 #[test]
 fn solutions_fulfil_their_systems() {
     for factors in [Factors::Cholesky, Factors::Lu] {
-        for (n, sides) in [(1, 1), (5, 3), (61, 1), (150, 19)] {
+        for (n, sides) in [(1, 1), (5, 3), (61, 1), (61, 90), (150, 19), (150, 300)] {
             let (a, b) = system(factors, n as u64, sides as u64);
             let outcome = solve_system(factors, (&a, &b), n, &[3.0, 1.0, 2.0]).unwrap();
             let x = outcome.x.elements::<f64>().unwrap();
@@ -372,30 +376,159 @@ fn conditions_are_estimated_from_below() {
     }
 }
 
-/// Ranks give the bytes of threads, by the same plan.
+/// Ranks give the bytes of threads, by the same plan: with few right-hand sides, for which unknowns travel, and with
+/// many, for which block columns do.
 #[test]
 fn solutions_on_ranks_are_those_of_threads() {
-    let (n, sides, monitor) = (90, 4, Monitor::new());
-    for factors in [Factors::Cholesky, Factors::Lu] {
+    let (n, monitor) = (90, Monitor::new());
+    for (factors, sides) in
+        [Factors::Cholesky, Factors::Lu].into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r)))
+    {
         let (a, b) = system(factors, n as u64, sides as u64);
-        let threads = solve_system(factors, (&a, &b), n, &[3.0, 1.0]).unwrap();
-        let ranks = World::threads(2, &monitor, |world| {
-            let source =
-                |elements: &[f64], cols| MatrixSource::whole("m", Matrix::new(n, cols, elements.to_vec()));
-            let factor = FactorTask {
-                sources: speeds(&[3.0, 1.0]),
-                block: Some(16),
-                ..FactorTask::new(factors, source(&a, n))
-            };
-            let task = SolveTask { factor, b: source(&b, sides), output: None };
-            let outcome = solve_matrix(task, Context::silent(world, &monitor))?;
-            Ok((outcome.x, outcome.report.residuals, outcome.report.condition))
-        });
-        for (x, residuals, condition) in ranks.unwrap() {
-            assert!(x == threads.x, "{factors}");
-            assert_eq!((residuals, condition), (threads.report.residuals, threads.report.condition));
+        for gigaflops in [&[3.0, 1.0][..], &[1.0, 1e-6, 5.0, 2.0]] {
+            let threads = solve_system(factors, (&a, &b), n, gigaflops).unwrap();
+            let ranks = World::threads(gigaflops.len(), &monitor, |world| {
+                let outcome = solve_matrix(
+                    system_task(factors, (&a, &b), n, gigaflops),
+                    Context::silent(world, &monitor),
+                )?;
+                Ok((outcome.x, outcome.report.residuals, outcome.report.condition))
+            });
+            for (x, residuals, condition) in ranks.unwrap() {
+                assert!(x == threads.x, "{factors} {sides} {gigaflops:?}");
+                assert_eq!((residuals, condition), (threads.report.residuals, threads.report.condition));
+            }
         }
     }
+}
+
+/// A right-hand side has the solution that it has alone, and in singles, as far as the matrix's condition allows.
+#[test]
+fn right_hand_sides_do_not_know_each_other() {
+    let (n, sides) = (130, 64);
+    for factors in [Factors::Cholesky, Factors::Lu] {
+        let (a, b) = system(factors, n as u64, sides as u64);
+        let all = solve_system(factors, (&a, &b), n, &[2.0, 1.0]).unwrap();
+        let condition = all.report.condition;
+        let all = all.x.elements::<f64>().unwrap();
+        let near = |x: f64, y: f64, eps: f64| (x - y).abs() <= 100.0 * condition * eps * y.abs().max(1.0);
+        for side in [0, 31, 63] {
+            let one: Vec<f64> = b.iter().skip(side).step_by(sides).copied().collect();
+            let one = solve_system(factors, (&a, &one), n, &[2.0, 1.0]).unwrap();
+            let mut both = one.x.elements::<f64>().unwrap().iter().zip(all.iter().skip(side).step_by(sides));
+            assert!(both.all(|(x, y)| near(*x, *y, f64::EPSILON)), "{factors} {side}");
+        }
+        let single = |x: &[f64], cols| {
+            let elements = x.iter().map(|x| *x as f32).collect();
+            MatrixSource::memory("m", AnyMatrix::F32(Matrix::new(n, cols, elements)))
+        };
+        let factor = FactorTask { sources: speeds(&[2.0, 1.0]), ..FactorTask::new(factors, single(&a, n)) };
+        let found = solution(SolveTask::new(factor, single(&b, sides))).unwrap();
+        let mut both = found.x.elements::<f32>().unwrap().iter().zip(all);
+        assert!(both.all(|(x, y)| near(f64::from(*x), *y, f64::from(f32::EPSILON))), "{factors}");
+    }
+}
+
+fn mixed(factors: Factors, (a, b): (&[f64], &[f64]), n: usize) -> Result<SolveOutcome> {
+    solution(SolveTask { mixed: true, ..system_task(factors, (a, b), n, &[3.0, 1.0]) })
+}
+
+fn near(found: &SolveOutcome, wanted: &SolveOutcome, within: f64) -> bool {
+    let [found, wanted] = [found, wanted].map(|one| one.x.elements::<f64>().unwrap());
+    let size = wanted.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    found.iter().zip(wanted).all(|(x, y)| (x - y).abs() <= within * size)
+}
+
+/// Single precision and some steps give what double precision gives, whatever the size of the elements.
+#[test]
+fn mixed_precision_solves_well_conditioned_systems() {
+    let n = 120;
+    for factors in [Factors::Cholesky, Factors::Lu] {
+        for (sides, size) in [(1, 1.0), (40, 1.0), (3, 1e300), (3, 1e-300)] {
+            let (mut a, b) = system(factors, n as u64, sides);
+            (0..n).for_each(|i| a[i * n + i] += 30.0);
+            let a: Vec<f64> = a.into_iter().map(|x| x * size).collect();
+            let found = mixed(factors, (&a, &b), n).unwrap();
+            let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
+            assert!(
+                failure.is_none() && (1..=6).contains(&steps),
+                "{factors} {sides} {size}: {steps} {failure:?}"
+            );
+            assert_eq!((found.factor.report.element, found.factor.report.element_bytes), ("f32", 4));
+            let [before, after] = found.report.residuals;
+            assert!(before > 1e3 * after && after <= 1.0 / (n as f64).sqrt(), "{before} {after}");
+            let plain = solve_system(factors, (&a, &b), n, &[3.0, 1.0]).unwrap();
+            assert!(plain.report.mixed.is_none() && near(&found, &plain, 1e-10), "{factors} {sides} {size}");
+        }
+    }
+}
+
+/// Ill-conditioned matrices, and those whose elements are zero or infinite in single precision, are solved in double
+/// precision, to the bytes that this gives without a first attempt.
+#[test]
+fn mixed_precision_falls_back_to_double() {
+    let n = 11;
+    let hilbert: Vec<f64> = (0..n * n).map(|at| 1.0 / (at / n + at % n + 1) as f64).collect();
+    let b: Vec<f64> = (0..n).map(|i| value(i as u64)).collect();
+    // Rows and columns of sizes from 1 to 1e-100, of a symmetric matrix.
+    let graded: Vec<f64> = (0..n * n)
+        .map(|at| {
+            let (i, j) = (at / n, at % n);
+            let x = if i == j { 2.0 } else { 0.1 };
+            x * 10_f64.powi(-5 * (i + j) as i32)
+        })
+        .collect();
+    for (factors, a, words) in [
+        (Factors::Lu, &hilbert, "step"),
+        (Factors::Cholesky, &hilbert, "in f32, the matrix is not positive definite"),
+        (Factors::Lu, &graded, "in f32, the matrix is singular"),
+        (Factors::Cholesky, &graded, "in f32, the matrix is not positive definite"),
+    ] {
+        let found = mixed(factors, (a, &b), n).unwrap();
+        let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
+        let why = failure.expect("single precision does not do");
+        assert!(why.contains(words) && !why.contains('\n'), "{factors}: {why}");
+        assert!(words != "step" || steps > 0);
+        let plain = solve_system(factors, (a, &b), n, &[3.0, 1.0]).unwrap();
+        assert!(found.x == plain.x && found.report.residuals == plain.report.residuals, "{factors}");
+        assert_eq!(found.factor.report.element, "f64");
+        assert!(found.factor.report.forecast_seconds.is_none());
+    }
+}
+
+#[test]
+fn mixed_precision_gives_the_same_bytes_on_ranks() {
+    let (n, monitor) = (90, Monitor::new());
+    let graded: Vec<f64> =
+        (0..n * n).map(|at| if at % (n + 1) == 0 { 10_f64.powi(-(at as i32 % 90)) } else { 0.0 }).collect();
+    for (factors, sides) in
+        [(Factors::Cholesky, 2), (Factors::Cholesky, 70), (Factors::Lu, 2), (Factors::Lu, 70)]
+    {
+        let (mut a, b) = system(factors, n as u64, sides);
+        (0..n).for_each(|i| a[i * n + i] += 30.0);
+        for a in [&a, &graded] {
+            let threads = mixed(factors, (a, &b), n).unwrap();
+            let ranks = World::threads(2, &monitor, |world| {
+                let task = system_task(factors, (a, &b), n, &[3.0, 1.0]);
+                let outcome =
+                    solve_matrix(SolveTask { mixed: true, ..task }, Context::silent(world, &monitor))?;
+                Ok((outcome.x, outcome.report.residuals, outcome.report.mixed.unwrap()))
+            });
+            let Mixed { steps, failure } = threads.report.mixed.unwrap();
+            for (x, residuals, mixed) in ranks.unwrap() {
+                assert!(x == threads.x && residuals == threads.report.residuals, "{factors} {sides}");
+                assert_eq!((mixed.steps, mixed.failure.is_some()), (steps, failure.is_some()));
+            }
+        }
+    }
+}
+
+#[test]
+fn mixed_precision_is_for_doubles() {
+    let single = |cols| MatrixSource::memory("m", AnyMatrix::F32(Matrix::new(2, cols, vec![1.0; 2 * cols])));
+    let factor = FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(Factors::Lu, single(2)) };
+    let error = solution(SolveTask { mixed: true, ..SolveTask::new(factor, single(1)) }).unwrap_err();
+    assert!(error.to_string().contains("is for doubles") && error.exit_code() == 2, "{error}");
 }
 
 #[test]
@@ -409,7 +542,7 @@ fn right_hand_sides_that_do_not_fit_are_refused() {
             sources: speeds(&[1.0]),
             ..FactorTask::new(Factors::Lu, MatrixSource::whole("a", Matrix::new(2, 2, a.to_vec())))
         };
-        let error = solution(SolveTask { factor, b: MatrixSource::whole("b", b), output: None }).unwrap_err();
+        let error = solution(SolveTask::new(factor, MatrixSource::whole("b", b))).unwrap_err();
         assert!(error.to_string().contains(words) && error.exit_code() == 2, "{error}");
     }
 }

@@ -4,11 +4,12 @@
 use crate::errors::{exception, refuse};
 use crate::product::Block;
 use apportion::Rect;
-use apportion::matrix::{AnyBlocks, LocalBlocks};
+use apportion::matrix::{AnyBlocks, AnyMatrix, LocalBlocks};
 use apportion::process_memory::available_memory;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int, c_void};
 
@@ -78,6 +79,10 @@ pub struct Operand {
     pub kind: Kind,
     pub rows: usize,
     pub cols: usize,
+    /// Bytes from a row to the next, and from an element to the next one of the row.
+    strides: [isize; 2],
+    /// True for an array of one dimension, which is a column.
+    pub is_vector: bool,
 }
 
 impl Operand {
@@ -86,6 +91,15 @@ impl Operand {
     /// # Errors
     /// The object exports no buffer (`TypeError`), or one that is no matrix of a known kind (`ValueError`).
     pub fn of(object: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Self> {
+        let operand = Self::of_sides(object, name)?;
+        if operand.is_vector { Err(operand.not_a_matrix(1)) } else { Ok(operand) }
+    }
+
+    /// The same for an object that may have one dimension: a column.
+    ///
+    /// # Errors
+    /// As [`Operand::of`].
+    pub fn of_sides(object: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Self> {
         let py = object.py();
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: the interpreter fills the view, which stays where it is until it is released.
@@ -106,7 +120,8 @@ impl Operand {
         }
         // From here on, `view` is released when it is dropped.
         let reshapes = object.hasattr("reshape")?;
-        let mut operand = Self { view, name, reshapes, kind: Kind::U8, rows: 0, cols: 0 };
+        let (kind, strides) = (Kind::U8, [0; 2]);
+        let mut operand = Self { view, name, reshapes, kind, rows: 0, cols: 0, strides, is_vector: false };
         operand.inspect()?;
         Ok(operand)
     }
@@ -126,27 +141,35 @@ impl Operand {
                 "convert them to float64, float32, int64, int32 or bool, in this machine's byte order",
             );
         };
-        if self.view.ndim != 2 {
-            return refused(
-                format!(
-                    "has {} dimension{}, not 2",
-                    self.view.ndim,
-                    if self.view.ndim == 1 { "" } else { "s" }
-                ),
-                match (self.reshapes, self.view.ndim) {
-                    (true, 1) => "pass a matrix: x.reshape(1, -1) is a row, x.reshape(-1, 1) a column",
-                    (true, _) => "pass a matrix, such as one of x.reshape(m, n)",
-                    _ => {
-                        "pass a matrix; memoryview(x).cast('B').cast('d', [m, n]) makes one of an array.array"
-                    }
-                },
-            );
+        let dimensions = usize::try_from(self.view.ndim).unwrap_or(0);
+        if dimensions == 0 || dimensions > 2 {
+            return Err(self.not_a_matrix(self.view.ndim));
         }
-        // SAFETY: a view with two dimensions that was asked for its strides has two sizes.
-        let sizes = unsafe { std::slice::from_raw_parts(self.view.shape, 2) };
-        let [rows, cols] = [sizes[0], sizes[1]].map(|n| usize::try_from(n).unwrap_or(0));
-        (self.kind, self.rows, self.cols) = (kind, rows, cols);
+        // SAFETY: a view that was asked for its strides has as many sizes and strides as dimensions, here one or two.
+        let (sizes, strides) = unsafe {
+            (
+                std::slice::from_raw_parts(self.view.shape, dimensions),
+                std::slice::from_raw_parts(self.view.strides, dimensions),
+            )
+        };
+        let length = |n: isize| usize::try_from(n).unwrap_or(0);
+        self.kind = kind;
+        self.is_vector = dimensions == 1;
+        self.rows = length(sizes[0]);
+        self.cols = sizes.get(1).map_or(1, |n| length(*n));
+        self.strides = [strides[0], strides.get(1).map_or(size as isize, |stride| *stride)];
         Ok(())
+    }
+
+    /// The error of an array that has another number of dimensions than 2.
+    fn not_a_matrix(&self, dimensions: c_int) -> PyErr {
+        let what = format!("has {dimensions} dimension{}, not 2", if dimensions == 1 { "" } else { "s" });
+        let remedy = match (self.reshapes, dimensions) {
+            (true, 1) => "pass a matrix: x.reshape(1, -1) is a row, x.reshape(-1, 1) a column",
+            (true, _) => "pass a matrix, such as one of x.reshape(m, n)",
+            _ => "pass a matrix; memoryview(x).cast('B').cast('d', [m, n]) makes one of an array.array",
+        };
+        exception(refuse(self.name, what, remedy))
     }
 
     /// `A: is 8 x 9, but …`
@@ -168,8 +191,7 @@ impl Operand {
     /// If T has another size than the elements.
     pub fn elements<T: Copy>(&self) -> PyResult<Cow<'_, [T]>> {
         assert_eq!(size_of::<T>(), self.kind.format().1, "elements of another type");
-        // SAFETY: as in `inspect`.
-        let strides = unsafe { std::slice::from_raw_parts(self.view.strides, 2) };
+        let strides = self.strides;
         if self.rows == 0 || self.cols == 0 {
             return Ok(Cow::Owned(Vec::new()));
         }
@@ -236,6 +258,8 @@ pub struct Array {
     kind: Kind,
     sizes: [ffi::Py_ssize_t; 2],
     strides: [ffi::Py_ssize_t; 2],
+    /// 2, or 1 for a column that is lent as an array of one dimension.
+    dimensions: usize,
 }
 
 // SAFETY: Rust code never reads or writes the elements after `new`; those who asked for the buffer share them
@@ -275,7 +299,27 @@ impl Array {
             kind,
             sizes: [rows as ffi::Py_ssize_t, cols as ffi::Py_ssize_t],
             strides,
+            dimensions: 2,
         }
+    }
+
+    /// A whole matrix of numbers.
+    pub fn of_matrix(matrix: AnyMatrix) -> Self {
+        let sizes = (matrix.rows(), matrix.cols());
+        match matrix {
+            AnyMatrix::F32(x) => Self::new(Elements::F32(x.into_elements()), Kind::F32, sizes),
+            AnyMatrix::F64(x) => Self::new(Elements::F64(x.into_elements()), Kind::F64, sizes),
+            AnyMatrix::I32(x) => Self::new(Elements::I32(x.into_elements()), Kind::I32, sizes),
+            AnyMatrix::I64(x) => Self::new(Elements::I64(x.into_elements()), Kind::I64, sizes),
+            AnyMatrix::Bool(x) => Self::new(Elements::Bytes(x.into_elements()), Kind::Bool, sizes),
+            AnyMatrix::U8(x) => Self::new(Elements::Bytes(x.into_elements()), Kind::U8, sizes),
+        }
+    }
+
+    /// The same elements as an array of one dimension, if this is a column and it should be one.
+    pub fn as_vector(self, is_vector: bool) -> Self {
+        let dimensions = if is_vector && self.sizes[1] == 1 { 1 } else { 2 };
+        Self { dimensions, ..self }
     }
 }
 
@@ -302,10 +346,10 @@ impl Array {
 
 #[pymethods]
 impl Array {
-    /// Rows and columns.
+    /// Rows and columns, or the length of a vector.
     #[getter]
-    fn shape(&self) -> (isize, isize) {
-        (self.sizes[0], self.sizes[1])
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.sizes[..self.dimensions])
     }
 
     /// NumPy's name of the elements.
@@ -315,7 +359,8 @@ impl Array {
     }
 
     fn __repr__(&self) -> String {
-        format!("<apportion.Array of {} x {} {}>", self.sizes[0], self.sizes[1], self.kind.name())
+        let sizes: Vec<String> = self.sizes[..self.dimensions].iter().map(ToString::to_string).collect();
+        format!("<apportion.Array of {} {}>", sizes.join(" x "), self.kind.name())
     }
 
     /// Lends the memory.
@@ -347,7 +392,7 @@ impl Array {
             (*view).readonly = 0;
             (*view).itemsize = size as ffi::Py_ssize_t;
             (*view).format = if asks(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { null.cast() };
-            (*view).ndim = if asks(ffi::PyBUF_ND) { 2 } else { 1 };
+            (*view).ndim = if asks(ffi::PyBUF_ND) { this.dimensions as c_int } else { 1 };
             (*view).shape = if asks(ffi::PyBUF_ND) { this.sizes.as_ptr().cast_mut() } else { null.cast() };
             (*view).strides =
                 if asks(ffi::PyBUF_STRIDES) { this.strides.as_ptr().cast_mut() } else { null.cast() };

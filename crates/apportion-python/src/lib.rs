@@ -6,6 +6,7 @@
 mod arrays;
 mod balancer;
 mod errors;
+mod factor;
 mod forecast;
 mod layouts;
 mod machine;
@@ -26,6 +27,8 @@ mod _native {
     use super::arrays::Array;
     #[pymodule_export]
     use super::balancer::{Balancer, Decision};
+    #[pymodule_export]
+    use super::factor::{factor, solve};
     #[pymodule_export]
     use super::forecast::{Forecast, simulate};
     #[pymodule_export]

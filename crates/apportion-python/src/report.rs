@@ -5,7 +5,8 @@ use crate::value::{Reduced, of_state, reduce, to_state};
 use apportion::Result;
 use apportion::product::RunReport;
 use apportion::trace::{Lane, Trace};
-use apportion_report::{Report as _, Timeline, timeline_svg};
+use apportion_factor::{FactorReport, SolveReport};
+use apportion_report::{Report as _, Timeline, add_solution, timeline_svg};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use serde_json::Value;
 #[pyclass(frozen, module = "apportion", eq, hash)]
 pub struct Report {
     trace: Trace,
-    /// Shares of C, by rank.
+    /// Shares of the result, by rank.
     counts: Vec<u64>,
     processors: Vec<String>,
     /// The object of `run.json`.
@@ -60,6 +61,18 @@ impl Report {
         let text = text.trim_end_matches('\n').to_owned();
         Self { trace, counts: plan.shares, processors: plan.processors, object, text }
     }
+
+    /// The report of a factorisation, and of the solution that followed.
+    pub fn of_factors(report: FactorReport, solution: Option<&SolveReport>) -> Self {
+        let (mut object, mut text) = (report.to_value(), report.to_text());
+        if let Some(solution) = solution {
+            add_solution(&mut object, solution);
+            text += &solution.to_text();
+        }
+        let FactorReport { trace, plan, .. } = report;
+        let text = text.trim_end_matches('\n').to_owned();
+        Self { trace, counts: plan.shares, processors: plan.processors, object, text }
+    }
 }
 
 #[pymethods]
@@ -88,13 +101,13 @@ impl Report {
         self.object["verified"] == true
     }
 
-    /// Elements of A and B that processors read from parts of others.
+    /// Elements that processors read from parts of others.
     #[getter]
     fn volume(&self) -> u64 {
         self.object["volume"].as_u64().unwrap_or(0)
     }
 
-    /// The number of matrix products.
+    /// The number of matrix products; 0 for a factorisation.
     #[getter]
     fn products(&self) -> u64 {
         self.object["products"].as_u64().unwrap_or(0)
@@ -106,7 +119,7 @@ impl Report {
         self.processors.clone()
     }
 
-    /// Elements of C of each processor, by rank.
+    /// Elements of the product, or of the factors, of each processor, by rank.
     #[getter]
     fn counts(&self) -> Vec<u64> {
         self.counts.clone()

@@ -75,6 +75,10 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "a_square: NDArray[numpy.float64] = numpy.ones((2, 2))\n"
         "product: NDArray[numpy.float64] = apportion.matmul(a_square, [[1.0, 2.0], [3.0, 4.0]])\n"
         "other = apportion.matmul([[1.0]], [[1.0]])\n"
+        "lower: NDArray[numpy.float64] = apportion.cholesky(a_square)\n"
+        "factors, pivots, told = apportion.lu(a_square, report=True)\n"
+        "x: NDArray[numpy.float64] = apportion.solve(a_square, numpy.ones(2), kind='lu')\n"
+        "seconds = told.seconds\n"
         "@apportion.measured([1, 2])\n"
         "def work(size: int) -> str:\n"
         "    return 'x' * size\n"
@@ -94,6 +98,8 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "apportion.layout((4, 4), [1], method='nonsense')",
         "apportion.closure(numpy.ones((2, 2)), algorithm='nonsense')",
         "apportion.matmul(5, numpy.ones((2, 2)))",
+        "apportion.solve(numpy.ones((2, 2)), numpy.ones(2), kind='nonsense')",
+        "apportion.lu(numpy.ones((2, 2)), method='columns')",
         "apportion.measured([1])(len)(5)",
         "apportion.map(len, [5])",
         "apportion.map(abs, [5], 'four')",
@@ -119,6 +125,12 @@ def test_the_types_name_every_choice(tmp_path: Path) -> None:
         apportion.layout((4, 4), [1], "none")
     [methods] = re.findall(r"\(use (.*)\)", str(caught.value))
     assert literals("_LayoutMethod") | {"inner", "boxes"} == set(re.split(", | or ", methods)), methods
+    a = memoryview(bytes(4)).cast("B", [2, 2])
+    for alias, arguments in (("_Factors", {"kind": "none"}), ("_FactorMethod", {"method": "none"})):
+        with pytest.raises(ValueError) as caught:
+            apportion.solve(a, bytes(2), **arguments)
+        [names] = re.findall(r"\(choose (.*)\)", str(caught.value))
+        assert literals(alias) == set(names.split(", ")), names
 
 
 def test_maturin_finds_what_it_needs_in_a_fresh_checkout() -> None:

@@ -1,6 +1,7 @@
 //! The report of a factorisation: `run.json` and the text.
 
 use super::run::{bars_of_run, processor_values};
+use super::text::three_digits;
 use super::{Report, baselines_text, gain_text, lanes_value, off, pairs};
 use apportion::plan::Factors;
 use apportion::units::{show_bytes, show_count, show_seconds};
@@ -66,7 +67,13 @@ impl Report for FactorReport {
         let memory = self.trace.lanes.iter().map(|lane| lane.peak_bytes).max().unwrap_or(0);
         let mut lines = vec![
             ("factors", format!("{names} of {n} x {n} {}, blocks of {block}", self.element)),
-            ("residual", format!("{:.3} of at most {MOST_SCALED} n ||A|| eps ({how})", self.residual.scaled)),
+            (
+                "residual",
+                format!(
+                    "{} of at most {MOST_SCALED} n ||A|| eps ({how})",
+                    three_digits(self.residual.scaled)
+                ),
+            ),
             ("time", time + ")"),
         ];
         lines.extend(bars_of_run(&self.plan, &self.trace));

@@ -43,6 +43,7 @@ pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
 pub use png::{field_png, field_png_spacing};
 pub use run::{adaptation_lines, forecast_text, messages_text, off, run_summary};
 pub use sheet::{Candidate, sheet_svg};
+pub use solution::add_solution;
 pub use svg::plan_svg;
 pub use text::{pairs, set_text_look, set_text_width, table, wrap_text};
 

@@ -64,6 +64,17 @@ pub fn wrap_text(text: &str) -> String {
     text.lines().map(|line| wrapped(line, width).join("\n")).collect::<Vec<_>>().join("\n")
 }
 
+/// A number with three significant digits.
+pub(crate) fn three_digits(x: f64) -> String {
+    let decimals = 2 - x.abs().log10().floor() as i64;
+    match decimals {
+        _ if x == 0.0 || !x.is_finite() => format!("{x}"),
+        ..0 => format!("{x:.0}"),
+        0..=6 => format!("{x:.0$}", decimals as usize),
+        _ => format!("{x:.2e}"),
+    }
+}
+
 /// A table with a header; the first column is left-aligned, the others right-aligned. A table wider than the
 /// line ([`set_text_width`]) continues beneath: the first column is repeated, and the other columns follow.
 pub fn table<R: IntoIterator<Item = Vec<String>>>(header: &[&str], rows: R) -> String {
@@ -169,6 +180,23 @@ fn trimmed(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let cases = [
+            (0.0, "0"),
+            (0.000_412_4, "0.000412"),
+            (3.2e-9, "3.20e-9"),
+            (0.1, "0.100"),
+            (29.96, "30.0"),
+            (123.4, "123"),
+            (45_678.0, "45678"),
+            (f64::NAN, "NaN"),
+        ];
+        for (x, text) in cases {
+            assert_eq!(three_digits(x), text);
+        }
+    }
 
     #[test]
     fn columns_align() {

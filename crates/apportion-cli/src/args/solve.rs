@@ -7,13 +7,14 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A is factored as by `apportion factor`, B substituted, and X refined by one step of iterative refinement, whose \
-    residual is computed in double precision. The residual is ||A x - b|| over n ||A|| ||x|| eps, the largest of all \
+    after_help = "A is factored as by `apportion factor`, B substituted, and what has a backward error above sqrt(n) eps refined \
+    by a step whose residual is computed in double precision. The residual is ||A x - b|| over n ||A|| ||x|| eps, the largest of all \
     right-hand sides; above 30 nothing is written. The condition number is estimated from below in the norm of column \
     sums: a solution may be off by that times eps, relative to its size.\n\
     Examples:\n  \
     apportion solve A.npy b.npy -o x.npy\n  \
     apportion solve A.npy B.npy -o X.npy --kind cholesky --speeds 9,1\n  \
+    apportion solve A.npy b.npy -o x.npy --mixed\n  \
     mpirun -n 4 apportion solve A.npy B.npy -o X.npy --engine mpi"
 )]
 pub struct SolveArgs {
@@ -26,6 +27,9 @@ pub struct SolveArgs {
     /// Factors: cholesky, or lu with partial pivoting.
     #[arg(long, value_enum, default_value = "lu", help_heading = "Factors")]
     pub kind: FactorKind,
+    /// Factor in f32 and refine to f64, which is faster for well-conditioned matrices; where that fails, go on in f64.
+    #[arg(long, help_heading = "Factors")]
+    pub mixed: bool,
     /// Output file for the solution (.npy), of the shape of B; without it the solution is verified and dropped.
     #[arg(long, short, value_name = "X", value_parser = matrix)]
     pub output: Option<PathBuf>,

@@ -14,7 +14,7 @@ use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
 use apportion::units::show_seconds;
 use apportion_factor::{FactorOutcome, FactorReport, FactorTask, MatrixSource, SolveReport, factor_matrix};
-use apportion_report::{Report, Timeline, lanes_value};
+use apportion_report::{Report, Timeline, add_solution, lanes_value};
 use std::path::Path;
 
 pub fn run(args: &FactorArgs, console: &Console) -> Result<()> {
@@ -79,9 +79,7 @@ pub fn print(
     let forecast = forecast_of(&outcome)?;
     let mut value = report.to_value();
     if let Some(solution) = solution {
-        value["factors_residual"] = value["residual"].take();
-        value["solution"] = solution.to_value();
-        value["residual"] = value["solution"]["residual"].clone();
+        add_solution(&mut value, solution);
     }
     if let Some(trace) = &forecast {
         value["timeline"]["forecast"] = lanes_value(trace);

@@ -19,7 +19,7 @@ pub fn run(args: &SolveArgs, console: &Console) -> Result<()> {
         let factor = world.all_ok(elimination(args.kind, &args.a, &args.elimination))?;
         world.on_root(|| try_texts(&args.elimination))?;
         let b = MatrixSource::from(args.b.as_path());
-        let task = SolveTask { factor, b, output: args.output.clone() };
+        let task = SolveTask { output: args.output.clone(), mixed: args.mixed, ..SolveTask::new(factor, b) };
         let mut outcome = solve_matrix(task, context)?;
         let measured = outcome.factor.measured.take();
         outcome.factor.files.extend(outcome.file);

@@ -208,6 +208,59 @@ fn systems_are_solved() {
     }
 }
 
+/// Mixed precision says how many steps it took, or why it failed, in the report and in one line; residuals have digits.
+#[test]
+fn mixed_precision_says_what_became_of_it() {
+    let bench = Bench::new();
+    save(&bench, "a.npy", 53, &matrix(53));
+    bench.numbers("b.npy", "<f8", (53, 3), false);
+    let call = "solve a.npy b.npy --mixed --speeds 3,1 -o x.npy";
+    let run = bench.json(call);
+    let mixed = &run["solution"]["mixed"];
+    assert!(mixed["fell_back"] == false && mixed["why"].is_null() && run["element"] == "f32", "{mixed}");
+    assert!(mixed["steps"].as_u64().unwrap() >= 1 && mixed["steps"] == run["solution"]["refinement_steps"]);
+    let text = bench.done(call);
+    holds(&text, &["factors in f32, refined to f64 by", "before refinement"]);
+    assert!(!text.contains("is 0.000 of") && !text.contains("  0.000 of"), "{text}");
+    let plain = bench.json("solve a.npy b.npy --speeds 3,1");
+    assert!(plain["solution"]["mixed"].is_null() && plain["element"] == "f64");
+    let hilbert: Vec<f64> = (0..121).map(|at| 1.0 / (at / 11 + at % 11 + 1) as f64).collect();
+    save(&bench, "h.npy", 11, &hilbert);
+    bench.numbers("c.npy", "<f8", (11, 1), false);
+    let output = bench.run("solve h.npy c.npy --mixed --speeds 3,1 --json");
+    let run = apportion_testing::object(&output);
+    assert!(run["solution"]["mixed"]["fell_back"] == true && run["element"] == "f64");
+    let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
+    let notes: Vec<&str> = said.lines().filter(|line| line.contains("mixed precision fails")).collect();
+    assert!(notes.len() == 1 && notes[0].contains("solved in f64"), "{said}");
+    bench.numbers("single.npy", "<f4", (4, 4), false);
+    holds(&bench.fails(2, "solve single.npy single.npy --mixed --speeds 1"), &["--mixed", "f32"]);
+}
+
+/// Ranks solve to the bytes of threads, for few right-hand sides and many.
+#[cfg(target_os = "linux")]
+#[test]
+fn ranks_solve_to_the_bytes_of_threads() {
+    let (bench, n) = (Bench::new(), 77);
+    save(&bench, "a.npy", n, &matrix(n));
+    bench.numbers("one.npy", "<f8", (n, 1), false);
+    bench.numbers("many.npy", "<f8", (n, 40), false);
+    bench.platform(3, false);
+    for (kind, b) in
+        [("cholesky", "one.npy"), ("cholesky", "many.npy"), ("lu", "many.npy"), ("lu", "many.npy --mixed")]
+    {
+        let call = format!("solve a.npy {b} --kind {kind} --platform platform.toml --block 8");
+        let line = format!("{call} --json --engine mpi -o mpi.npy");
+        let Some(mut command) = Mpi::Open.command(&bench, 3, &line) else { return };
+        let ranks = apportion_testing::object(&command.output().unwrap());
+        let threads = bench.json(&format!("{call} -o threads.npy"));
+        assert!(bench.bytes("mpi.npy") == bench.bytes("threads.npy"), "{kind} {b}");
+        for field in ["residual", "condition", "refinement_steps", "mixed"] {
+            assert_eq!(ranks["solution"][field], threads["solution"][field], "{kind} {b} {field}");
+        }
+    }
+}
+
 /// One rank a processor: the bytes of threads, pivots too.
 #[cfg(target_os = "linux")]
 #[test]

@@ -2,14 +2,17 @@
 
 use super::outputs::Outputs;
 use super::{Done, FactorOutcome, FactorTask, Input, MatrixSource, Then, factor_then};
-use crate::solve::{Factored, Solution, solve};
+use crate::solve::{Factored, Failure, Solution, solve};
 use apportion::error::{Error, Result};
+use apportion::geometry::Rank;
 use apportion::job::Context;
 use apportion::kernels::Real;
-use apportion::matrix::{AnyMatrix, Matrix, NpyFile, read_npy_array};
+use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_npy_array};
 use apportion::output::OutputFile;
 use apportion::output::is_stream;
-use std::path::PathBuf;
+use apportion::schedule::Application;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Everything that a caller says of a linear system A X = B.
@@ -21,6 +24,16 @@ pub struct SolveTask {
     pub b: MatrixSource,
     /// File of the solution; otherwise it is only returned.
     pub output: Option<PathBuf>,
+    /// Factors a matrix of doubles in single precision, and refines the solution to double precision; where that fails,
+    /// the matrix is factored again in double precision.
+    pub mixed: bool,
+}
+
+impl SolveTask {
+    /// The system of a matrix and right-hand sides, everything else left open.
+    pub fn new(factor: FactorTask, b: MatrixSource) -> Self {
+        Self { factor, b, output: None, mixed: false }
+    }
 }
 
 /// A solution: verified, and in a file that is complete, but does not appear before it is committed.
@@ -36,18 +49,34 @@ pub struct SolveOutcome {
     pub report: SolveReport,
 }
 
+/// What became of mixed precision.
+#[derive(Debug, Clone)]
+pub struct Mixed {
+    /// Steps of refinement of a solution by factors in single precision.
+    pub steps: usize,
+    /// Why the matrix was factored again in double precision, if it was.
+    pub failure: Option<String>,
+}
+
 /// The report of a solution.
 #[derive(Debug, Clone)]
 pub struct SolveReport {
     /// Number of right-hand sides.
     pub sides: u64,
-    /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, before and after a step of
-    /// iterative refinement; that of the solution is the last.
+    /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, before and after iterative
+    /// refinement; that of the solution is the last.
     pub residuals: [f64; 2],
+    /// Number of steps of refinement: none where each backward error, `||A x - b|| / (||A|| ||x||)`, is at most
+    /// sqrt(n) eps before.
+    pub steps: usize,
+    /// Mixed precision, if it was asked for.
+    pub mixed: Option<Mixed>,
     /// An estimate of the condition number of A in the norm of column sums, from below.
     pub condition: f64,
     /// Seconds of the substitutions, the refinement and the estimate.
     pub seconds: f64,
+    /// Seconds of the first substitution alone.
+    pub substitution_seconds: f64,
 }
 
 /// Solves a linear system: factors A as [`factor_matrix`](super::factor_matrix) does, substitutes, refines once, and
@@ -60,7 +89,7 @@ pub fn solve_matrix(task: SolveTask, context: Context<'_>) -> Result<SolveOutcom
     let outputs = world.all_ok(Outputs::open([task.output.as_ref(), None], world))?;
     let (b, is_vector) = world.all_ok(read_sides(&task.b))?;
     let place = task.b.place();
-    let substitution = Substitution { b, place };
+    let substitution = Substitution { b, place, mixed: task.mixed };
     let (factor, (x, report)) = factor_then(task.factor, substitution, context)?;
     let file = match &x {
         AnyMatrix::F32(x) => outputs.write_whole(x, is_vector, world)?,
@@ -71,11 +100,14 @@ pub fn solve_matrix(task: SolveTask, context: Context<'_>) -> Result<SolveOutcom
 }
 
 /// Reads right-hand sides whole; true if the file is an array of one dimension.
-fn read_sides(source: &MatrixSource) -> Result<(AnyMatrix, bool)> {
-    let path = match source {
-        MatrixSource::Memory { matrix, .. } => return Ok((matrix.clone(), false)),
-        MatrixSource::File(path) => path,
-    };
+fn read_sides(source: &MatrixSource) -> Result<(Arc<AnyMatrix>, bool)> {
+    match source {
+        MatrixSource::Memory { matrix, .. } => Ok((Arc::clone(matrix), false)),
+        MatrixSource::File(path) => read_file(path).map(|(matrix, is_vector)| (Arc::new(matrix), is_vector)),
+    }
+}
+
+fn read_file(path: &Path) -> Result<(AnyMatrix, bool)> {
     let is_npy = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
     if !is_npy || is_stream(path) {
         return Input::open_whole(path).map(|matrix| (matrix, false));
@@ -99,7 +131,7 @@ fn read_sides(source: &MatrixSource) -> Result<(AnyMatrix, bool)> {
         "f64" => AnyMatrix::F64(Matrix::new(rows, cols, file.read::<f64>(whole)?.into_elements())),
         other => {
             let what = format!("holds {other}, but right-hand sides are f32 or f64");
-            return Err(Error::input(path.display().to_string(), what, "save it as numpy.float64"));
+            return Err(Error::input(path.display().to_string(), what, "convert it to numpy.float64"));
         }
     };
     file.check_unchanged()?;
@@ -108,8 +140,9 @@ fn read_sides(source: &MatrixSource) -> Result<(AnyMatrix, bool)> {
 
 /// What follows the factorisation of A.
 struct Substitution {
-    b: AnyMatrix,
+    b: Arc<AnyMatrix>,
     place: String,
+    mixed: bool,
 }
 
 impl Then for Substitution {
@@ -127,8 +160,16 @@ impl Then for Substitution {
             let what = format!("holds {}, but the matrix holds {element}", self.b.name());
             return Err(Error::input(&self.place, what, "convert one of them to the other's type"));
         }
+        if self.mixed && element != f64::NAME {
+            let what = format!("is for doubles, but the matrix holds {element}");
+            return Err(Error::input(
+                "`mixed`",
+                what,
+                "leave it out, or convert the matrix to numpy.float64",
+            ));
+        }
         let bad = |x: f64| !x.is_finite();
-        let at = match &self.b {
+        let at = match &*self.b {
             AnyMatrix::F32(b) => b.as_slice().iter().position(|x| bad(f64::from(*x))),
             AnyMatrix::F64(b) => b.as_slice().iter().position(|x| bad(*x)),
             _ => None,
@@ -142,20 +183,41 @@ impl Then for Substitution {
         }
     }
 
-    fn run<T: Real>(self, done: &Done<'_, T>) -> Result<Self::Result> {
+    fn is_mixed(&self) -> bool {
+        self.mixed
+    }
+
+    fn run<T: Real, F: Real>(
+        &self,
+        done: &Done<'_, T, F>,
+    ) -> Result<std::result::Result<Self::Result, Failure>> {
         let begin = Instant::now();
         let b = self.b.elements::<T>().expect("other types were refused");
         let (rows, sides) = (self.b.rows(), self.b.cols());
+        let work: Vec<f64> =
+            (0..done.schedule.processors()).map(|rank| done.schedule.work(Rank(rank))).collect();
         let factored = Factored {
             factors: done.schedule.factors(),
             blocks: done.schedule.columns(),
             columns: &done.output.columns,
             pivots: &done.output.pivots,
+            scale: done.scale,
             world: done.world,
+            threads: done.threads,
+            work: &work,
         };
-        let Solution { x, residuals, condition } = solve(&factored, done.original, b)?;
+        let solution = match solve(&factored, done.original, b)? {
+            Ok(solution) => solution,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let Solution { x, residuals, steps, condition, substitution_seconds } = solution;
         let seconds = begin.elapsed().as_secs_f64();
-        let report = SolveReport { sides: sides as u64, residuals, condition, seconds };
-        Ok((super::any_matrix(rows, sides, x), report))
+        let mixed = self.mixed.then(|| match done.failure {
+            None => Mixed { steps, failure: None },
+            Some(failure) => Mixed { steps: failure.steps, failure: Some(failure.why.clone()) },
+        });
+        let sides = sides as u64;
+        let report = SolveReport { sides, residuals, steps, mixed, condition, seconds, substitution_seconds };
+        Ok(Ok((super::any_matrix(rows, sides as usize, x), report)))
     }
 }

@@ -46,6 +46,9 @@ pub enum Factors {
 }
 
 impl Factors {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Cholesky, Self::Lu];
+
     /// Multiply-adds of the factorisation of n rows: n^3 / 6 or n^3 / 3.
     pub fn multiply_adds(self, n: u64) -> f64 {
         let cube = (n as f64).powi(3);
@@ -56,6 +59,17 @@ impl Factors {
 impl std::fmt::Display for Factors {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if *self == Self::Cholesky { "cholesky" } else { "lu" })
+    }
+}
+
+impl std::str::FromStr for Factors {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|factors| factors.to_string() == text).ok_or_else(|| {
+            let names = Self::ALL.map(|factors| factors.to_string()).join(", ");
+            Error::input("`kind`", format!("\"{text}\" names no factors"), format!("choose {names}"))
+        })
     }
 }
 

@@ -6,13 +6,14 @@
 
 Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
 product; `matmul`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
-forecast it. `map` applies a function to data in unequal processes, and `measured` measures the speed of a
+forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems. `map` applies a function to data in unequal processes, and `measured` measures the speed of a
 function on each processor. The command `apportion` is installed too.
 """
 
 from _collections_abc import Sequence as _Sequence
 
 from . import _native
+from ._arguments import elimination as _elimination
 from ._arguments import limit as _limit
 from ._arguments import order as _order
 from ._arguments import renamed as _renamed
@@ -48,14 +49,17 @@ __all__ = [
     "Shares",
     "Sweep",
     "__version__",
+    "cholesky",
     "closure",
     "layout",
+    "lu",
     "matmul",
     "measured",
     "power",
     "processors",
     "shares",
     "simulate",
+    "solve",
     "sweep",
 ]
 
@@ -310,14 +314,9 @@ def _computed(what, operands, given, how, layout, report):
 
     views, like = _views(what, operands)
     made, more, told = _native.product(what, *views, given, how, layout)
-    answer = result(made, like)
-    if more is not None:
-        answer = answer, result(more, like)
-    if not report:
-        return answer
-    if told is None:
-        raise ValueError("report: the result has no elements, so nothing runs (leave it out)")
-    return (*answer, told) if more is not None else (answer, told)
+    answer = tuple(result(array, like) for array in (made, more) if array is not None)
+    answer = _with_report(answer, told, report)
+    return answer if len(answer) > 1 else answer[0]
 
 
 def _computed_on(what, operands, given, how, layout, report, comm, gather):
@@ -338,6 +337,123 @@ def _computed_on(what, operands, given, how, layout, report, comm, gather):
     else:
         answer = [(slice(*rows), slice(*cols), result(block, like)) for rows, cols, block in blocks]
     return (answer, told) if report else answer
+
+
+def cholesky(
+    A,
+    *,
+    speeds=None,
+    models=None,
+    platform=None,
+    method="auto",
+    block=None,
+    remeasure=False,
+    seed=1,
+    report=False,
+):
+    """The Cholesky factor of a symmetric positive definite matrix: L, lower triangular, with A = L Lᵀ.
+
+    It is what `numpy.linalg.cholesky` returns, up to rounding. Only the lower triangle of A is read. Elements are
+    float64 or float32; whole numbers and truth values become float64. The block columns of A are divided among the
+    cores of this machine by their speeds, as by the command `apportion factor`: `method` is "greedy", "dropout",
+    "cyclic", "alone", or "auto", the one of least forecast time, and `block` the number of columns of a block. The
+    factor is verified by the residual of LAPACK's tests. A matrix that is not positive definite is a `RuntimeError`
+    with the order of its first leading minor that is not positive.
+
+    A may be all that `matmul` takes, and `speeds`, `models`, `platform`, `remeasure`, `seed` and `report` are as
+    there. Other Python threads run meanwhile; they must not change A. Ctrl-C stops the factorisation.
+
+    >>> a = memoryview(bytes([4, 2, 2, 5])).cast("B", [2, 2])
+    >>> cholesky(a, speeds=[2, 1]).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    given = _sources(speeds, None, models, platform)
+    answer = _factors(_elimination("cholesky", method, block, remeasure, seed), A, given, report)
+    return answer if report else answer[0]
+
+
+def lu(
+    A,
+    *,
+    speeds=None,
+    models=None,
+    platform=None,
+    method="auto",
+    block=None,
+    remeasure=False,
+    seed=1,
+    report=False,
+):
+    """The LU factors of a square matrix, with partial pivoting: P A = L U.
+
+    The result is a pair, as `scipy.linalg.lu_factor` returns it and `scipy.linalg.lu_solve` takes it: a matrix with U,
+    and below its diagonal L without its ones; and the pivots, int64: row i was exchanged with row piv[i], one after
+    the other. With `report=True` a `Report` is the third. A singular matrix is a `RuntimeError` with the index of the
+    pivot that is zero. The arguments are those of `cholesky`.
+
+    >>> a = memoryview(bytes([1, 2, 4, 4])).cast("B", [2, 2])
+    >>> factors, pivots = lu(a, speeds=[1])
+    >>> factors.tolist(), pivots.tolist()
+    ([[4.0, 4.0], [0.25, 1.0]], [1, 1])
+    """
+    given = _sources(speeds, None, models, platform)
+    return _factors(_elimination("lu", method, block, remeasure, seed), A, given, report)
+
+
+def solve(
+    A,
+    B,
+    *,
+    kind="lu",
+    mixed=False,
+    speeds=None,
+    models=None,
+    platform=None,
+    method="auto",
+    block=None,
+    remeasure=False,
+    seed=1,
+    report=False,
+):
+    """Solve the linear system A X = B, refine X, and verify it.
+
+    B has one right-hand side, of one dimension, or one in each column; X has its shape, and is of A's kind. `kind`
+    says by which factors: "lu", or "cholesky" for a symmetric positive definite A, of which only the lower triangle
+    is read. `mixed=True` factors in float32 and refines X to float64, which is faster where A is well conditioned; where
+    that fails, A is factored again in float64. X is float32 if both A and B are, and float64 otherwise. `report=True` returns a `Report` besides, which
+    has the residual and an estimate of the condition number (`report.to_dict()["solution"]`). The other arguments are
+    those of `cholesky`.
+
+    >>> a = memoryview(bytes([2, 0, 0, 4])).cast("B", [2, 2])
+    >>> solve(a, bytes([1, 2]), speeds=[1, 1]).tolist()
+    [0.5, 0.5]
+    """
+    from ._arrays import matrix, result, view
+
+    given = _sources(speeds, None, models, platform)
+    what = _elimination(_word("kind", kind) or "lu", method, block, remeasure, seed)
+    like, B = matrix(A, "A", "plus-times"), matrix(B, "B", "plus-times")
+    found, told = _native.solve(what, view(like, "A"), view(B, "B", True), given, bool(mixed))
+    return _with_report((result(found, like),), told, report) if report else result(found, like)
+
+
+def _factors(what, A, given, report):
+    """The factors of a matrix and their pivots, of A's kind."""
+    from ._arrays import matrix, result, view
+
+    like = matrix(A, "A", "plus-times")
+    found, pivots, told = _native.factor(what, view(like, "A"), given)
+    answer = tuple(result(array, like) for array in (found, pivots) if array is not None)
+    return _with_report(answer, told, report)
+
+
+def _with_report(answer, told, report):
+    """The answer, and the report if it is wanted."""
+    if not report:
+        return answer
+    if told is None:
+        raise ValueError("report: the result has no elements, so nothing runs (leave it out)")
+    return (*answer, told)
 
 
 def simulate(

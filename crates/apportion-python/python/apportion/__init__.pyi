@@ -95,6 +95,8 @@ _LayoutMethod = Literal[
 # A list of rectangles cannot say these.
 _ProductMethod = _LayoutMethod | Literal["inner", "boxes"]
 _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
+_Factors = Literal["cholesky", "lu"]
+_FactorMethod = Literal["auto", "greedy", "dropout", "cyclic", "alone"]
 _Block = tuple[slice, slice, Any]
 
 __all__ = [
@@ -110,14 +112,17 @@ __all__ = [
     "Shares",
     "Sweep",
     "__version__",
+    "cholesky",
     "closure",
     "layout",
+    "lu",
     "matmul",
     "measured",
     "power",
     "processors",
     "shares",
     "simulate",
+    "solve",
     "sweep",
 ]
 
@@ -400,6 +405,132 @@ def closure(
     seed: SupportsIndex = 1,
     report: bool = False,
     measure: bool | None = None,
+) -> Any: ...
+@overload
+def cholesky(
+    A: _Matrix,
+    *,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[False] = False,
+) -> _Matrix: ...
+@overload
+def cholesky(
+    A: _Matrix,
+    *,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[True],
+) -> tuple[_Matrix, Report]: ...
+@overload
+def cholesky(
+    A: _Rows,
+    *,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
+) -> Any: ...
+@overload
+def lu(
+    A: _Matrix,
+    *,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[False] = False,
+) -> tuple[_Matrix, Any]: ...
+@overload
+def lu(
+    A: _Matrix,
+    *,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[True],
+) -> tuple[_Matrix, Any, Report]: ...
+@overload
+def lu(
+    A: _Rows,
+    *,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
+) -> Any: ...
+@overload
+def solve(
+    A: _Matrix,
+    B: Any,
+    *,
+    kind: _Factors = "lu",
+    mixed: bool = False,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[False] = False,
+) -> _Matrix: ...
+@overload
+def solve(
+    A: _Matrix,
+    B: Any,
+    *,
+    kind: _Factors = "lu",
+    mixed: bool = False,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[True],
+) -> tuple[_Matrix, Report]: ...
+@overload
+def solve(
+    A: _Rows,
+    B: Any,
+    *,
+    kind: _Factors = "lu",
+    mixed: bool = False,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _FactorMethod = "auto",
+    block: SupportsIndex | None = None,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
 ) -> Any: ...
 def simulate(
     layout: Layout,

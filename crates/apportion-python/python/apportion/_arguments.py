@@ -128,6 +128,17 @@ def task(what: str, semiring: str, **options: Any) -> dict[str, Any]:
     return given
 
 
+def elimination(kind: str, method: str, block: Any, remeasure: bool, seed: Any) -> dict[str, Any]:
+    """What to factor a matrix into, and how."""
+    return {
+        "kind": kind,
+        "method": word("method", method) or "auto",
+        "block": None if block is None else whole("block", block),
+        "remeasure": bool(remeasure),
+        "seed": whole("seed", seed),
+    }
+
+
 def document(name: str, given: Any) -> dict[str, Any] | None:
     """A file of the library's formats: a path, a text of several lines, a dictionary, or `Models`."""
     if given is None:

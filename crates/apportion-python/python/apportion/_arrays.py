@@ -55,14 +55,14 @@ def _has_buffer(operand: Any) -> bool:
     return True
 
 
-def view(operand: Any, name: str) -> Any:
-    """An object that exports the operand's memory as a buffer, if there is one."""
+def view(operand: Any, name: str, vector: bool = False) -> Any:
+    """An object that exports the operand's memory as a buffer, if there is one. A vector may have one dimension."""
     if not _has_buffer(operand) and hasattr(operand, "__dlpack__"):
-        return borrowed(operand, name)
+        return borrowed(operand, name, vector)
     return operand
 
 
-def borrowed(tensor: Any, name: str) -> memoryview:
+def borrowed(tensor: Any, name: str, vector: bool = False) -> memoryview:
     """The memory of a DLPack tensor of the CPU. It keeps the tensor's capsule, whose destructor frees it."""
     import ctypes
 
@@ -88,19 +88,20 @@ def borrowed(tensor: Any, name: str) -> memoryview:
             f"{name}: elements of DLPack type code {told.code} with {told.bits} bits cannot be multiplied "
             "(convert them to float64, float32, int64, int32 or bool)"
         )
-    if len(shape) != 2:
+    if len(shape) != 2 and not (vector and len(shape) == 1):
         remedy = (
             "x.reshape(1, -1) is a row, x.reshape(-1, 1) a column" if len(shape) == 1 else "x.reshape(m, n)"
         )
         raise ValueError(
             f"{name}: has {len(shape)} dimension{'s' * (len(shape) != 1)}, not 2 (pass a matrix: {remedy})"
         )
-    rows, columns = shape
+    rows, columns = shape[0], shape[1] if len(shape) == 2 else 1
     if rows == 0 or columns == 0:
         raise ValueError(
             f"{name}: is {rows} x {columns}: it has no elements (pass at least one row and column)"
         )
-    strides = [int(told.strides[i]) for i in range(2)] if told.strides else [columns, 1]
+    strides = [int(told.strides[i]) for i in range(told.ndim)] if told.strides else [columns, 1]
+    strides = [*strides, 1][:2]
     if (columns > 1 and strides[1] != 1) or (rows > 1 and strides[0] != columns):
         raise ValueError(
             f"{name}: the rows of the tensor are not consecutive in memory (pass x.contiguous())"

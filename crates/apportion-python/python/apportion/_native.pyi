@@ -9,6 +9,8 @@ __all__ = [
     "Array",
     "Balancer",
     "Decision",
+    "factor",
+    "solve",
     "Forecast",
     "simulate",
     "Layout",
@@ -69,7 +71,7 @@ _Limit = SupportsIndex | Sequence[SupportsIndex | None] | Mapping[str, SupportsI
 @final
 class Array:
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, ...]: ...
     @property
     def dtype(self) -> str: ...
     if sys.version_info >= (3, 12):
@@ -338,6 +340,12 @@ def product_on(
     comm: int,
     gather: bool,
 ) -> tuple[list[tuple[tuple[int, int], tuple[int, int], Array]], Report]: ...
+def factor(
+    task: dict[str, Any], a: Buffer, sources: dict[str, Any]
+) -> tuple[Array, Array | None, Report | None]: ...
+def solve(
+    task: dict[str, Any], a: Buffer, b: Buffer, sources: dict[str, Any], mixed: bool
+) -> tuple[Array, Report | None]: ...
 def processors() -> list[tuple[str, list[int]]]: ...
 def _summarise(times: Sequence[float]) -> tuple[float, float, tuple[float, float] | None]: ...
 def _restore(kind: str, state: str) -> Any: ...

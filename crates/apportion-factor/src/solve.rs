@@ -4,10 +4,11 @@
 //! the column solves for its unknowns; what they contribute to later rows it sums itself, and sends the rows that are
 //! solved next. All processes take part in every step.
 
+use crate::factor::shift_pivot;
 use crate::vectors::{TOGETHER, Vectors, frobenius, multiply, numbers_of, ordered_sum, scale_of};
 use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
-use apportion::kernels::factor::{Triangle, solve_triangle};
+use apportion::kernels::factor::{BlockFactors, Triangle, solve_triangle};
 use apportion::kernels::{Real, View, ViewMut, gemm};
 use apportion::plan::{BlockColumns, Factors};
 use apportion::run::World;
@@ -19,7 +20,7 @@ pub(crate) struct Factored<'a, T> {
     pub blocks: &'a BlockColumns,
     /// This process's block columns, by rank.
     pub columns: &'a [LocalColumns<T>],
-    pub pivots: &'a [u64],
+    pub pivots: &'a [i64],
     pub world: &'a World,
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn solve<T: Real>(
 ) -> Result<Solution<T>> {
     let (n, world) = (factored.blocks.n() as usize, factored.world);
     let sides = b.len() / n;
-    let symmetric = factored.factors == Factors::Cholesky;
+    let symmetric = factored.factors.is_symmetric();
     let how = (symmetric, scale_of(original, world)?);
     let norm = frobenius(original, how, world)?;
     let mut x = b.to_vec();
@@ -162,6 +163,10 @@ impl<T: Real> Factored<'_, T> {
                 self.by_columns(Triangle::Lower, x)?;
                 self.by_rows(Triangle::LowerTransposed, x)
             }
+            Factors::Ldlt => {
+                self.by_columns(Triangle::UnitLower, x)?;
+                self.by_rows(Triangle::UnitLowerTransposed, x)
+            }
             Factors::Lu => {
                 let sides = x.len() / self.n();
                 for (i, &pivot) in self.pivots.iter().enumerate() {
@@ -175,7 +180,7 @@ impl<T: Real> Factored<'_, T> {
 
     /// X := A^-T X.
     fn solve_transposed(&self, x: &mut [T]) -> Result<()> {
-        if self.factors == Factors::Cholesky {
+        if self.factors.is_symmetric() {
             return self.solve(x);
         }
         self.by_rows(Triangle::UpperTransposed, x)?;
@@ -200,13 +205,20 @@ impl<T: Real> Factored<'_, T> {
         span.start as usize..span.end as usize
     }
 
+    /// The factors of a diagonal block of L D L^T, whose rows were exchanged among themselves; None of others.
+    fn block_factors(&self, diagonal: View<T>, rows: &Range<usize>) -> Option<BlockFactors<T>> {
+        let inside = |pivot: &i64| shift_pivot(*pivot, -(rows.start as i64));
+        let pivots = || self.pivots[rows.clone()].iter().map(inside).collect::<Vec<i64>>();
+        (self.factors == Factors::Ldlt).then(|| BlockFactors::new(diagonal, &pivots()))
+    }
+
     /// The block columns in the order in which a triangle's unknowns are solved.
     fn order(&self, forward: bool) -> Box<dyn Iterator<Item = usize>> {
         let all = 0..self.blocks.count();
         if forward { Box::new(all) } else { Box::new(all.rev()) }
     }
 
-    /// Solves with a triangle that is stored by the columns of its unknowns.
+    /// Solves with a triangle that is stored by the columns of its unknowns, and with D of L D L^T at once.
     fn by_columns(&self, triangle: Triangle, x: &mut [T]) -> Result<()> {
         let (n, forward) = (self.n(), triangle != Triangle::Upper);
         let sides = x.len() / n;
@@ -222,11 +234,18 @@ impl<T: Real> Factored<'_, T> {
             let matrix = self.columns[at].view();
             let diagonal = matrix.tile(rows.start, column, rows.len(), rows.len());
             let unknowns = &mut x[here];
-            solve_triangle(triangle, diagonal, ViewMut::dense(unknowns, rows.len(), sides));
+            let block = self.block_factors(diagonal, &rows);
+            match &block {
+                Some(block) => block.solve_lower(ViewMut::dense(unknowns, rows.len(), sides)),
+                None => solve_triangle(triangle, diagonal, ViewMut::dense(unknowns, rows.len(), sides)),
+            }
             let rest = if forward { rows.end..n } else { 0..rows.start };
             let beside = matrix.tile(rest.start, column, rest.len(), rows.len());
             let sums = &mut sums[at][rest.start * sides..rest.end * sides];
             gemm(beside, View::dense(unknowns, rows.len(), sides), ViewMut::dense(sums, rest.len(), sides));
+            if let Some(block) = block {
+                block.solve_diagonal(ViewMut::dense(unknowns, rows.len(), sides));
+            }
         }
         self.share(x)
     }
@@ -250,7 +269,12 @@ impl<T: Real> Factored<'_, T> {
                 let turned = View::dense(&turned, rows.len(), solved.len());
                 gemm(turned, known, ViewMut::dense(&mut unknowns, rows.len(), sides));
                 let diagonal = matrix.tile(rows.start, column, rows.len(), rows.len());
-                solve_triangle(triangle, diagonal, ViewMut::dense(&mut unknowns, rows.len(), sides));
+                match self.block_factors(diagonal, &rows) {
+                    Some(block) => block.solve_upper(ViewMut::dense(&mut unknowns, rows.len(), sides)),
+                    None => {
+                        solve_triangle(triangle, diagonal, ViewMut::dense(&mut unknowns, rows.len(), sides))
+                    }
+                }
                 x[rows.start * sides..rows.end * sides].copy_from_slice(&unknowns);
             }
             self.share_block(x, block)?;

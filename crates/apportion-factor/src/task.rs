@@ -4,8 +4,9 @@ mod machine;
 mod outputs;
 mod solve_task;
 
+use crate::factor::compute;
 use crate::local_columns::{cut_columns, read_columns};
-use crate::{FactorOutput, LocalColumns, Residual, factor};
+use crate::{FactorOutput, LocalColumns, Residual};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::Rank;
@@ -74,7 +75,7 @@ pub struct FactorTask {
     pub a: MatrixSource,
     /// File of the factors; otherwise they are only returned.
     pub output: Option<PathBuf>,
-    /// File of the pivots of LU.
+    /// File of the pivots of LU or L D L^T.
     pub pivots: Option<PathBuf>,
     /// How block columns are given out; by default by forecast.
     pub layout: Option<FactorLayout>,
@@ -197,8 +198,8 @@ impl FactorReport {
 pub struct FactorOutcome {
     /// This process's block columns of the factors.
     pub columns: AnyColumns,
-    /// Of LU, on every process: row i was exchanged with row `pivots[i]`, one after the other.
-    pub pivots: Vec<u64>,
+    /// Those of [`FactorOutput`], on every process.
+    pub pivots: Vec<i64>,
     /// The files of the factors and of the pivots; on rank 0.
     pub files: Vec<OutputFile>,
     /// What happened.
@@ -308,7 +309,7 @@ struct Done<'a, T> {
 trait Then {
     type Result;
 
-    /// True if it needs the matrix, which is kept beside the factors then.
+    /// True if it needs the matrix, which is kept beside the factors then: what it finds by them, it refines.
     const KEEPS: bool;
 
     /// Checks that it fits a matrix of n rows of these elements, before anything is measured.
@@ -343,7 +344,11 @@ fn factor_then<N: Then>(
     let world = context.world;
     if task.factors == Factors::Cholesky && task.pivots.is_some() {
         let what = "cholesky has no pivots";
-        return world.all_ok(Err(Error::input("`pivots`", what, "leave it out, or choose `kind = lu`")));
+        return world.all_ok(Err(Error::input(
+            "`pivots`",
+            what,
+            "leave it out, or choose `kind = ldlt` or `kind = lu`",
+        )));
     }
     let outputs = world.all_ok(Outputs::open([task.output.as_ref(), task.pivots.as_ref()], world))?;
     let begin = Instant::now();
@@ -386,9 +391,16 @@ fn factor_elements<T: Real, N: Then>(
     let session = Session::new(world, &known.machine.platform, context.monitor, work.sum());
     let session = session.copying(task.copy);
     let original = if N::KEEPS { own.clone() } else { Vec::new() };
-    let output = context.watch("factoring", || factor(&schedule, kernel, own, task.seed, &session))?;
+    let output = context.watch("factoring", || compute(&schedule, kernel, own, task.seed, &session))?;
+    let checked = output.check(task.factors, world);
+    // Refinement makes up for pivots of L D L^T that were small: the solution shows it.
+    let refines = N::KEEPS && task.factors == Factors::Ldlt;
+    let inaccurate = if refines { checked.err() } else { checked.map(|()| None)? };
     let done = Done { schedule: &schedule, output: &output, original: &original, world };
-    let result = context.watch("solving", || then.run(&done))?;
+    let result = context.watch("solving", || then.run(&done)).map_err(|e| match e {
+        Error::Interrupted => e,
+        _ => inaccurate.unwrap_or(e),
+    })?;
     drop(original);
     let begin = Instant::now();
     let FactorOutput { columns, pivots, trace, residual, verify_seconds } = output;
@@ -488,7 +500,7 @@ fn read<T: Real>(input: Input, columns: &BlockColumns, world: &World) -> Result<
 
 /// Refuses NaN and infinities, where they are read.
 fn check_finite<T: Real>(own: Vec<LocalColumns<T>>, task: &FactorTask) -> Result<Vec<LocalColumns<T>>> {
-    let lower = task.factors == Factors::Cholesky;
+    let lower = task.factors.is_symmetric();
     let first = own.iter().filter_map(|local| local.first_not_finite(lower)).min_by_key(|(at, _)| *at);
     match first {
         None => Ok(own),

@@ -23,7 +23,7 @@ pub struct SolveArgs {
     /// Right-hand sides, n x r or n numbers, of the same type.
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// Factors: cholesky, or lu with partial pivoting.
+    /// Factors: cholesky, lu with partial pivoting, or ldlt of a symmetric matrix that need not be positive definite.
     #[arg(long, value_enum, default_value = "lu", help_heading = "Factors")]
     pub kind: FactorKind,
     /// Output file for the solution (.npy), of the shape of B; without it the solution is verified and dropped.

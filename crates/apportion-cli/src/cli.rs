@@ -57,7 +57,7 @@ pub enum Command {
     Power(Box<PowerArgs>),
     /// Find all-pairs paths of a graph: shortest, longest, or reachability.
     Closure(Box<ClosureArgs>),
-    /// Factor a matrix on unequal processors (Cholesky, LU), verified.
+    /// Factor a matrix on unequal processors (Cholesky, LU, L D L^T), verified.
     Factor(Box<FactorArgs>),
     /// Solve a linear system on unequal processors, verified.
     Solve(Box<SolveArgs>),

@@ -56,7 +56,7 @@ const COMMANDS: [(&[&str], &str); 19] = [
         "apportion arrange --plan plan.json --platform platform.toml places parts on a network",
     ),
     (&["linsolve", "linear", "gesv", "posv", "hpl"], "apportion solve --help"),
-    (&["cholesky", "lu", "factorise", "factorize", "lapack"], "apportion factor --help"),
+    (&["cholesky", "lu", "ldlt", "factorise", "factorize", "lapack"], "apportion factor --help"),
     (&["stencil", "mpdata", "advection", "transport"], "apportion advect --help"),
     (
         &["combine", "join", "concat"],

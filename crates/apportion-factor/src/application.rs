@@ -4,7 +4,9 @@
 use crate::LocalColumns;
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
-use apportion::kernels::factor::{Triangle, cholesky_panel, exchange_rows, lu_panel, solve_triangle};
+use apportion::kernels::factor::{
+    BlockDiagonal, Triangle, cholesky_panel, exchange_rows, ldlt_panel, lu_panel, solve_triangle,
+};
 use apportion::kernels::{Kernel, Real, View, ViewMut};
 use apportion::plan::Factors;
 use apportion::run::parallel;
@@ -73,9 +75,10 @@ impl<'a, T: Real> Elimination<'a, T> {
         let first = held.columns.rows() - rows;
         let place = self.schedule.columns().places(held.rank(), column..column + 1);
         let here = held.columns.range(place);
-        // The marks of a Cholesky panel take the place of the last element of its diagonal block, which does not
-        // travel, once that has been copied back.
-        let room = if self.is_lu() { marks } else { 0 };
+        // The marks of a symmetric matrix's panel take the place of the last elements of its diagonal block, which does
+        // not travel, once that has been copied back.
+        let room = if self.is_lu() { marks } else { marks.saturating_sub(width * width) };
+        let start = if self.is_lu() { 0 } else { room + width * width - marks };
         let mut memory = vec![T::ZERO; room + rows * width];
         if held.failed.is_none() {
             let mut own = held.columns.view_mut();
@@ -83,24 +86,28 @@ impl<'a, T: Real> Elimination<'a, T> {
                 row.copy_from_slice(&own.row(first + i)[here.clone()]);
             }
             let panel = ViewMut::dense(&mut memory[room..], rows, width);
-            let failed = if self.is_lu() {
-                let mut pivots = vec![0; width];
-                let failed = lu_panel(panel, &mut pivots);
-                for (mark, pivot) in memory[1..].iter_mut().zip(&pivots) {
-                    *mark = T::from_f64(*pivot as f64);
-                }
-                held.pivots[column] = pivots;
-                failed
-            } else {
-                cholesky_panel(panel).err()
+            let mut pivots = vec![0; width];
+            let failed = match self.schedule.factors() {
+                Factors::Cholesky => cholesky_panel(panel).err(),
+                Factors::Lu => lu_panel(panel, &mut pivots),
+                Factors::Ldlt => ldlt_panel(panel, &mut pivots).err(),
             };
             held.failed = failed.map(|j| self.schedule.columns().span(column).start + j as u64);
             let mut own = held.columns.view_mut();
             for (i, row) in memory[room..].chunks_exact(width).enumerate() {
                 own.row(first + i)[here.clone()].copy_from_slice(row);
             }
+            let numbers = match self.schedule.factors() {
+                Factors::Cholesky => Vec::new(),
+                Factors::Lu => pivots.iter().map(|pivot| T::from_f64(*pivot as f64)).collect(),
+                Factors::Ldlt => {
+                    let block = View::dense(&memory[room..], rows, width).tile(0, 0, width, width);
+                    BlockDiagonal::of_panel(block, &pivots).into_elements()
+                }
+            };
+            memory[start + 1..start + marks].copy_from_slice(&numbers);
+            held.pivots[column] = pivots;
         }
-        let start = if self.is_lu() { 0 } else { width * width - 1 };
         memory[start] = T::from_f64(held.failed.map_or(0.0, |j| (j + 1) as f64));
         let end = memory.len();
         Parcel::new(Arc::new(memory)).part(start..end)
@@ -122,7 +129,7 @@ impl<'a, T: Real> Elimination<'a, T> {
         let [rows, width] = self.panel_size(panel);
         let parcel = held.panels.get(&panel).expect("a panel is here when it is used").clone();
         let marks = self.schedule.columns().panel_marks(self.schedule.factors(), panel) as usize;
-        let elements = &parcel.elements()[marks..];
+        let (marks, elements) = parcel.elements().split_at(marks);
         let ProcessorData { kernel, columns, pivots, factor, .. } = held;
         let first = columns.rows() - rows;
         if self.is_lu() {
@@ -141,9 +148,15 @@ impl<'a, T: Real> Elimination<'a, T> {
         let steps: Vec<Step> = trapezoid.collect();
         factor.clear();
         factor.resize(width * here.len(), T::ZERO);
+        let d = (self.schedule.factors() == Factors::Ldlt).then(|| BlockDiagonal::from_elements(&marks[1..]));
+        let mut product = vec![T::ZERO; width];
         for Step { row, col, width: across } in &steps {
             for i in 0..*across {
-                for (p, x) in l.row(row + i).iter().enumerate() {
+                match &d {
+                    Some(d) => d.multiply(l.row(row + i), &mut product),
+                    None => product.copy_from_slice(l.row(row + i)),
+                }
+                for (p, x) in product.iter().enumerate() {
                     factor[p * here.len() + col + i] = -*x;
                 }
             }
@@ -188,7 +201,9 @@ impl<'a, T: Real> Elimination<'a, T> {
         if failed > 0 {
             held.failed = held.failed.or(Some(failed - 1));
         }
-        held.pivots[piece.column] = marks[1..].iter().map(|pivot| pivot.to_f64() as usize).collect();
+        if self.is_lu() {
+            held.pivots[piece.column] = marks[1..].iter().map(|pivot| pivot.to_f64() as i64).collect();
+        }
         if piece.elements > 0 {
             held.insert(piece.column, parcel);
         }
@@ -199,7 +214,7 @@ impl<'a, T: Real> Elimination<'a, T> {
 fn eliminate<T: Real>(
     kernel: Kernel<T>,
     l: View<T>,
-    pivots: &[usize],
+    pivots: &[i64],
     mut right: ViewMut<T>,
     factor: &mut Vec<T>,
     threads: usize,
@@ -302,8 +317,9 @@ pub(crate) struct ProcessorData<T> {
     pub(crate) columns: LocalColumns<T>,
     /// Panels in use, by block column.
     panels: BTreeMap<usize, Parcel<T>>,
-    /// By block column: with which row, counted from the panel's first, each of its rows was exchanged.
-    pub(crate) pivots: Vec<Vec<usize>>,
+    /// By block column, of L D L^T the own ones only: with which row, counted from the panel's first, each of its rows
+    /// was exchanged.
+    pub(crate) pivots: Vec<Vec<i64>>,
     /// The column that cannot be factored, once it is known.
     pub(crate) failed: Option<u64>,
     /// The factor of an update that is computed from the panel.

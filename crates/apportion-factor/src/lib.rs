@@ -1,4 +1,5 @@
-//! Factorisations of dense matrices on unequal processors: Cholesky, and LU with partial pivoting.
+//! Factorisations of dense matrices on unequal processors: Cholesky, LU with partial pivoting, and L D L^T of symmetric
+//! matrices.
 //!
 //! The steps are a [`FactorSchedule`](apportion::schedule::FactorSchedule), which the engine of `apportion` runs and
 //! its simulator forecasts. This crate holds the block columns of processors ([`LocalColumns`]), computes with them

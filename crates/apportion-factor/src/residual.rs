@@ -6,6 +6,7 @@
 //! 10.1080/03610919008812866).
 
 use crate::LocalColumns;
+use crate::factor::pairs;
 use crate::vectors::{Columns, Part, Rows, TOGETHER, Vectors, add, frobenius, multiply, scale_of, sum};
 use apportion::error::{Error, Result};
 use apportion::kernels::Real;
@@ -13,14 +14,15 @@ use apportion::plan::Factors;
 use apportion::random::Random;
 use apportion::run::World;
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// The largest scaled residual of correct factors, as in LAPACK's tests.
 pub const MOST_SCALED: f64 = 30.0;
 /// The most rows of a matrix whose residual is computed exactly.
 const SMALL: usize = 128;
 
-/// The residual of a factorisation: `||A - L L^T||` or `||P A - L U||`, over `n ||A|| eps`, in the Frobenius norm;
-/// eps is half the distance from 1 to the next larger number, as in LAPACK.
+/// The residual of a factorisation: `||A - L L^T||`, `||P A - L U||` or `||P A P^T - L D L^T||`, over `n ||A|| eps`, in
+/// the Frobenius norm; eps is half the distance from 1 to the next larger number, as in LAPACK.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// The scaled residual.
@@ -67,7 +69,7 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// Multiplies the matrix, of which Cholesky's lower triangle stands for all, with vectors.
+    /// Multiplies the matrix, of which a symmetric one's lower triangle stands for all, with vectors.
     ///
     /// # Errors
     /// A thread is refused; a lost rank.
@@ -80,21 +82,21 @@ impl Witness {
     ) -> Result<Self> {
         let exact = n <= SMALL;
         let vectors = if exact { unit_vectors(n) } else { vec![random_signs(n, seed)] };
-        let how = (factors == Factors::Cholesky, scale_of(columns, world)?);
+        let how = (factors.is_symmetric(), scale_of(columns, world)?);
         let images = vectors.iter().map(|x| multiply(columns, how, x, world)).collect::<Result<_>>()?;
         let norm = frobenius(columns, how, world)?;
         let scale = how.1;
         Ok(Self { factors, n, vectors, images, norm, scale, exact })
     }
 
-    /// Compares with what the factors do to the vectors. `pivots` are those of all rows of LU.
+    /// Compares with what the factors do to the vectors. `pivots` are those of all rows of LU and L D L^T.
     ///
     /// # Errors
     /// A thread is refused; a lost rank.
     pub(crate) fn residual<T: Real>(
         &self,
         columns: &[LocalColumns<T>],
-        pivots: &[u64],
+        pivots: &[i64],
         world: &World,
     ) -> Result<Residual> {
         let mut squares = 0.0;
@@ -102,9 +104,12 @@ impl Witness {
             let product = match self.factors {
                 Factors::Cholesky => self.by_cholesky(columns, x, world)?,
                 Factors::Lu => self.by_lu(columns, x, world)?,
+                Factors::Ldlt => self.by_ldlt(columns, pivots, x, world)?,
             };
             let mut image = image.clone();
-            pivots.iter().enumerate().for_each(|(i, pivot)| image.swap(i, *pivot as usize));
+            if self.factors == Factors::Lu {
+                pivots.iter().enumerate().for_each(|(i, pivot)| image.swap(i, *pivot as usize));
+            }
             for (found, wanted) in product.iter().zip(&image) {
                 squares += found.iter().zip(wanted).map(|(x, y)| (x - y) * (x - y)).sum::<f64>();
             }
@@ -150,6 +155,121 @@ impl Witness {
             image
         };
         sum(columns, lower, world)
+    }
+
+    /// P^T L (D (L^T P x)), where exchanges remain within block columns.
+    fn by_ldlt<T: Real>(
+        &self,
+        columns: &[LocalColumns<T>],
+        pivots: &[i64],
+        x: &Vectors,
+        world: &World,
+    ) -> Result<Vectors> {
+        let one = |local: &LocalColumns<T>| {
+            let mut inner: Vectors = vec![[0.0; TOGETHER]; local.width()];
+            Columns { local, part: Part::Below, scale: 1.0, x, y: &mut inner }.compute();
+            let mut outer = vec![[0.0; TOGETHER]; self.n];
+            let blocks: Vec<DiagonalBlock<T>> = DiagonalBlock::all(local, pivots).collect();
+            for block in &blocks {
+                let own = &mut inner[block.columns.clone()];
+                let mut there = x[block.rows.clone()].to_vec();
+                block.multiply_upper(&mut there);
+                own.iter_mut().zip(&there).for_each(|(sum, x)| add(sum, x));
+                block.multiply_diagonal(own, self.scale);
+            }
+            Rows { local, part: Part::Below, scale: 1.0, x: &inner, y: &mut outer }.compute();
+            for block in &blocks {
+                let own = &mut inner[block.columns.clone()];
+                block.multiply_lower(own);
+                outer[block.rows.clone()].iter_mut().zip(own).for_each(|(sum, x)| add(sum, x));
+            }
+            outer
+        };
+        sum(columns, one, world)
+    }
+}
+
+/// A diagonal block of L D L^T.
+struct DiagonalBlock<'a, T> {
+    local: &'a LocalColumns<T>,
+    /// In the matrix.
+    rows: Range<usize>,
+    /// In the block columns of the processor.
+    columns: Range<usize>,
+    /// Those of its rows, counted from the first of the matrix.
+    pivots: &'a [i64],
+    /// For each row, true if a block of two rows of D begins there.
+    pairs: Vec<bool>,
+}
+
+impl<'a, T: Real> DiagonalBlock<'a, T> {
+    /// Those of some block columns.
+    fn all(local: &'a LocalColumns<T>, pivots: &'a [i64]) -> impl Iterator<Item = Self> {
+        local.spans().iter().enumerate().map(move |(place, span)| {
+            let rows = span.start as usize..span.end as usize;
+            let pivots = &pivots[rows.clone()];
+            Self { local, rows, columns: local.range(place..place + 1), pivots, pairs: pairs(pivots) }
+        })
+    }
+
+    /// An element, by row and column of the block.
+    fn element(&self, i: usize, j: usize) -> f64 {
+        let width = self.local.width();
+        self.local.elements()[(self.rows.start + i) * width + self.columns.start + j].to_f64()
+    }
+
+    /// Exchanges the rows of the pivot that begins in row j, if one does.
+    fn exchange(&self, x: &mut [[f64; TOGETHER]], j: usize) {
+        let row = |pivot: i64| pivot as usize - self.rows.start;
+        if self.pairs[j] {
+            x.swap(j + 1, row(-self.pivots[j] - 1));
+        } else if self.pivots[j] >= 0 {
+            x.swap(j, row(self.pivots[j]));
+        }
+    }
+
+    /// Elements of a column below its pivot, by their rows.
+    fn below(&self, j: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let first = j + 1 + usize::from(self.pairs[j]);
+        (first..self.rows.len()).map(move |i| (i, self.element(i, j)))
+    }
+
+    /// X := L^T P X, one exchange and column after the other.
+    fn multiply_upper(&self, x: &mut [[f64; TOGETHER]]) {
+        for j in 0..x.len() {
+            self.exchange(x, j);
+            for (i, l) in self.below(j) {
+                let from = x[i];
+                x[j].iter_mut().zip(from).for_each(|(sum, x)| *sum += l * x);
+            }
+        }
+    }
+
+    /// X := `scale` D X.
+    fn multiply_diagonal(&self, x: &mut [[f64; TOGETHER]], scale: f64) {
+        for i in 0..x.len() {
+            if self.pairs[i] {
+                let [a, b, c] = [self.element(i, i), self.element(i + 1, i), self.element(i + 1, i + 1)];
+                for v in 0..TOGETHER {
+                    let [y, z] = [x[i][v], x[i + 1][v]];
+                    (x[i][v], x[i + 1][v]) = (scale * (a * y + b * z), scale * (b * y + c * z));
+                }
+            } else if self.pivots[i] >= 0 {
+                let d = self.element(i, i) * scale;
+                x[i].iter_mut().for_each(|x| *x *= d);
+            }
+        }
+    }
+
+    /// X := P^T L X.
+    fn multiply_lower(&self, x: &mut [[f64; TOGETHER]]) {
+        for j in (0..x.len()).rev() {
+            let from = x[j];
+            for (i, l) in self.below(j) {
+                x[i].iter_mut().zip(from).for_each(|(sum, x)| *sum += l * x);
+            }
+            self.exchange(x, j);
+        }
     }
 }
 

@@ -7,12 +7,13 @@
 //! the others the rows that are solved next: about 2 (p + 1) r n elements for each process. The processors of one
 //! process read block columns in place; its threads divide rows and right-hand sides as they come.
 
+use crate::factor::shift_pivot;
 use crate::products::Products;
 use crate::system::System;
 use crate::vectors::{numbers_of, ordered_sum};
 use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
-use apportion::kernels::factor::{Triangle, solve_triangle};
+use apportion::kernels::factor::{BlockFactors, Triangle, solve_triangle};
 use apportion::kernels::{Real, View, ViewMut};
 use apportion::plan::{BlockColumns, Factors};
 use apportion::run::World;
@@ -25,7 +26,7 @@ pub(crate) struct Factored<'a, T> {
     pub blocks: &'a BlockColumns,
     /// This process's block columns, by rank.
     pub columns: &'a [LocalColumns<T>],
-    pub pivots: &'a [u64],
+    pub pivots: &'a [i64],
     pub world: &'a World,
     /// Number of threads of this process.
     pub threads: usize,
@@ -66,8 +67,8 @@ const MOST_STEPS: usize = 30;
 /// `original` are the block columns of A, of which a symmetric matrix's lower triangle stands for all; B is n x r, row
 /// by row, the same on every process.
 ///
-/// Factors of A's precision refine once. Those of less precision refine until all backward errors are within the bound,
-/// and do not do after [`MOST_STEPS`] steps, or once a step does not make the worst error less by half.
+/// Factors of A's precision refine once, those by pivots from diagonal blocks as those of less precision, which refine
+/// until all backward errors are within the bound. Those of less precision do not do after [`MOST_STEPS`] steps, or once a step does not make the worst error less by half.
 ///
 /// Source: Langou, Langou, Luszczek, Kurzak, Buttari, Dongarra, Exploiting the performance of 32 bit floating point
 /// arithmetic in obtaining 64 bit accuracy, 2006 (DOI 10.1145/1188455.1188573).
@@ -81,7 +82,7 @@ pub(crate) fn solve<T: Real, F: Real>(
 ) -> Result<std::result::Result<Solution<T>, Failure>> {
     let (n, world) = (factored.n(), factored.world);
     let sides = b.len() / n;
-    let symmetric = factored.factors == Factors::Cholesky;
+    let symmetric = factored.factors.is_symmetric();
     let system = System::new(original, symmetric, n, factored.threads, world)?;
     let is_mixed = F::NAME != T::NAME;
     let begin = Instant::now();
@@ -91,7 +92,8 @@ pub(crate) fn solve<T: Real, F: Real>(
     let mut errors = system.errors(&rest, &x);
     let (before, bound) = (largest(&errors), 1.0 / (n as f64).sqrt());
     let (mut steps, mut poor) = (0, sides_above(&errors, bound));
-    while !poor.is_empty() && steps < if is_mixed { MOST_STEPS } else { 1 } {
+    let most = if is_mixed || factored.factors == Factors::Ldlt { MOST_STEPS } else { 1 };
+    while !poor.is_empty() && steps < most {
         steps += 1;
         let worst = largest(&errors);
         let change: Vec<f64> = factored.solution(select(&rest, sides, &poor), system.scale)?;
@@ -219,6 +221,10 @@ impl<T: Real> Factored<'_, T> {
                 self.by_columns(Triangle::Lower, x, flow)?;
                 self.by_rows(Triangle::LowerTransposed, x, flow)
             }
+            Factors::Ldlt => {
+                self.by_columns(Triangle::UnitLower, x, flow)?;
+                self.by_rows(Triangle::UnitLowerTransposed, x, flow)
+            }
             Factors::Lu => {
                 let pivots = self.pivots.iter().enumerate();
                 self.exchange(x, flow, pivots)?;
@@ -230,7 +236,7 @@ impl<T: Real> Factored<'_, T> {
 
     /// X := A^-T X.
     fn solve_transposed(&self, x: &mut [T]) -> Result<()> {
-        if self.factors == Factors::Cholesky {
+        if self.factors.is_symmetric() {
             return self.solve(x);
         }
         self.divided(x, |x, flow| {
@@ -269,7 +275,7 @@ impl<T: Real> Factored<'_, T> {
         &self,
         x: &mut [T],
         flow: Flow,
-        pivots: impl Iterator<Item = (usize, &'p u64)>,
+        pivots: impl Iterator<Item = (usize, &'p i64)>,
     ) -> Result<()> {
         let mut from: Vec<usize> = (0..self.n()).collect();
         pivots.for_each(|(i, pivot)| from.swap(i, *pivot as usize));
@@ -294,6 +300,13 @@ impl<T: Real> Factored<'_, T> {
     fn rows(&self, block: usize) -> Range<usize> {
         let span = self.blocks.span(block);
         span.start as usize..span.end as usize
+    }
+
+    /// The factors of a diagonal block of L D L^T, whose rows were exchanged among themselves; None of others.
+    fn block_factors(&self, diagonal: View<T>, rows: &Range<usize>) -> Option<BlockFactors<T>> {
+        let inside = |pivot: &i64| shift_pivot(*pivot, -(rows.start as i64));
+        let pivots = || self.pivots[rows.clone()].iter().map(inside).collect::<Vec<i64>>();
+        (self.factors == Factors::Ldlt).then(|| BlockFactors::new(diagonal, &pivots()))
     }
 
     /// The block columns in the order in which a triangle's unknowns are solved.
@@ -322,7 +335,7 @@ impl<T: Real> Factored<'_, T> {
         Ok(Some(Panel { at: 0, elements: Elements::Received { elements, width } }))
     }
 
-    /// Solves with a triangle that is stored by the columns of its unknowns.
+    /// Solves with a triangle that is stored by the columns of its unknowns, and with D of L D L^T at once.
     fn by_columns(&self, triangle: Triangle, x: &mut [T], flow: Flow) -> Result<()> {
         let (n, forward, sides) = (self.n(), triangle != Triangle::Upper, flow.sides);
         // What the unknowns of each processor contribute to later rows, where their sum is taken later.
@@ -341,8 +354,16 @@ impl<T: Real> Factored<'_, T> {
             let Some(panel) = self.panel(block, reach, flow)? else { continue };
             let (diagonal, beside) = parts(panel.view(), forward);
             let unknowns = ViewMut::dense(&mut x[here.clone()], rows.len(), sides);
-            flow.products.each_part(unknowns, |x| solve_triangle(triangle, diagonal, x))?;
-            let known: Vec<T> = x[here].iter().map(|x| -*x).collect();
+            let block = self.block_factors(diagonal, &rows);
+            flow.products.each_part(unknowns, |x| match &block {
+                Some(block) => block.solve_lower(x),
+                None => solve_triangle(triangle, diagonal, x),
+            })?;
+            let known: Vec<T> = x[here.clone()].iter().map(|x| -*x).collect();
+            if let Some(block) = &block {
+                let unknowns = ViewMut::dense(&mut x[here], rows.len(), sides);
+                flow.products.each_part(unknowns, |x| block.solve_diagonal(x))?;
+            }
             let known = View::dense(&known, rows.len(), sides);
             let rest = if forward { rows.end..n } else { 0..rows.start };
             let into = if flow.columns_travel { &mut *x } else { &mut sums[panel.at][..] };
@@ -370,7 +391,11 @@ impl<T: Real> Factored<'_, T> {
                 let known = View::dense(known, solved.len(), sides);
                 let mut unknowns = ViewMut::dense(unknowns, rows.len(), sides);
                 flow.products.update_transposed(beside, known, unknowns.reborrow())?;
-                flow.products.each_part(unknowns, |x| solve_triangle(triangle, diagonal, x))?;
+                let block = self.block_factors(diagonal, &rows);
+                flow.products.each_part(unknowns, |x| match &block {
+                    Some(block) => block.solve_upper(x),
+                    None => solve_triangle(triangle, diagonal, x),
+                })?;
             }
             if !flow.columns_travel {
                 self.share_block(x, block)?;

@@ -4,10 +4,11 @@ mod machine;
 mod outputs;
 mod solve_task;
 
+use crate::factor::compute;
 use crate::local_columns::{cut_columns, read_columns};
 use crate::solve::Failure;
 use crate::vectors::scale_of;
-use crate::{FactorOutput, LocalColumns, Residual, factor};
+use crate::{FactorOutput, LocalColumns, Residual};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::Rank;
@@ -83,7 +84,7 @@ pub struct FactorTask {
     pub a: MatrixSource,
     /// File of the factors; otherwise they are only returned.
     pub output: Option<PathBuf>,
-    /// File of the pivots of LU.
+    /// File of the pivots of LU or L D L^T.
     pub pivots: Option<PathBuf>,
     /// How block columns are given out; by default by forecast.
     pub layout: Option<FactorLayout>,
@@ -206,8 +207,8 @@ impl FactorReport {
 pub struct FactorOutcome {
     /// This process's block columns of the factors.
     pub columns: AnyColumns,
-    /// Of LU, on every process: row i was exchanged with row `pivots[i]`, one after the other.
-    pub pivots: Vec<u64>,
+    /// Those of [`FactorOutput`], on every process.
+    pub pivots: Vec<i64>,
     /// The files of the factors and of the pivots; on rank 0.
     pub files: Vec<OutputFile>,
     /// What happened.
@@ -323,7 +324,7 @@ struct Done<'a, T, F> {
 trait Then {
     type Result;
 
-    /// True if it needs the matrix, which is kept beside the factors then.
+    /// True if it needs the matrix, which is kept beside the factors then: what it finds by them, it refines.
     const KEEPS: bool;
 
     /// Checks that it fits a matrix of n rows of these elements, before anything is measured.
@@ -369,7 +370,11 @@ fn factor_then<N: Then>(
     let world = context.world;
     if task.factors == Factors::Cholesky && task.pivots.is_some() {
         let what = "cholesky has no pivots";
-        return world.all_ok(Err(Error::input("`pivots`", what, "leave it out, or choose `kind = lu`")));
+        return world.all_ok(Err(Error::input(
+            "`pivots`",
+            what,
+            "leave it out, or choose `kind = ldlt` or `kind = lu`",
+        )));
     }
     let outputs = world.all_ok(Outputs::open([task.output.as_ref(), task.pivots.as_ref()], world))?;
     let begin = Instant::now();
@@ -478,7 +483,7 @@ struct Attempt<'a, N> {
 /// What became of an attempt.
 struct Factored<R> {
     columns: AnyColumns,
-    pivots: Vec<u64>,
+    pivots: Vec<i64>,
     trace: Trace,
     residual: Residual,
     verify_seconds: f64,
@@ -500,7 +505,14 @@ impl<N: Then> Attempt<'_, N> {
         let session = Session::new(context.world, platform, context.monitor, work.sum());
         let session = session.copying(task.copy);
         let kernel = Kernel::<F>::plus_times();
-        let output = match context.watch("factoring", || factor(schedule, kernel, own, task.seed, &session)) {
+        // Refinement makes up for pivots of L D L^T that were small: the solution shows it.
+        let refines = N::KEEPS && task.factors == Factors::Ldlt;
+        let factored = context.watch("factoring", || {
+            let output = compute(schedule, kernel, own, task.seed, &session)?;
+            let checked = output.check(task.factors, context.world);
+            if refines { Ok((output, checked.err())) } else { checked.map(|()| (output, None)) }
+        });
+        let (output, inaccurate) = match factored {
             // In more precision it may have factors. If this was interrupted, so is what follows.
             Err(error) if F::NAME != T::NAME && error.exit_code() == 1 => {
                 let why = match error {
@@ -509,11 +521,14 @@ impl<N: Then> Attempt<'_, N> {
                 };
                 return Ok(Err(Failure { why: format!("in {}, {why}", F::NAME), steps: 0 }));
             }
-            output => output?,
+            factored => factored?,
         };
         let world = context.world;
         let done = Done { schedule, output: &output, scale, original, world, threads, failure };
-        let result = context.watch("solving", || then.run(&done))?;
+        let result = context.watch("solving", || then.run(&done)).map_err(|error| match error {
+            Error::Interrupted => error,
+            _ => inaccurate.unwrap_or(error),
+        })?;
         let FactorOutput { columns, pivots, trace, residual, verify_seconds } = output;
         let columns = AnyColumns::new(columns);
         Ok(result.map(|result| Factored { columns, pivots, trace, residual, verify_seconds, result }))
@@ -604,7 +619,7 @@ fn read<T: Real>(input: Input, columns: &BlockColumns, world: &World) -> Result<
 
 /// Refuses NaN and infinities, where they are read.
 fn check_finite<T: Real>(own: Vec<LocalColumns<T>>, task: &FactorTask) -> Result<Vec<LocalColumns<T>>> {
-    let lower = task.factors == Factors::Cholesky;
+    let lower = task.factors.is_symmetric();
     let first = own.iter().filter_map(|local| local.first_not_finite(lower)).min_by_key(|(at, _)| *at);
     match first {
         None => Ok(own),

@@ -16,15 +16,21 @@ fn value(i: u64) -> f64 {
     (i as f64 * 0.618_033_988_749_894_9).fract() - 0.5
 }
 
-/// A matrix; for Cholesky its lower triangle is that of a positive definite one, and the rest is NaN.
+const ALL: [Factors; 3] = [Factors::Cholesky, Factors::Lu, Factors::Ldlt];
+
+/// A matrix; for Cholesky its lower triangle is that of a positive definite one, for L D L^T that of one with pivots of
+/// one and two rows, exchanged in groups of four, and the rest is NaN.
 fn matrix<T: Real>(factors: Factors, n: u64) -> Vec<T> {
     let element = |at: u64| {
         let (i, j) = (at / n, at % n);
         T::from_f64(match factors {
             Factors::Lu => value(at * 7 + i),
+            _ if i < j => f64::NAN,
             Factors::Cholesky if i == j => n as f64,
-            Factors::Cholesky if i < j => f64::NAN,
-            Factors::Cholesky => value(at * 5),
+            Factors::Ldlt if i == j && (i % 4 == 2 || i % 4 == 0 && i + 2 < n) => 0.0,
+            Factors::Ldlt if i == j && i % 4 == 3 => -(n as f64),
+            Factors::Ldlt if i == j || i % 4 == 2 && i == j + 2 => n as f64,
+            Factors::Cholesky | Factors::Ldlt => value(at * 5),
         })
     };
     (0..n * n).map(element).collect()
@@ -110,7 +116,7 @@ fn check_engines<T: Real>(factors: Factors, n: u64, block: u64) {
 
 #[test]
 fn any_division_and_engine_gives_the_bytes_of_one_processor() {
-    for factors in [Factors::Cholesky, Factors::Lu] {
+    for factors in ALL {
         for (n, block) in [(1, 4), (3, 4), (16, 4), (37, 8), (150, 32), (211, 48)] {
             check_engines::<f64>(factors, n, block);
         }
@@ -121,7 +127,7 @@ fn any_division_and_engine_gives_the_bytes_of_one_processor() {
 /// Several threads for a processor share its updates.
 #[test]
 fn pools_give_the_same_bytes() {
-    for factors in [Factors::Cholesky, Factors::Lu] {
+    for factors in ALL {
         let (n, monitor) = (230, Monitor::new());
         let a: Vec<f64> = matrix(factors, n);
         let columns = divisions(n, 32).remove(1);
@@ -163,6 +169,123 @@ fn the_exact_residual_is_that_of_the_definition() {
     assert!(exact && (scaled / wanted - 1.0).abs() < 0.2, "{scaled} instead of {wanted}");
 }
 
+/// The residual of L D L^T is exact too, by the loops of LAPACK's definition.
+#[test]
+fn the_exact_residual_of_ldlt_is_that_of_the_definition() {
+    let n = 61_usize;
+    // Its residual is much larger than the rounding errors of these loops.
+    let (a, monitor) = (indefinite(n as u64, 0), Monitor::new());
+    let schedule = FactorSchedule::new(Factors::Ldlt, divisions(n as u64, 16).remove(1));
+    let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
+    let found: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
+    let pivots = &output.pivots;
+    assert!(pivots.iter().any(|pivot| *pivot < 0) && pivots.iter().any(|pivot| *pivot >= 0));
+    // P^T L, one pivot after the other, the last first, and D.
+    let mut product = vec![vec![0.0; n]; n];
+    (0..n).for_each(|i| product[i][i] = 1.0);
+    let mut d = vec![vec![0.0; n]; n];
+    let mut end = n;
+    while end > 0 {
+        let width = if pivots[end - 1] < 0 { 2 } else { 1 };
+        let first = end - width;
+        for j in first..end {
+            for i in end..n {
+                let factor = found[i * n + j];
+                (0..n).for_each(|col| product[i][col] += factor * product[j][col]);
+            }
+            (first..end).for_each(|i| d[i][j] = found[i.max(j) * n + i.min(j)]);
+        }
+        let with = if width == 2 { -pivots[first] - 1 } else { pivots[first] };
+        product.swap(end - 1, with as usize);
+        assert!(with as usize / 16 == first / 16, "exchanges remain in their block");
+        end = first;
+    }
+    let (mut squares, mut norm) = (0.0, 0.0);
+    for i in 0..n {
+        let row: Vec<f64> = (0..n).map(|q| (0..n).map(|p| product[i][p] * d[p][q]).sum()).collect();
+        for j in 0..n {
+            let again: f64 = (0..n).map(|q| row[q] * product[j][q]).sum();
+            let x = a[i.max(j) * n + i.min(j)];
+            squares += (again - x) * (again - x);
+            norm += x * x;
+            assert!(j <= i || found[i * n + j] == 0.0);
+        }
+    }
+    let wanted = squares.sqrt() / (n as f64 * norm.sqrt() * f64::EPSILON / 2.0);
+    let Residual { scaled, exact } = output.residual;
+    assert!(exact && (scaled / wanted - 1.0).abs() < 0.2, "{scaled} instead of {wanted}");
+}
+
+/// Where the pivots of a diagonal block are small beside what is below it, the factors are refused, and a block that
+/// has other pivots is enough.
+#[test]
+fn small_pivots_are_refused_and_said_to_be_the_cause() {
+    let (n, monitor) = (24_u64, Monitor::new());
+    for (tiny, words) in
+        [(1e-14, "pivots in the diagonal blocks are too small"), (0.0, "D(0, 0)"), (0.0, "rows 0 to 7")]
+    {
+        let element = |at: u64| if at / n < 8 { value(at * 5) * tiny } else { value(at * 5) };
+        let a: Vec<f64> = (0..n * n).map(element).collect();
+        let by = |block: u64| {
+            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(n, block).remove(1));
+            on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false))
+        };
+        let error = by(8).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains(words) && said.contains("`kind = lu`") && error.exit_code() == 1, "{said}");
+        assert!(by(24).unwrap().residual.scaled < 1.0);
+    }
+}
+
+/// A symmetric matrix of random numbers: a saddle point, with so many constraints, if there are any.
+fn indefinite(n: u64, constraints: u64) -> Vec<f64> {
+    let (mut random, free) = (apportion::random::Random::new(7), n - constraints);
+    let mut element = |at: u64| match (at / n, at % n) {
+        (i, j) if i == j && i < free && constraints > 0 => n as f64 / 4.0,
+        (i, j) if i >= free && j >= free && constraints > 0 => 0.0,
+        _ => random.unit() - 0.5,
+    };
+    (0..n * n).map(|at| if at % n <= at / n { element(at) } else { f64::NAN }).collect()
+}
+
+#[test]
+fn saddle_points_are_factored_in_any_order() {
+    let (n, monitor) = (200_u64, Monitor::new());
+    let a = indefinite(n, 60);
+    let entry = |i: u64, j: u64| a[(i.max(j) * n + i.min(j)) as usize];
+    let mixed = |at: u64| entry(at / n * 77 % n, at % n * 77 % n);
+    for a in [a.clone(), (0..n * n).map(mixed).collect()] {
+        for block in [16, 64, n] {
+            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(n, block).remove(2));
+            let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
+            assert!(output.residual.scaled < 5.0, "{block}: {:?}", output.residual);
+        }
+    }
+}
+
+/// Pivots that are too small for the factors are enough for a solution that is refined.
+#[test]
+fn refined_solutions_make_up_for_small_pivots() {
+    let n = 100_usize;
+    let lower = indefinite(n as u64, 0);
+    let entry = |i: usize, j: usize| lower[i.max(j) * n + i.min(j)] * if i.max(j) < 16 { 1e-6 } else { 1.0 };
+    let a: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
+    let b: Vec<f64> = (0..n as u64).map(value).collect();
+    let factor = FactorTask {
+        sources: speeds(&[2.0, 1.0]),
+        block: Some(16),
+        ..FactorTask::new(Factors::Ldlt, MatrixSource::whole("a", Matrix::new(n, n, a.clone())))
+    };
+    let said = run(factor).err().unwrap().to_string();
+    assert!(said.contains("pivots in the diagonal blocks are too small"), "{said}");
+    let outcome = solve_system(Factors::Ldlt, (&a, &b), n, &[2.0, 1.0]).unwrap();
+    let [before, after] = outcome.report.residuals;
+    assert!(
+        outcome.factor.report.residual.scaled > MOST_SCALED && before > 1.0 && after < 1.0,
+        "{before} {after}"
+    );
+}
+
 /// A kernel with a defect: it adds a little to one element.
 fn wrong<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
     gemm(a, b, c.reborrow());
@@ -175,7 +298,7 @@ fn wrong<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
 #[test]
 fn wrong_factors_are_found() {
     let monitor = Monitor::new();
-    for factors in [Factors::Cholesky, Factors::Lu] {
+    for factors in ALL {
         for n in [100, 300] {
             let a: Vec<f64> = matrix(factors, n);
             let schedule = FactorSchedule::new(factors, divisions(n, 32).remove(1));
@@ -190,7 +313,7 @@ fn wrong_factors_are_found() {
 #[test]
 fn large_and_small_elements_are_verified() {
     let monitor = Monitor::new();
-    for factors in [Factors::Cholesky, Factors::Lu] {
+    for factors in ALL {
         for scale in [1e200, 1e-200] {
             let a: Vec<f64> = matrix::<f64>(factors, 140).into_iter().map(|x| x * scale).collect();
             let schedule = FactorSchedule::new(factors, divisions(140, 32).remove(1));
@@ -209,9 +332,12 @@ fn what_cannot_be_factored_is_named_by_its_index() {
         minor[(at * n + at) as usize] = -1.0;
         let mut singular: Vec<f64> = matrix(Factors::Lu, n);
         (0..n).for_each(|i| singular[(i * n + at) as usize] = 0.0);
+        let mut without = vec![0.0; (n * n) as usize];
+        (0..n).filter(|i| *i != at).for_each(|i| without[(i * n + i) as usize] = value(i * 3 + 1));
         for (factors, a, words) in [
             (Factors::Cholesky, minor, format!("leading minor of order {}", at + 1)),
             (Factors::Lu, singular, format!("U({at}, {at})")),
+            (Factors::Ldlt, without, format!("D({at}, {at})")),
         ] {
             for columns in divisions(n, 8) {
                 let schedule = FactorSchedule::new(factors, columns);
@@ -297,9 +423,11 @@ fn what_is_no_matrix_to_factor_is_refused() {
     ] {
         assert!(error.to_string().contains(words) && error.exit_code() == 2, "{error}");
     }
-    // Cholesky does not read the upper triangle.
-    let a = MatrixSource::memory("a", square(f64::NAN));
-    assert!(run(FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(Factors::Cholesky, a) }).is_ok());
+    // The upper triangle of a symmetric matrix is not read.
+    for factors in [Factors::Cholesky, Factors::Ldlt] {
+        let a = MatrixSource::memory("a", square(f64::NAN));
+        assert!(run(FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(factors, a) }).is_ok());
+    }
 }
 
 fn solution(task: SolveTask) -> Result<SolveOutcome> {
@@ -308,10 +436,10 @@ fn solution(task: SolveTask) -> Result<SolveOutcome> {
     solve_matrix(task, Context::silent(&world, &monitor))
 }
 
-/// A whole matrix, symmetric for Cholesky, and right-hand sides.
+/// A whole matrix, symmetric but for LU, and right-hand sides.
 fn system(factors: Factors, n: u64, sides: u64) -> (Vec<f64>, Vec<f64>) {
     let mut a: Vec<f64> = matrix(factors, n);
-    if factors == Factors::Cholesky {
+    if factors.is_symmetric() {
         for at in 0..n * n {
             let (i, j) = (at / n, at % n);
             if i < j {
@@ -340,7 +468,7 @@ fn solve_system(
 
 #[test]
 fn solutions_fulfil_their_systems() {
-    for factors in [Factors::Cholesky, Factors::Lu] {
+    for factors in ALL {
         for (n, sides) in [(1, 1), (5, 3), (61, 1), (61, 90), (150, 19), (150, 300)] {
             let (a, b) = system(factors, n as u64, sides as u64);
             let outcome = solve_system(factors, (&a, &b), n, &[3.0, 1.0, 2.0]).unwrap();
@@ -361,7 +489,7 @@ fn solutions_fulfil_their_systems() {
 #[test]
 fn conditions_are_estimated_from_below() {
     let n = 40;
-    for factors in [Factors::Cholesky, Factors::Lu] {
+    for factors in ALL {
         let (a, _) = system(factors, n as u64, 1);
         let identity: Vec<f64> = (0..n * n).map(|i| f64::from(u8::from(i % (n + 1) == 0))).collect();
         let outcome = solve_system(factors, (&a, &identity), n, &[1.0, 1.0]).unwrap();
@@ -381,9 +509,7 @@ fn conditions_are_estimated_from_below() {
 #[test]
 fn solutions_on_ranks_are_those_of_threads() {
     let (n, monitor) = (90, Monitor::new());
-    for (factors, sides) in
-        [Factors::Cholesky, Factors::Lu].into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r)))
-    {
+    for (factors, sides) in ALL.into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r))) {
         let (a, b) = system(factors, n as u64, sides as u64);
         for gigaflops in [&[3.0, 1.0][..], &[1.0, 1e-6, 5.0, 2.0]] {
             let threads = solve_system(factors, (&a, &b), n, gigaflops).unwrap();

@@ -138,6 +138,8 @@ pub(crate) enum Part {
     StrictLower,
     /// With the diagonal.
     Upper,
+    /// Below the diagonal blocks.
+    Below,
 }
 
 impl Part {
@@ -151,6 +153,10 @@ impl Part {
             Self::Lower => 0..before(row as u64 + 1),
             Self::StrictLower => 0..before(row as u64),
             Self::Upper => before(row as u64)..local.width(),
+            Self::Below => {
+                let whole = local.spans().iter().take_while(|span| span.end <= row as u64);
+                0..whole.map(|span| span.len() as usize).sum()
+            }
         }
     }
 }

@@ -51,8 +51,17 @@ impl Report for FactorReport {
         let names = match self.problem.factors {
             Factors::Cholesky => "A = L L^T",
             Factors::Lu => "P A = L U",
+            Factors::Ldlt => "P A P^T = L D L^T",
         };
         let how = if self.residual.exact { "exact" } else { "16 random vectors" };
+        let scaled = self.residual.scaled;
+        let residual = if scaled <= MOST_SCALED {
+            format!("{} of at most {MOST_SCALED} n ||A|| eps ({how})", three_digits(scaled))
+        } else {
+            format!(
+                "{scaled:.0} n ||A|| eps ({how}): the factors are inaccurate, and the solution is refined"
+            )
+        };
         let seconds = self.seconds();
         let mut time = format!("{} ({:.1} Gflop/s", show_seconds(seconds), self.flops() / 1e9);
         if let Some(forecast) = self.forecast_seconds {
@@ -67,13 +76,7 @@ impl Report for FactorReport {
         let memory = self.trace.lanes.iter().map(|lane| lane.peak_bytes).max().unwrap_or(0);
         let mut lines = vec![
             ("factors", format!("{names} of {n} x {n} {}, blocks of {block}", self.element)),
-            (
-                "residual",
-                format!(
-                    "{} of at most {MOST_SCALED} n ||A|| eps ({how})",
-                    three_digits(self.residual.scaled)
-                ),
-            ),
+            ("residual", residual),
             ("time", time + ")"),
         ];
         lines.extend(bars_of_run(&self.plan, &self.trace));

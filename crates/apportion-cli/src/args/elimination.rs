@@ -49,6 +49,8 @@ pub enum FactorKind {
     Cholesky,
     /// P A = L U, with partial pivoting.
     Lu,
+    /// P A P^T = L D L^T, of a symmetric matrix.
+    Ldlt,
 }
 
 impl FactorKind {
@@ -57,6 +59,7 @@ impl FactorKind {
         match self {
             Self::Cholesky => Factors::Cholesky,
             Self::Lu => Factors::Lu,
+            Self::Ldlt => Factors::Ldlt,
         }
     }
 }

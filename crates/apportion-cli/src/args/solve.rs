@@ -24,7 +24,7 @@ pub struct SolveArgs {
     /// Right-hand sides, n x r or n numbers, of the same type.
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// Factors: cholesky, or lu with partial pivoting.
+    /// Factors: cholesky, lu with partial pivoting, or ldlt of a symmetric matrix that need not be positive definite.
     #[arg(long, value_enum, default_value = "lu", help_heading = "Factors")]
     pub kind: FactorKind,
     /// Factor in f32 and refine to f64, which is faster for well-conditioned matrices; where that fails, go on in f64.

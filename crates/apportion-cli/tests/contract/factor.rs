@@ -67,13 +67,74 @@ fn factors_are_those_of_three_loops() {
     }
 }
 
+/// By LAPACK's loops for systems with `sytrf`'s factors (`sytrs`), one pivot after the other.
+#[test]
+fn symmetric_factors_are_those_of_lapack() {
+    let (bench, n) = (Bench::new(), 61);
+    // Without definiteness: pairs of rows with zeros on the diagonal.
+    let mut a = matrix(n);
+    for i in (0..n - 1).step_by(3) {
+        (a[i * n + i], a[(i + 1) * n + i + 1]) = (0.0, 0.0);
+        (a[i * n + i + 1], a[(i + 1) * n + i]) = (40.0, 40.0);
+    }
+    save(&bench, "a.npy", n, &a);
+    let report = bench.json("factor a.npy --kind ldlt -o f.npy --pivots p.npy --speeds 3,1 --block 9");
+    assert_eq!((&report["factors"], &report["verified"]), (&"ldlt".into(), &true.into()));
+    assert!(report["residual"].as_f64().unwrap() < 1.0);
+    let (header, pivots) = load(&bench, "p.npy");
+    holds(&header, &["'<i8'", "(61,)"]);
+    let pivots: Vec<i64> =
+        pivots.chunks_exact(8).map(|x| i64::from_le_bytes(x.try_into().unwrap())).collect();
+    let f = doubles(&bench, "f.npy");
+    assert!((0..n * n).all(|at| at % n <= at / n || f[at] == 0.0));
+    let mut starts = Vec::new();
+    let mut k = 0;
+    while k < n {
+        starts.push(k);
+        k += if pivots[k] < 0 { 2 } else { 1 };
+    }
+    assert!(starts.len() < n - 15, "{pivots:?}");
+    let right: Vec<f64> = (0..n).map(|i| i as f64 - 20.0).collect();
+    let mut x = right.clone();
+    for &k in &starts {
+        let two = pivots[k] < 0;
+        let below = if two { k + 2 } else { k + 1 };
+        let with = if two { -pivots[k] - 1 } else { pivots[k] } as usize;
+        assert!(with >= below - 1 && with / 9 == k / 9 && (!two || pivots[k + 1] == pivots[k]));
+        x.swap(below - 1, with);
+        for (i, j) in (below..n).flat_map(|i| (k..below).map(move |j| (i, j))) {
+            x[i] -= f[i * n + j] * x[j];
+        }
+        if two {
+            let [p, q, r] = [f[k * n + k], f[(k + 1) * n + k], f[(k + 1) * n + k + 1]];
+            let determinant = p * r - q * q;
+            (x[k], x[k + 1]) =
+                ((r * x[k] - q * x[k + 1]) / determinant, (p * x[k + 1] - q * x[k]) / determinant);
+        } else {
+            x[k] /= f[k * n + k];
+        }
+    }
+    for &k in starts.iter().rev() {
+        let two = pivots[k] < 0;
+        let below = if two { k + 2 } else { k + 1 };
+        for (i, j) in (below..n).flat_map(|i| (k..below).map(move |j| (i, j))) {
+            x[j] -= f[i * n + j] * x[i];
+        }
+        x.swap(below - 1, if two { -pivots[k] - 1 } else { pivots[k] } as usize);
+    }
+    for i in 0..n {
+        let product: f64 = (0..n).map(|j| a[i * n + j] * x[j]).sum();
+        assert!((product - right[i]).abs() < 1e-9, "{i}: {product}");
+    }
+}
+
 /// Layouts, copies, and more processors than block columns, with the same block.
 #[test]
 fn every_layout_gives_the_same_bytes() {
     let (bench, n) = (Bench::new(), 90);
     save(&bench, "a.npy", n, &matrix(n));
     bench.write("two.toml", TWO);
-    for kind in ["cholesky", "lu"] {
+    for kind in ["cholesky", "lu", "ldlt"] {
         let call = format!("factor a.npy --kind {kind} --block 16");
         bench.done(&format!("{call} --speeds 1 -o one.npy"));
         let one = bench.bytes("one.npy");
@@ -91,8 +152,9 @@ fn every_layout_gives_the_same_bytes() {
         }
         // Single precision, and an own block.
         bench.done("random 40 40 -o f.npy --kind f32");
-        if kind == "lu" {
-            assert_eq!(bench.json("factor f.npy --kind lu --speeds 1,2 -o x.npy")["element"], "f32");
+        if kind != "cholesky" {
+            let call = format!("factor f.npy --kind {kind} --block 40 --speeds 1,2 -o x.npy");
+            assert_eq!(bench.json(&call)["element"], "f32");
         }
     }
 }
@@ -143,6 +205,9 @@ fn what_cannot_be_factored_is_refused_by_its_index() {
     let mut singular = matrix(n);
     (0..n).for_each(|i| singular[i * n + 11] = 0.0);
     save(&bench, "singular.npy", n, &singular);
+    let mut zero = vec![0.0; n * n];
+    (0..n).filter(|i| *i != 4).for_each(|i| zero[i * n + i] = 1.0);
+    save(&bench, "zero.npy", n, &zero);
     let mut nan = matrix(n);
     nan[5 * n + 3] = f64::NAN;
     save(&bench, "nan.npy", n, &nan);
@@ -152,7 +217,13 @@ fn what_cannot_be_factored_is_refused_by_its_index() {
     for (line, code, words) in [
         ("minor.npy --kind cholesky", 1, &["not positive definite", "order 8"][..]),
         ("singular.npy --kind lu", 1, &["singular", "U(11, 11)", "info 12"]),
+        (
+            "zero.npy --kind ldlt",
+            1,
+            &["singular", "D(4, 4)", "info 5", "rows 0 to 15", "--kind lu", "--block"],
+        ),
         ("nan.npy --kind lu", 2, &["nan.npy", "(5, 3)", "NaN"]),
+        ("nan.npy --kind ldlt", 2, &["nan.npy", "(5, 3)", "NaN"]),
         ("wide.npy --kind lu", 2, &["wide.npy", "3 x 4, not square"]),
         ("whole.npy --kind lu", 2, &["whole.npy", "i32"]),
         ("nowhere.npy --kind lu", 2, &["nowhere.npy"]),
@@ -177,7 +248,7 @@ fn systems_are_solved() {
     bytes.extend(b.iter().flat_map(|x| x.to_le_bytes()));
     bench.write("b.npy", bytes);
     bench.numbers("sides.npy", "<f8", (n, 5), true);
-    for kind in ["cholesky", "lu"] {
+    for kind in ["cholesky", "lu", "ldlt"] {
         let call = format!("solve a.npy b.npy --kind {kind} -o x.npy --speeds 3,1 --block 8");
         let report = bench.json(&call);
         assert!(
@@ -268,13 +339,19 @@ fn ranks_give_the_bytes_of_threads() {
     let (bench, n) = (Bench::new(), 77);
     let mut a = matrix(n);
     bench.platform(3, false);
-    for kind in ["cholesky", "lu"] {
-        if kind == "lu" {
+    for kind in ["cholesky", "lu", "ldlt"] {
+        match kind {
             // A pivot far from the diagonal.
-            a[30 * n + 2] = 500.0;
+            "lu" => a[30 * n + 2] = 500.0,
+            // Pivots of two rows.
+            "ldlt" => (0..n - 2).step_by(8).for_each(|i| {
+                (a[i * n + i], a[(i + 2) * n + i + 2]) = (0.0, 0.0);
+                a[(i + 2) * n + i] = 99.0;
+            }),
+            _ => {}
         }
         save(&bench, "a.npy", n, &a);
-        let pivots = if kind == "lu" { "--pivots" } else { "--trace" };
+        let pivots = if kind == "cholesky" { "--trace" } else { "--pivots" };
         let call = format!("factor a.npy --kind {kind} --platform platform.toml --block 8");
         let Some(mut command) = Mpi::Open.command(
             &bench,
@@ -287,7 +364,7 @@ fn ranks_give_the_bytes_of_threads() {
         let ranks = apportion_testing::object(&output);
         let threads = bench.json(&format!("{call} -o threads.npy {pivots} threads-p.npy"));
         assert!(bench.bytes("mpi.npy") == bench.bytes("threads.npy"), "{kind}");
-        if kind == "lu" {
+        if kind != "cholesky" {
             assert!(bench.bytes("mpi-p.npy") == bench.bytes("threads-p.npy"));
         }
         for field in ["volume", "residual", "block", "peak_memory_bytes"] {

@@ -54,7 +54,7 @@ impl Outputs {
     pub fn write<T: Real>(
         mut self,
         columns: &[LocalColumns<T>],
-        pivots: &[u64],
+        pivots: &[i64],
         n: u64,
         world: &World,
     ) -> Result<Vec<OutputFile>> {
@@ -75,9 +75,8 @@ impl Outputs {
             }
         }
         let written = exchanged.as_mut().map_or(Ok(()), |file| {
-            let pivots: Vec<i64> = pivots.iter().map(|pivot| *pivot as i64).collect();
             file.put(&npy_header::<i64>(&[pivots.len()], false))?;
-            write_npy_rows(file, &pivots)
+            write_npy_rows(file, pivots)
         });
         world.all_ok(written)?;
         let mut files: Vec<OutputFile> = [factors, exchanged].into_iter().flatten().collect();

@@ -119,9 +119,15 @@ impl BlockColumns {
         Span::new(if factors == Factors::Lu { start } else { end }, self.n)
     }
 
-    /// Numbers that travel with a panel: a mark of failure, and for LU a pivot for each column.
+    /// Numbers that travel with a panel: a mark of failure, for LU a pivot for each column, and for L D L^T the diagonal
+    /// of D and what is beside it.
     pub fn panel_marks(&self, factors: Factors, column: usize) -> u64 {
-        1 + if factors == Factors::Lu { self.span(column).len() } else { 0 }
+        let width = self.span(column).len();
+        1 + match factors {
+            Factors::Cholesky => 0,
+            Factors::Lu => width,
+            Factors::Ldlt => 2 * width - 1,
+        }
     }
 
     /// Number of elements that a processor receives in a factorisation, by formula: the panels, with their marks,
@@ -170,5 +176,8 @@ mod tests {
         assert_eq!(columns.received(Factors::Lu, Rank(0)), (7 * 3 + 4) + (4 * 3 + 4));
         assert_eq!(columns.received(Factors::Lu, Rank(1)), (10 * 3 + 4) + 2);
         assert_eq!(columns.received(Factors::Lu, Rank(2)), 0);
+        // As Cholesky's, with a mark and five numbers of D.
+        assert_eq!(columns.received(Factors::Ldlt, Rank(0)), (4 * 3 + 6) + (3 + 6));
+        assert_eq!(columns.received(Factors::Ldlt, Rank(1)), 7 * 3 + 6);
     }
 }

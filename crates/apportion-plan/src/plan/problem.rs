@@ -43,6 +43,8 @@ pub enum Factors {
     Cholesky,
     /// P A = L U, with partial pivoting.
     Lu,
+    /// A = L D L^T, of a symmetric matrix, where D has blocks of one and two rows. Pivots are sought in diagonal blocks.
+    Ldlt,
 }
 
 impl Factors {
@@ -52,13 +54,22 @@ impl Factors {
     /// Multiply-adds of the factorisation of n rows: n^3 / 6 or n^3 / 3.
     pub fn multiply_adds(self, n: u64) -> f64 {
         let cube = (n as f64).powi(3);
-        cube / if self == Self::Cholesky { 6.0 } else { 3.0 }
+        cube / if self.is_symmetric() { 6.0 } else { 3.0 }
+    }
+
+    /// True if the matrix is symmetric: its lower triangle stands for all.
+    pub fn is_symmetric(self) -> bool {
+        self != Self::Lu
     }
 }
 
 impl std::fmt::Display for Factors {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if *self == Self::Cholesky { "cholesky" } else { "lu" })
+        f.write_str(match self {
+            Self::Cholesky => "cholesky",
+            Self::Lu => "lu",
+            Self::Ldlt => "ldlt",
+        })
     }
 }
 

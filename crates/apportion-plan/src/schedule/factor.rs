@@ -1,4 +1,4 @@
-//! The steps of a Cholesky or LU factorisation by block columns.
+//! The steps of a Cholesky, LU or L D L^T factorisation by block columns.
 //!
 //! Each block column is a panel in its turn: its owner factors it and sends it to those who own later columns,
 //! and everybody updates his later columns with it. The owner of the next panel updates and factors that first
@@ -24,6 +24,7 @@ struct Weight {
 impl Weight {
     const LU: Self = Self { products: 2.3, loops: 22.0 };
     const CHOLESKY: Self = Self { products: 2.0, loops: 14.0 };
+    const LDLT: Self = Self { products: 2.8, loops: 17.0 };
     const TRIANGLE: Self = Self { products: 1.4, loops: 6.4 };
 
     /// The amount of so many multiply-adds with a block of `width`.
@@ -40,7 +41,7 @@ const EXCHANGE: f64 = 25.0;
 pub struct PanelPiece {
     /// The block column.
     pub column: usize,
-    /// Number of elements of marks: whether it failed, and the pivots. They come first.
+    /// Number of elements of marks: whether it failed, and the pivots or the elements of D. They come first.
     pub marks: u64,
     /// Number of elements of the panel, row by row; 0 if only the marks travel.
     pub elements: u64,
@@ -184,6 +185,7 @@ impl FactorSchedule {
         let amount = match self.factors {
             Factors::Lu => Weight::LU.amount(width * width * (rows / 2.0 - width / 6.0), width),
             Factors::Cholesky => Weight::CHOLESKY.amount(width * width * (rows / 2.0 - width / 3.0), width),
+            Factors::Ldlt => Weight::LDLT.amount(width * width * (rows / 2.0 - width / 3.0), width),
         };
         let work = FactorWork { task: FactorTask::Panel(column), amount };
         let mut messages = self.messages(column);
@@ -282,10 +284,11 @@ mod tests {
             columns(&[2, 2, 0, 1, 0], 37, 8, 4),
             columns(&[0, 1, 2, 1, 1, 0, 0], 50, 8, 3),
         ];
-        let both = |columns: &BlockColumns| {
-            [Factors::Cholesky, Factors::Lu].map(|factors| FactorSchedule::new(factors, columns.clone()))
+        let all = |columns: &BlockColumns| {
+            [Factors::Cholesky, Factors::Lu, Factors::Ldlt]
+                .map(|factors| FactorSchedule::new(factors, columns.clone()))
         };
-        layouts.iter().flat_map(both).collect()
+        layouts.iter().flat_map(all).collect()
     }
 
     /// Every panel is factored once, by its owner, after all updates with earlier panels, and every block column
@@ -360,11 +363,11 @@ mod tests {
     #[test]
     fn products_are_most_of_the_work() {
         let columns = columns(&[0; 40], 1280, 32, 1);
-        for (factors, wanted) in [(Factors::Cholesky, 6.0), (Factors::Lu, 3.0)] {
+        for (factors, wanted) in [(Factors::Cholesky, 6.0), (Factors::Lu, 3.0), (Factors::Ldlt, 6.0)] {
             let schedule = FactorSchedule::new(factors, columns.clone());
             let products = schedule.share(Rank(0)) * 1280.0;
             let part = products * wanted / 1280_f64.powi(3);
-            // Diagonal blocks of Cholesky are updated whole.
+            // Diagonal blocks of symmetric matrices are updated whole.
             assert!((0.9..1.04).contains(&part), "{factors}: {part}");
             assert!(schedule.work(Rank(0)) > products);
         }

@@ -202,7 +202,7 @@ fn give_out<'a>(problem: Factorisation, machine: &Machine, takers: impl Fn(u64) 
     for column in (0..count).rev() {
         let (start, end) = (column * block, ((column + 1) * block).min(n));
         let (rows, width) = ((n - start) as f64, (end - start) as f64);
-        // Columns of LU are as high as what remains; those of Cholesky begin at the diagonal.
+        // Columns of LU are as high as what remains; those of symmetric matrices begin at the diagonal.
         let (weight, height) = if factors == Factors::Lu { (width, rows) } else { (width * rows, 1.0) };
         let seconds = |rank: &usize| machine.models[*rank].seconds((taken[*rank] + weight) * height);
         let takers = takers(n - start);
@@ -264,7 +264,7 @@ mod tests {
     fn every_suffix_is_balanced() {
         let speeds = [5.0, 3.0, 1.0];
         let machine = machine(&speeds, Network::free());
-        for factors in [Factors::Lu, Factors::Cholesky] {
+        for factors in [Factors::Lu, Factors::Cholesky, Factors::Ldlt] {
             let columns =
                 columns(Factorisation { factors, ..LU }, FactorLayout::Greedy, &machine, 8).unwrap();
             for first in 0..columns.count() {
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_fastest_forecast_is_first_and_above_the_bound() {
-        for factors in [Factors::Lu, Factors::Cholesky] {
+        for factors in [Factors::Lu, Factors::Cholesky, Factors::Ldlt] {
             let problem = Factorisation { factors, ..LU };
             let machine = machine(&[9.0, 1.0, 4.0], Network::uniform(1e-5, 1e9));
             let plans = plan_factorisation(problem, &machine, None, None, 8).unwrap();

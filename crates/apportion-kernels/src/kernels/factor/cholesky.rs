@@ -61,9 +61,9 @@ fn narrow_panel<T: Real>(mut panel: ViewMut<T>) -> Result<(), usize> {
 }
 
 /// Solves X L^T = B for the rows below a narrow triangle, which hold B and become X.
-struct Below<'a, 'b, T> {
-    l: &'a [[T; NARROW]; NARROW],
-    below: ViewMut<'b, T>,
+pub(super) struct Below<'a, 'b, T> {
+    pub l: &'a [[T; NARROW]; NARROW],
+    pub below: ViewMut<'b, T>,
 }
 
 impl<T: Real> Loop for Below<'_, '_, T> {

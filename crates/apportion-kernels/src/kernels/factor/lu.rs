@@ -13,7 +13,7 @@ use crate::kernels::{Loop, Real, View, ViewMut, gemm, widest};
 ///
 /// # Panics
 /// If there are more columns than rows, or not as many pivots as columns.
-pub fn lu_panel<T: Real>(mut panel: ViewMut<T>, pivots: &mut [usize]) -> Option<usize> {
+pub fn lu_panel<T: Real>(mut panel: ViewMut<T>, pivots: &mut [i64]) -> Option<usize> {
     let (m, n) = (panel.rows(), panel.cols());
     assert!(n <= m, "a panel of {m} x {n} has more columns than rows");
     assert_eq!(pivots.len(), n, "a pivot for each column");
@@ -34,7 +34,7 @@ pub fn lu_panel<T: Real>(mut panel: ViewMut<T>, pivots: &mut [usize]) -> Option<
     gemm(below, View::dense(&u, left, cols), panel.tile(left, left, rows, cols));
     let later = lu_panel(panel.tile(left, left, rows, cols), last);
     exchange_rows(panel.tile(left, 0, rows, left), last);
-    last.iter_mut().for_each(|pivot| *pivot += left);
+    last.iter_mut().for_each(|pivot| *pivot += left as i64);
     zero.or(later.map(|column| left + column))
 }
 
@@ -42,18 +42,18 @@ pub fn lu_panel<T: Real>(mut panel: ViewMut<T>, pivots: &mut [usize]) -> Option<
 ///
 /// # Panics
 /// If a pivot is less than its row, or there is no such row.
-pub fn exchange_rows<T: Real>(mut tile: ViewMut<T>, pivots: &[usize]) {
+pub fn exchange_rows<T: Real>(mut tile: ViewMut<T>, pivots: &[i64]) {
     for (i, &pivot) in pivots.iter().enumerate() {
-        assert!(pivot >= i, "row {i} was exchanged with an earlier one, {pivot}");
-        if pivot > i {
-            let (mut upper, mut lower) = tile.reborrow().split_at_row(pivot);
+        assert!(pivot >= i as i64, "row {i} was exchanged with an earlier one, {pivot}");
+        if pivot > i as i64 {
+            let (mut upper, mut lower) = tile.reborrow().split_at_row(pivot as usize);
             upper.row(i).swap_with_slice(lower.row(0));
         }
     }
 }
 
 /// [`lu_panel`] for few columns.
-fn narrow_panel<T: Real>(panel: ViewMut<T>, pivots: &mut [usize]) -> Option<usize> {
+fn narrow_panel<T: Real>(panel: ViewMut<T>, pivots: &mut [i64]) -> Option<usize> {
     let mut zero = None;
     widest(Narrow { panel, pivots, zero: &mut zero });
     zero
@@ -61,7 +61,7 @@ fn narrow_panel<T: Real>(panel: ViewMut<T>, pivots: &mut [usize]) -> Option<usiz
 
 struct Narrow<'a, T> {
     panel: ViewMut<'a, T>,
-    pivots: &'a mut [usize],
+    pivots: &'a mut [i64],
     zero: &'a mut Option<usize>,
 }
 
@@ -79,7 +79,7 @@ impl<T: Real> Loop for Narrow<'_, T> {
             let end = (first + FOUR).min(n);
             for j in first..end {
                 let pivot = j + largest(&columns[j * m + j..(j + 1) * m]);
-                pivots[j] = pivot;
+                pivots[j] = pivot as i64;
                 if columns[j * m + pivot] == T::ZERO {
                     zero.get_or_insert(j);
                     continue;
@@ -118,7 +118,7 @@ impl<T: Real> Loop for Narrow<'_, T> {
 
 /// The place of the first element of the largest magnitude; 0 if all are NaN.
 #[inline(always)]
-fn largest<T: Real>(elements: &[T]) -> usize {
+pub(super) fn largest<T: Real>(elements: &[T]) -> usize {
     const LANES: usize = 32;
     let magnitude = |x: T| if x < T::ZERO { -x } else { x };
     let mut most = [T::ZERO; LANES];

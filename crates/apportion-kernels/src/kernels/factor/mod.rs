@@ -6,10 +6,12 @@
 //! 10.1137/S0895479896297744).
 
 mod cholesky;
+mod ldlt;
 mod lu;
 mod triangle;
 
 pub use cholesky::cholesky_panel;
+pub use ldlt::{BlockDiagonal, BlockFactors, ldlt_panel};
 pub use lu::{exchange_rows, lu_panel};
 pub use triangle::{Triangle, solve_triangle};
 

@@ -139,9 +139,9 @@ fn the_first_minor_that_is_not_positive_is_named() {
 }
 
 /// Row i exchanged with row pivots[i], on rows of doubles.
-fn permuted(a: &[f64], n: usize, pivots: &[usize]) -> Vec<f64> {
+fn permuted(a: &[f64], n: usize, pivots: &[i64]) -> Vec<f64> {
     let mut rows: Vec<Vec<f64>> = a.chunks(n.max(1)).map(<[f64]>::to_vec).collect();
-    pivots.iter().enumerate().for_each(|(i, pivot)| rows.swap(i, *pivot));
+    pivots.iter().enumerate().for_each(|(i, pivot)| rows.swap(i, *pivot as usize));
     rows.concat()
 }
 
@@ -184,7 +184,7 @@ fn pivots_are_those_of_the_definition() {
     for j in 0..16 {
         let best = (j..m).rev().max_by(|x, y| rows[*x][j].abs().total_cmp(&rows[*y][j].abs()));
         let best = best.unwrap();
-        assert_eq!(pivots[j], best, "column {j}");
+        assert_eq!(pivots[j], best as i64, "column {j}");
         rows.swap(j, best);
         let pivot = rows[j].clone();
         for row in &mut rows[j + 1..] {
@@ -243,4 +243,251 @@ fn triangles_times_their_solutions_are_the_right_hand_sides() {
             check_triangle::<f32>(triangle, *size);
         }
     }
+}
+
+/// Symmetric matrices that need pivots of one and two columns, by a number.
+const SYMMETRIC: usize = 5;
+
+/// Numbers in [-0.5, 0.5) without a pattern: by a mixing function, as Steele, Lea and Flood's.
+fn noise(i: usize) -> f64 {
+    let mut x = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((x ^ (x >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+}
+
+/// A panel of m x n whose square part is symmetric; only its lower triangle is right.
+fn symmetric<T: Real>(which: usize, m: usize, n: usize) -> Vec<T> {
+    let mut a: Vec<T> = (0..m * n).map(|at| T::from_f64(noise(at * SYMMETRIC + which))).collect();
+    for i in 0..n {
+        let of = |x: f64| T::from_f64(x);
+        match which {
+            0 => {}
+            // Zeros on the diagonal.
+            1 => a[i * n + i] = of(if n == 1 { 1.0 } else { 0.0 }),
+            // No pivot of one column, and those of two begin in even and then in odd columns.
+            2 => {
+                a[i * n..i * n + i].fill(T::ZERO);
+                let middle = n / 2 / 2 * 2;
+                a[i * n + i] = of(if i == middle { 3.0 } else { 0.0 });
+                if i > middle && (i - middle).is_multiple_of(2) || i < middle && i % 2 == 1 {
+                    a[i * n + i - 1] = of(2.0 + value(i));
+                }
+                if i + 1 == n && a[i * n..i * n + i].iter().all(|x| *x == T::ZERO) {
+                    a[i * n + i] = of(1.0);
+                }
+            }
+            // Indefinite, and dominated by its diagonal.
+            3 => a[i * n + i] = of(if i % 3 == 0 { -(n as f64) } else { n as f64 }),
+            // A saddle point: positive definite, with constraints.
+            _ if i < n - n / 3 => a[i * n + i] = of(n as f64),
+            _ => a[i * n + n - n / 3..i * n + i + 1].fill(T::ZERO),
+        }
+    }
+    a
+}
+
+/// P^T L and D, by the definition of LAPACK's form: one exchange and column after the other, from the last.
+fn whole_factors(block: &[f64], n: usize, pivots: &[i64]) -> [Vec<f64>; 2] {
+    let (mut m, mut d) = (vec![0.0; n * n], vec![0.0; n * n]);
+    (0..n).for_each(|i| m[i * n + i] = 1.0);
+    let mut starts = Vec::new();
+    let mut k = 0;
+    while k < n {
+        let width = if pivots[k] < 0 { 2 } else { 1 };
+        for i in k..k + width {
+            for j in k..k + width {
+                d[i * n + j] = block[i.max(j) * n + i.min(j)];
+            }
+        }
+        starts.push([k, width]);
+        k += width;
+    }
+    for [k, width] in starts.into_iter().rev() {
+        for j in k..k + width {
+            for i in k + width..n {
+                (0..n).for_each(|col| m[i * n + col] += block[i * n + j] * m[j * n + col]);
+            }
+        }
+        let (row, with) = if width == 2 { (k + 1, -pivots[k] - 1) } else { (k, pivots[k]) };
+        assert!(with as usize >= row && (width == 1 || pivots[k + 1] == pivots[k]));
+        (0..n).for_each(|col| m.swap(row * n + col, with as usize * n + col));
+    }
+    [m, d]
+}
+
+fn transpose(a: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|at| a[at % n * n + at / n]).collect()
+}
+
+fn check_ldlt<T: Real>(which: usize, [m, n]: [usize; 2]) {
+    let a: Vec<T> = symmetric(which, m, n);
+    let mut strided = Strided::new(&a, m, n);
+    let mut pivots = vec![0; n];
+    assert_eq!(ldlt_panel(strided.view(), &mut pivots), Ok(()), "{which}: {m} x {n}");
+    let found = strided.elements();
+    let [pl, d] = whole_factors(&found, n, &pivots);
+    let left = [&pl[..], &found[n * n..]].concat();
+    let turned = transpose(&pl, n);
+    let again = product(&product(&left, &d, [m, n, n]), &turned, [m, n, n]);
+    // Pivots bound what each element of the products may be off by.
+    let magnitudes = |x: &[f64]| x.iter().map(|x| x.abs()).collect::<Vec<f64>>();
+    let [left, d, turned] = [&left, &d, &turned].map(|x| magnitudes(x));
+    let most = product(&product(&left, &d, [m, n, n]), &turned, [m, n, n]);
+    for (i, j) in (0..m * n).map(|at| (at / n, at % n)).filter(|(i, j)| j <= i) {
+        let (x, y) = (again[i * n + j], a[i * n + j].to_f64());
+        let bound = 4.0 * (n + 1) as f64 * T::EPSILON * most[i * n + j].max(y.abs());
+        assert!((x - y).abs() <= bound, "{which}: {m} x {n}: ({i}, {j}): {x} instead of {y}, {bound:e}");
+    }
+}
+
+#[test]
+fn ldlt_factors_give_the_panel_again() {
+    for which in 0..SYMMETRIC {
+        for size in cases() {
+            check_ldlt::<f64>(which, *size);
+            check_ldlt::<f32>(which, *size);
+        }
+    }
+}
+
+/// Bunch and Kaufman's pivots by the definition, on a whole matrix from which each pivot's rows and columns are
+/// eliminated in turn.
+fn pivots_by_definition(a: &[f64], n: usize) -> Vec<i64> {
+    let mut a: Vec<f64> = (0..n * n).map(|at| a[(at / n).max(at % n) * n + (at / n).min(at % n)]).collect();
+    let (mut pivots, mut k) = (vec![0; n], 0);
+    let alpha = (1.0 + 17_f64.sqrt()) / 8.0;
+    while k < n {
+        let largest = |a: &[f64], j: usize| {
+            let others = (k..n).filter(|&i| i != j).rev();
+            others.map(|i| (a[i * n + j].abs(), i)).max_by(|x, y| x.0.total_cmp(&y.0)).unwrap_or((0.0, k))
+        };
+        let (most, other) = largest(&a, k);
+        let (there, _) = largest(&a, other);
+        let own = a[k * n + k].abs();
+        let one = own >= alpha * most || own * there >= alpha * most * most;
+        let exchanged = a[other * n + other].abs() >= alpha * there;
+        let width = if one || exchanged { 1 } else { 2 };
+        let with = if one { k } else { other };
+        let row = k + width - 1;
+        pivots[k..k + width].fill(if width == 2 { -(with as i64) - 1 } else { with as i64 });
+        (0..n).for_each(|j| a.swap(row * n + j, with * n + j));
+        (0..n).for_each(|i| a.swap(i * n + row, i * n + with));
+        let before = a.clone();
+        let at = |i: usize, j: usize| before[i * n + j];
+        for (i, j) in (0..n * n).map(|at| (at / n, at % n)).filter(|(i, j)| *i.min(j) >= k + width) {
+            a[i * n + j] -= if width == 1 {
+                at(i, k) * at(k, j) / at(k, k)
+            } else {
+                let determinant = at(k, k) * at(k + 1, k + 1) - at(k + 1, k) * at(k + 1, k);
+                let first = at(k + 1, k + 1) * at(k, j) - at(k + 1, k) * at(k + 1, j);
+                let second = at(k, k) * at(k + 1, j) - at(k + 1, k) * at(k, j);
+                (at(i, k) * first + at(i, k + 1) * second) / determinant
+            };
+        }
+        k += width;
+    }
+    pivots
+}
+
+#[test]
+fn ldlt_pivots_are_those_of_the_definition() {
+    for n in if cfg!(miri) { vec![1, 2, 19] } else { vec![1, 2, 3, 15, 16, 17, 31, 50, 90] } {
+        for which in 0..SYMMETRIC {
+            let mut a: Vec<f64> = symmetric(which, n, n);
+            let wanted = pivots_by_definition(&a, n);
+            let mut pivots = vec![0; n];
+            assert_eq!(ldlt_panel(ViewMut::dense(&mut a, n, n), &mut pivots), Ok(()));
+            assert_eq!(pivots, wanted, "{which}: {n}");
+            let twos = pivots.iter().filter(|pivot| **pivot < 0).count();
+            assert!(n < 15 || (which >= 3) == (twos == 0), "{which}: {n}: {twos} rows in pivots of two");
+        }
+    }
+    // By hand: rows 1 and 2 are exchanged, and 4 is beside the diagonal of the first block of D.
+    let mut a = [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 4.0, 0.0, 0.0];
+    let mut pivots = [0; 3];
+    assert_eq!(ldlt_panel(ViewMut::dense(&mut a, 3, 3), &mut pivots), Ok(()));
+    assert_eq!((pivots, a), ([-3, -3, 2], [0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.25, 2.0]));
+}
+
+/// Elements above the diagonal are not read, and elements that are too large do no harm but to the result.
+#[test]
+fn ldlt_reads_the_lower_triangle() {
+    let (m, n) = (70, 50);
+    let factor = |above: f64, scale: f64| {
+        let mut a: Vec<f64> = symmetric(1, m, n);
+        a.iter_mut().for_each(|x| *x *= scale);
+        (0..n).for_each(|i| a[i * n + i + 1..(i + 1) * n].fill(above));
+        let mut pivots = vec![0; n];
+        assert_eq!(ldlt_panel(ViewMut::dense(&mut a, m, n), &mut pivots), Ok(()));
+        let lower = |i: usize| a[i * n..][..n.min(i + 1)].to_vec();
+        (0..m).flat_map(lower).map(f64::to_bits).collect::<Vec<_>>()
+    };
+    assert_eq!(factor(1.0, 1.0), factor(f64::NAN, 1.0));
+    factor(0.0, f64::MAX);
+}
+
+#[test]
+fn the_first_column_without_a_pivot_is_named() {
+    for n in [1, 2, 40] {
+        for at in [0, 1, 15, 16, 17, 39].into_iter().filter(|at| *at < n) {
+            let mut a: Vec<f64> = (0..n * n).map(|i| f64::from(u8::from(i % (n + 1) == 0))).collect();
+            a[at * n + at] = 0.0;
+            let mut panel = a.clone();
+            // What is below the block is no pivot.
+            panel.extend(vec![1.0; 3 * n]);
+            assert_eq!(
+                ldlt_panel(ViewMut::dense(&mut panel, n + 3, n), &mut vec![0; n]),
+                Err(at),
+                "{at} of {n}"
+            );
+        }
+    }
+}
+
+fn check_block<T: Real>(which: usize, [cols, n]: [usize; 2]) {
+    let a: Vec<T> = symmetric(which, n, n);
+    let b: Vec<T> = elements(n, cols, 19);
+    let (mut factored, mut pivots) = (a.clone(), vec![0; n]);
+    ldlt_panel(ViewMut::dense(&mut factored, n, n), &mut pivots).unwrap();
+    let block = BlockFactors::new(View::dense(&factored, n, n), &pivots);
+    let mut x = Strided::new(&b, n, cols);
+    block.solve_lower(x.view());
+    block.solve_diagonal(x.view());
+    block.solve_upper(x.view());
+    let x = x.elements();
+    let whole = |at: usize| a[(at / n).max(at % n) * n + (at / n).min(at % n)].to_f64();
+    let whole: Vec<f64> = (0..n * n).map(whole).collect();
+    let again = product(&whole, &x, [n, n, cols]);
+    let wanted: Vec<f64> = b.iter().map(|x| x.to_f64()).collect();
+    let largest = |x: &[f64]| x.iter().fold(1.0, |most: f64, x| most.max(x.abs()));
+    let bound = 20.0 * (n + 1) as f64 * largest(&x) * largest(&whole);
+    assert_near::<T>(&again, &wanted, bound, &format!("{which}: {n} x {cols}"));
+}
+
+#[test]
+fn blocks_times_their_solutions_are_the_right_hand_sides() {
+    for which in 0..SYMMETRIC {
+        for size in &cases()[1..] {
+            check_block::<f64>(which, *size);
+            check_block::<f32>(which, *size);
+        }
+    }
+}
+
+#[test]
+fn block_diagonals_times_their_inverses_are_ones() {
+    // Blocks of one, two, two and one rows.
+    let elements = [2.0, 0.0, 1.0, 5.0, -3.0, 0.5, 0.0, 4.0, 0.0, 1.0, 0.0];
+    let d = BlockDiagonal::from_elements(&elements);
+    let unit = |j: usize| (0..6).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
+    for j in 0..6 {
+        let [mut y, mut x] = [vec![0.0; 6], vec![0.0; 6]];
+        d.inverse().multiply(&unit(j), &mut y);
+        d.multiply(&y, &mut x);
+        assert_near::<f64>(&x, &unit(j), 4.0, "column");
+    }
+    assert_eq!(d.into_elements(), elements);
+    let one = BlockDiagonal::from_elements(&[4.0_f32]);
+    assert_eq!(one.inverse().into_elements(), [0.25]);
 }

@@ -24,6 +24,7 @@
 mod application;
 mod factor;
 mod local_columns;
+mod parts;
 mod residual;
 mod solve;
 mod task;

@@ -69,7 +69,7 @@ impl<'a, T: Real> Elimination<'a, T> {
     }
 
     /// Factors a panel, in memory of its own, from which it travels: the marks, then its rows.
-    fn factor_panel(&self, held: &mut ProcessorData<T>, column: usize) -> Parcel<T> {
+    fn factor_panel(&self, held: &mut ProcessorData<T>, column: usize, threads: usize) -> Result<Parcel<T>> {
         let [rows, width] = self.panel_size(column);
         let marks = self.schedule.columns().panel_marks(self.schedule.factors(), column) as usize;
         let first = held.columns.rows() - rows;
@@ -85,12 +85,12 @@ impl<'a, T: Real> Elimination<'a, T> {
             for (i, row) in memory[room..].chunks_exact_mut(width).enumerate() {
                 row.copy_from_slice(&own.row(first + i)[here.clone()]);
             }
-            let panel = ViewMut::dense(&mut memory[room..], rows, width);
             let mut pivots = vec![0; width];
+            let panel = &mut memory[room..];
             let failed = match self.schedule.factors() {
-                Factors::Cholesky => cholesky_panel(panel).err(),
-                Factors::Lu => lu_panel(panel, &mut pivots),
-                Factors::Ldlt => ldlt_panel(panel, &mut pivots).err(),
+                Factors::Cholesky => cholesky_together(panel, width, threads)?,
+                Factors::Lu => lu_panel(ViewMut::dense(panel, rows, width), &mut pivots),
+                Factors::Ldlt => ldlt_panel(ViewMut::dense(panel, rows, width), &mut pivots).err(),
             };
             held.failed = failed.map(|j| self.schedule.columns().span(column).start + j as u64);
             let mut own = held.columns.view_mut();
@@ -110,7 +110,7 @@ impl<'a, T: Real> Elimination<'a, T> {
         }
         memory[start] = T::from_f64(held.failed.map_or(0.0, |j| (j + 1) as f64));
         let end = memory.len();
-        Parcel::new(Arc::new(memory)).part(start..end)
+        Ok(Parcel::new(Arc::new(memory)).part(start..end))
     }
 
     /// Updates some block columns with a panel.
@@ -177,21 +177,32 @@ impl<'a, T: Real> Elimination<'a, T> {
         Ok(0.0)
     }
 
-    /// Exchanges rows as all panels right of block columns demand.
-    fn exchange(&self, held: &mut ProcessorData<T>) {
+    /// Exchanges rows as all panels right of block columns demand; each thread in columns of its own.
+    fn exchange(&self, held: &mut ProcessorData<T>, threads: usize) -> Result<f64> {
         if held.failed.is_some() {
-            return;
+            return Ok(0.0);
         }
-        let columns = self.schedule.columns();
-        for panel in 1..columns.count() {
-            let left = held.columns.range(columns.places(held.rank(), 0..panel)).len();
-            if left > 0 {
-                let [rows, _] = self.panel_size(panel);
-                let first = held.columns.rows() - rows;
-                let mut own = held.columns.view_mut();
-                exchange_rows(own.tile(first, 0, rows, left), &held.pivots[panel]);
+        let (columns, rank) = (self.schedule.columns(), held.rank());
+        let ProcessorData { columns: own, pivots, .. } = held;
+        let (rows, width) = (own.rows(), own.width());
+        // The columns here that are left of each panel.
+        let left: Vec<usize> =
+            (0..columns.count()).map(|panel| own.range(columns.places(rank, 0..panel)).len()).collect();
+        let count = threads.min(width.div_ceil(64)).max(1);
+        let cut = |t: usize| t * width / count;
+        let rect =
+            |t: usize| Rect::new(Span::new(0, rows as u64), Span::new(cut(t) as u64, cut(t + 1) as u64));
+        let tiles = own.view_mut().into_tiles(&(0..count).map(rect).collect::<Vec<_>>());
+        parallel::all(tiles.into_iter().enumerate().collect(), |(t, mut tile): (usize, ViewMut<T>)| {
+            for (panel, pivots) in pivots.iter().enumerate() {
+                let across = left[panel].clamp(cut(t), cut(t + 1)) - cut(t);
+                if across > 0 {
+                    let [rows_here, _] = self.panel_size(panel);
+                    exchange_rows(tile.tile(rows - rows_here, 0, rows_here, across), pivots);
+                }
             }
-        }
+        })?;
+        Ok(0.0)
     }
 
     /// Takes the marks of a panel, and keeps it if it came whole.
@@ -208,6 +219,41 @@ impl<'a, T: Real> Elimination<'a, T> {
             held.insert(piece.column, parcel);
         }
     }
+}
+
+/// Factors a panel of `width` columns; returns the column that cannot be. Each thread factors the diagonal block, and
+/// with it some of the rows below: the same bytes as on one.
+pub(crate) fn cholesky_together<T: Real>(
+    panel: &mut [T],
+    width: usize,
+    threads: usize,
+) -> Result<Option<usize>> {
+    let factor = |rows: &mut [T]| {
+        let height = rows.len() / width;
+        cholesky_panel(ViewMut::dense(rows, height, width)).err()
+    };
+    let below = panel.len() / width - width;
+    let count = threads.min(below / (4 * width)).max(1);
+    if count == 1 {
+        return Ok(factor(panel));
+    }
+    let diagonal = panel[..width * width].to_vec();
+    let (mine, rest) = panel.split_at_mut((width + below / count) * width);
+    let mut failed = None;
+    let mut parts = vec![(mine, Some(&mut failed))];
+    let height = (below - below / count).div_ceil(count - 1);
+    parts.extend(rest.chunks_mut(height * width).map(|rows| (rows, None)));
+    parallel::all(parts, |(rows, failed): (&mut [T], Option<&mut Option<usize>>)| match failed {
+        Some(failed) => *failed = factor(rows),
+        None => {
+            let mut whole = [&diagonal, &*rows].concat();
+            // Where the diagonal block cannot be factored, the first thread says so.
+            if factor(&mut whole).is_none() {
+                rows.copy_from_slice(&whole[width * width..]);
+            }
+        }
+    })?;
+    Ok(failed)
 }
 
 /// Exchanges rows of the columns right of a panel, solves for the rows of U, and updates those below.
@@ -316,7 +362,7 @@ pub(crate) struct ProcessorData<T> {
     kernel: Kernel<T>,
     pub(crate) columns: LocalColumns<T>,
     /// Panels in use, by block column.
-    panels: BTreeMap<usize, Parcel<T>>,
+    pub(crate) panels: BTreeMap<usize, Parcel<T>>,
     /// By block column, of L D L^T the own ones only: with which row, counted from the panel's first, each of its rows
     /// was exchanged.
     pub(crate) pivots: Vec<Vec<i64>>,
@@ -333,10 +379,16 @@ impl<T: Real> ProcessorData<T> {
         self.columns.rank()
     }
 
-    fn insert(&mut self, column: usize, parcel: Parcel<T>) {
+    pub(crate) fn insert(&mut self, column: usize, parcel: Parcel<T>) {
         self.panel_elements += parcel.elements().len();
         self.most_panel_elements = self.most_panel_elements.max(self.panel_elements);
         self.panels.insert(column, parcel);
+    }
+
+    pub(crate) fn drop_panel(&mut self, column: usize) {
+        if let Some(parcel) = self.panels.remove(&column) {
+            self.panel_elements -= parcel.elements().len();
+        }
     }
 }
 
@@ -398,7 +450,7 @@ impl<T: Real> Executable for Elimination<'_, T> {
     fn compute(&self, held: &mut ProcessorData<T>, work: &FactorWork, threads: usize) -> Result<f64> {
         match &work.task {
             FactorTask::Panel(column) => {
-                let parcel = self.factor_panel(held, *column);
+                let parcel = self.factor_panel(held, *column, threads)?;
                 if self.shared.is_some() {
                     let readers = self.schedule.messages(*column).len();
                     if readers > 0 {
@@ -409,17 +461,12 @@ impl<T: Real> Executable for Elimination<'_, T> {
                 Ok(0.0)
             }
             FactorTask::Update { panel, columns } => self.update(held, *panel, columns.clone(), threads),
-            FactorTask::Exchange => {
-                self.exchange(held);
-                Ok(0.0)
-            }
+            FactorTask::Exchange => self.exchange(held, threads),
         }
     }
 
     fn free(&self, held: &mut ProcessorData<T>, piece: &PanelPiece) {
-        if let Some(parcel) = held.panels.remove(&piece.column) {
-            held.panel_elements -= parcel.elements().len();
-        }
+        held.drop_panel(piece.column);
     }
 
     fn peak_bytes(&self, held: &ProcessorData<T>) -> u64 {

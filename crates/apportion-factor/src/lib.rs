@@ -25,6 +25,7 @@
 mod application;
 mod factor;
 mod local_columns;
+mod parts;
 mod products;
 mod residual;
 mod solve;

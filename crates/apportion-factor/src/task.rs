@@ -17,11 +17,13 @@ use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_matrix};
 use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
-use apportion::plan::{BlockColumns, Factors, Plan};
+use apportion::plan::{BlockColumns, Factors, Plan, Problem};
 use apportion::platform::{Platform, Processor, ProcessorKind};
 use apportion::run::{Session, World};
-use apportion::schedule::{Application, FactorSchedule};
-use apportion::select::{FactorLayout, Factorisation, plan_factorisation};
+use apportion::schedule::{Application, FactorSchedule, FactorTimes};
+use apportion::select::{
+    FactorLayout, FactorOptions, Factorisation, appraise, candidate_blocks, plan_factorisation,
+};
 use apportion::trace::Trace;
 use apportion::units::show_bytes;
 use machine::KnownMachine;
@@ -32,13 +34,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Columns of a block by default: large enough that updates run at the speed of large products, small enough that
-/// panels are a small part of the work.
-const BLOCK: u64 = 128;
-/// Fewer block columns for each processor are not balanced: blocks are smaller then.
-const FEWEST: u64 = 4;
-/// Narrower blocks are slow.
-const NARROWEST: u64 = 16;
 /// The largest row that an element of f32 can name.
 const LARGEST_F32: u64 = 1 << 24;
 
@@ -86,9 +81,9 @@ pub struct FactorTask {
     pub output: Option<PathBuf>,
     /// File of the pivots of LU or L D L^T.
     pub pivots: Option<PathBuf>,
-    /// How block columns are given out; by default by forecast.
+    /// How block columns are given out; by default by forecast. A plan of the sources is run as it is.
     pub layout: Option<FactorLayout>,
-    /// Columns of a block.
+    /// Columns of a block; by default by forecast.
     pub block: Option<u64>,
     /// The processors.
     pub sources: Sources,
@@ -115,6 +110,22 @@ impl FactorTask {
             copy: false,
             seed: 1,
         }
+    }
+
+    /// The plan that is run, if there is one: its method and block columns, for a matrix of n rows.
+    fn plan(&self, n: u64) -> Result<Option<(String, BlockColumns)>> {
+        let Some(plan) = &self.sources.plan else { return Ok(None) };
+        let refuse = |what: String, remedy: &str| Err(Error::input(&self.sources.plan_place, what, remedy));
+        if !matches!(plan.problem(), Problem::Factorisation { .. }) {
+            return refuse("is of no factorisation".into(), "give the plan of a factorisation");
+        }
+        let (factors, columns) = plan.block_columns()?;
+        if (factors, columns.n()) != (self.factors, n) {
+            let what =
+                format!("is of {factors} of {} rows, but this is {} of {n} rows", columns.n(), self.factors);
+            return refuse(what, "give the plan of this factorisation, or leave it out");
+        }
+        Ok(Some((plan.method.clone(), columns)))
     }
 }
 
@@ -217,6 +228,8 @@ pub struct FactorOutcome {
     pub plans: Vec<Plan>,
     /// The processors with the speeds of the forecast.
     pub machine: Machine,
+    /// What panels and updates take, if that was measured.
+    pub times: Option<Arc<FactorTimes>>,
     /// Where the speeds come from.
     pub source: SpeedSource,
     /// The speeds, if they were measured or remembered.
@@ -403,12 +416,18 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let (world, kernel, element) = (context.world, Kernel::<F>::plus_times(), size_of::<F>() as u64);
     world.all_ok(outputs.reserve(n, element))?;
     let platform = task.sources.processors_of_world(world)?;
-    let block = task.block.unwrap_or_else(|| block_of(n, platform.len())).min(n);
-    let problem = Factorisation { factors: task.factors, n, block };
-    let known = machine::find(&task.sources, platform, kernel, problem, task.remeasure, context)?;
-    let plans = decide(&known, problem, task.layout, element, world)?;
+    let planned = world.all_ok(task.plan(n))?;
+    let given = planned.as_ref().map(|(_, columns)| columns.block()).or(task.block.map(|block| block.min(n)));
+    let blocks = given.map_or_else(|| candidate_blocks(n, platform.len()), |block| vec![block]);
+    let problem = Factorisation { factors: task.factors, n, block: blocks[0] };
+    let known = machine::find(&task.sources, platform, kernel, problem, given, task.remeasure, context)?;
+    // What was measured with one block tells nothing of others.
+    let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
+    let question = Question { problem, blocks: &blocks, layout: task.layout, planned, element };
+    let plans = decide(&known, question, world)?;
     let best = plans[0].clone();
     let (_, columns) = best.block_columns()?;
+    let problem = Factorisation { block: columns.block(), ..problem };
     let schedule = FactorSchedule::new(task.factors, columns.clone());
     let processors = schedule.processors();
     let memory = |element: u64| -> Vec<u64> {
@@ -444,7 +463,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
         AnyColumns::F64(columns) => (outputs.write(columns, &pivots, n, world)?, f64::NAME, 8),
     };
     io_seconds += begin.elapsed().as_secs_f64();
-    let KnownMachine { machine, measured, .. } = known;
+    let KnownMachine { machine, measured, times, .. } = known;
     let forecast_seconds = best.forecast.as_ref().map(|forecast| forecast.seconds);
     let range = |seconds| measured.as_ref().and_then(|m: &MeasuredSpeeds| m.range(seconds));
     let timed = !machine.only_ratios() && element_bytes == size_of::<F>() as u64;
@@ -467,7 +486,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
         io_seconds,
     };
     let source = measured.as_ref().map_or(SpeedSource::Given, MeasuredSpeeds::source);
-    Ok((FactorOutcome { columns, pivots, files, report, plans, machine, source, measured }, result))
+    Ok((FactorOutcome { columns, pivots, files, report, plans, machine, times, source, measured }, result))
 }
 
 /// A factorisation by factors of some elements, and what follows.
@@ -564,24 +583,29 @@ fn threads_of(processors: &[Processor]) -> usize {
     (cores.len() + unnamed).clamp(1, most)
 }
 
-/// The default block for n columns on so many processors.
-fn block_of(n: u64, processors: usize) -> u64 {
-    (n / (FEWEST * processors as u64)).clamp(NARROWEST, BLOCK)
+/// What is decided of a factorisation.
+struct Question<'a> {
+    problem: Factorisation,
+    blocks: &'a [u64],
+    layout: Option<FactorLayout>,
+    /// A plan that is run as it is: its method and block columns.
+    planned: Option<(String, BlockColumns)>,
+    element: u64,
 }
 
 /// The plans, decided on rank 0; on other ranks only the best.
-fn decide(
-    known: &KnownMachine,
-    problem: Factorisation,
-    layout: Option<FactorLayout>,
-    element: u64,
-    world: &World,
-) -> Result<Vec<Plan>> {
-    let KnownMachine { machine, ratios, .. } = known;
+fn decide(known: &KnownMachine, question: Question<'_>, world: &World) -> Result<Vec<Plan>> {
+    let KnownMachine { machine, ratios, times, .. } = known;
+    let Question { problem, blocks, layout, planned, element } = question;
     let plans = || {
         // Shares that a caller gives are kept, not compared with others.
         let layout = layout.or(ratios.is_some().then_some(FactorLayout::Greedy));
-        plan_factorisation(problem, machine, ratios.as_ref(), layout, element)
+        let (weights, times) = (ratios.as_ref(), times.as_ref());
+        let options = FactorOptions { layout, blocks, weights, times, element };
+        let plans = plan_factorisation(problem.factors, problem.n, machine, options)?;
+        let Some((method, columns)) = planned else { return Ok(plans) };
+        let plan = appraise(problem, machine, times, &method, &columns, element)?;
+        Ok(vec![Plan { baselines: plans[0].baselines.clone(), ..plan }])
     };
     let plans = world.on_root(plans)?;
     let text = plans.as_ref().map_or_else(String::new, |plans| plans[0].to_json());

@@ -124,6 +124,28 @@ fn any_division_and_engine_gives_the_bytes_of_one_processor() {
     }
 }
 
+#[test]
+fn threads_share_a_panel_of_cholesky() {
+    let (rows, width) = (300, 24);
+    let whole: Vec<f64> = matrix(Factors::Cholesky, rows as u64);
+    let panel: Vec<f64> = whole.chunks(rows).flat_map(|row| row[..width].to_vec()).collect();
+    let by = |threads: usize, mut panel: Vec<f64>| {
+        let failed = application::cholesky_together(&mut panel, width, threads).unwrap();
+        // What is above the diagonal is not specified.
+        let known = |at: usize| at % width <= at / width;
+        let bits = panel.iter().enumerate().filter(|(at, _)| known(*at)).map(|(_, x)| x.to_bits());
+        (failed, bits.collect::<Vec<u64>>())
+    };
+    let one = by(1, panel.clone());
+    assert_eq!(one.0, None);
+    for threads in [2, 3, 50] {
+        assert!(by(threads, panel.clone()) == one, "{threads} threads");
+    }
+    let mut bad = panel;
+    bad[5 * width + 5] = -1.0;
+    assert_eq!([1, 3].map(|threads| by(threads, bad.clone()).0), [Some(5); 2]);
+}
+
 /// Several threads for a processor share its updates.
 #[test]
 fn pools_give_the_same_bytes() {

@@ -54,18 +54,19 @@ fn main() {
     }
 }
 
-/// Writes a matrix that both kinds can factor: symmetric, with a diagonal that outweighs the rest.
-fn operand(at: &Path, n: u64) {
+/// Writes a matrix of its kind: symmetric with a diagonal that outweighs the rest, or for LU random, so that most of its
+/// rows are exchanged.
+fn operand(at: &Path, kind: &str, n: u64) {
     let n = n as usize;
     let mut random = Random::new(7);
-    let mut elements = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..i {
-            let element = random.word() as f64 / 2f64.powi(63) - 1.0;
-            elements[i * n + j] = element;
-            elements[j * n + i] = element;
+    let mut elements: Vec<f64> = (0..n * n).map(|_| 2.0 * random.unit() - 1.0).collect();
+    if kind == "cholesky" {
+        for i in 0..n {
+            for j in 0..i {
+                elements[j * n + i] = elements[i * n + j];
+            }
+            elements[i * n + i] = 2.0 * n as f64;
         }
-        elements[i * n + i] = 2.0 * n as f64;
     }
     let mut file = OutputFile::create(at.join("a.npy")).expect("a writable directory");
     write_npy(&mut file, &Matrix::new(n, n, elements)).expect("room for a matrix");
@@ -83,7 +84,7 @@ fn beside_scalapack(sizes: &[u64]) -> Vec<Row> {
     let of = |(kind, routine, _): (&str, Routine, &str)| {
         let mut arguments = arguments(kind);
         arguments.push("--remeasure");
-        scalapack::rows(sizes, routine, &arguments, |_, at, n| operand(at, n), [1.0, 1.8])
+        scalapack::rows(sizes, routine, &arguments, |_, at, n| operand(at, kind, n), [1.0, 1.8])
     };
     KINDS.into_iter().flat_map(of).collect()
 }
@@ -101,8 +102,8 @@ fn beside_scipy(sizes: &[u64]) -> Vec<Row> {
     };
     let mut rows = Vec::new();
     for &n in sizes {
-        operand(at, n);
         for (kind, _, call) in KINDS {
+            operand(at, kind, n);
             // The first call starts threads.
             let script = format!(
                 "import numpy, scipy.linalg, time\na = numpy.load('a.npy')\n{call}\nstart = time.perf_counter()\n\
@@ -143,9 +144,9 @@ fn emulated(sizes: &[u64]) -> Vec<Row> {
     let Some(program) = binary() else { return Vec::new() };
     let (mut rows, mut near, mut all) = (Vec::new(), 0, 0);
     for &n in sizes {
-        operand(at, n);
         for ((name, slowdowns), (kind, ..)) in PLATFORMS.into_iter().flat_map(|p| KINDS.map(|kind| (p, kind)))
         {
+            operand(at, kind, n);
             let processor = |(i, slowdown): (usize, &f64)| {
                 format!("[[processor]]\nname = \"p{i}\"\nslowdown = {slowdown:.1}\n\n")
             };

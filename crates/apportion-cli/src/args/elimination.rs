@@ -5,20 +5,23 @@ use super::pictures::picture;
 use super::{EngineArgs, Sources};
 use apportion::plan::Factors;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct EliminationArgs {
     #[command(flatten)]
     pub sources: Sources,
     /// How block columns are given out: greedy (whatever remains is balanced), dropout (the same, but slow
-    /// processors leave when their messages cost more time than they save), cyclic (in turn, as if all were
-    /// equal), alone (all to the fastest); default: auto, the least forecast time.
+    /// processors leave when their messages cost more time than they save), ratio (in rounds, as with HPL's -f),
+    /// cyclic (in turn, as if all were equal), alone (all to the fastest); default: auto, the least forecast time.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: String,
-    /// Columns of a block [default: 128, and fewer for small matrices].
+    /// Columns of a block [default: by forecast].
     #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
     pub block: Option<u64>,
+    /// Run this plan (plan.json) instead of making one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "block", "speeds"])]
+    pub plan: Option<PathBuf>,
     /// Measure again instead of using the cached speed functions and network between hosts.
     #[arg(long, alias = "fresh")]
     pub remeasure: bool,
@@ -40,6 +43,13 @@ pub struct EliminationArgs {
     /// Draw the plan.
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub svg: Option<PathBuf>,
+}
+
+impl EliminationArgs {
+    /// The files that are read besides operands, which all ranks must find alike.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.sources.files().into_iter().flatten().chain(self.plan.as_deref())
+    }
 }
 
 /// What a matrix is factored into.

@@ -3,7 +3,7 @@
 use super::numbers::within;
 use super::pictures::picture;
 use super::sizes::{LeftOverName, SharesName};
-use super::{ExportArgs, FlowArgs, Sources, UnitsArgs};
+use super::{ExportArgs, FactorKind, FlowArgs, Sources, UnitsArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -37,7 +37,8 @@ pub enum MinimiseName {
     Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
     recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; inner and \
-    boxes cut the inner dimension too; for comparison square-edge, square-middle.")]
+    boxes cut the inner dimension too; for comparison square-edge, square-middle.\n\
+    Methods for --kind: greedy, dropout, ratio, cyclic, alone, auto.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX))]
@@ -45,6 +46,13 @@ pub struct PartitionArgs {
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN")]
     pub shape: Option<String>,
+    /// Instead of a product, lay out the block columns of a factorisation of the square matrix of --shape, in
+    /// the fastest block or that of --block.
+    #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
+        conflicts_with_all = ["units", "plan", "surfaces", "communication", "groups", "minimise", "mesh",
+        "shares", "keep_all", "left_over", "levels", "granularity", "repeat", "compare",
+        "flow", "overlap", "look_ahead", "blocks", "messages"])]
+    pub kind: Option<FactorKind>,
     /// Instead of making a plan, read this one (plan.json) to export or draw it: see --export and --svg.
     /// Exports for cores need its --platform.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["units", "shape", "speeds", "models", "surfaces",

@@ -2,7 +2,7 @@
 
 use super::numbers::within;
 use super::pictures::picture;
-use super::{FlowArgs, NetworkArgs, SchemeArgs, SweepArgs};
+use super::{FactorKind, FlowArgs, NetworkArgs, SchemeArgs, SweepArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     apportion simulate --plan plan.json --platform platform.toml --trace timeline.svg\n  \
     apportion simulate --shape 4000x4000 --platform platform.toml --sweep bandwidth=100Mbit/s..10Gbit/s\n  \
-    apportion simulate --grid 512x512x64 --platform platform.toml --steps 100 --nonoscillatory\n\
+    apportion simulate --grid 512x512x64 --platform platform.toml --steps 100 --nonoscillatory\n  \
+    apportion simulate --kind lu --shape 20000x20000 --platform platform.toml --block 192\n\
     A message waits for the latency, then drains at its link's bandwidth. --sharing decides what happens \
     when several \
     messages use a link. docs/theory/forecasting.md compares the rules with each other and with SimGrid.")]
@@ -25,6 +26,12 @@ pub struct SimulateArgs {
         "blocks", "messages", "element", "export_simgrid", "sweep", "grid", "steps", "iterations",
         "nonoscillatory", "infinite_gauge", "third_order", "boundary", "exchange"])]
     pub traces: Option<PathBuf>,
+    /// Instead of a plan, forecast a factorisation of the square matrix of --shape by every layout of its block
+    /// columns, with the fastest block or that of --block.
+    #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
+        conflicts_with_all = ["plan", "traces", "grid", "steps", "flow", "overlap", "look_ahead", "blocks",
+        "messages", "levels", "explain", "export_simgrid", "trace"])]
+    pub kind: Option<FactorKind>,
     /// Simulate the advection of a field of these sizes (one to three; the last of three is undivided) by the
     /// plan, or by the fastest plan without one [default: of a plan of a grid, its rows and columns].
     #[arg(long, value_name = "MxNxL", conflicts_with = "sweep")]

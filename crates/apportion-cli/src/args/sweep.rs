@@ -24,8 +24,9 @@ pub struct SweepArgs {
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"],
         value_parser = within(2..=1000))]
     pub sweep_points: Option<u64>,
-    /// Instead of a plan, sizes of a product, MxN (k = n) or MxKxN, laid out again for each value.
-    #[arg(long, value_name = "MxN|MxKxN", requires = "sweep", conflicts_with_all = ["plan", "traces", "trace",
+    /// Instead of a plan, sizes of a product, MxN (k = n) or MxKxN, laid out again for each value; with --kind,
+    /// of a matrix, NxN.
+    #[arg(long, value_name = "MxN|MxKxN", conflicts_with_all = ["plan", "traces", "trace", "grid",
         "explain", "export_simgrid"])]
     pub shape: Option<String>,
     /// Fraction by which a candidate must be faster to win over one that moves less data, such as 1%
@@ -35,8 +36,8 @@ pub struct SweepArgs {
     pub margin: Option<f64>,
     /// Methods to compare, each with its fastest flow; with a single method, its flows [default: the plan's
     /// own layout, or all methods that auto compares; with processors also auto itself, which leaves out
-    /// those that are not worth their messages].
-    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "sweep",
+    /// those that are not worth their messages; with --kind all layouts of block columns].
+    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',',
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub methods: Option<Vec<String>>,
     /// Methods for the levels of the platform's clusters, from the top, as one more candidate; auto at a

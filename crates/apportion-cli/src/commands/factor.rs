@@ -18,11 +18,8 @@ use apportion_report::{Report, Timeline, add_solution, lanes_value};
 use std::path::Path;
 
 pub fn run(args: &FactorArgs, console: &Console) -> Result<()> {
-    let inputs = InputFiles {
-        files: args.elimination.sources.files().into_iter().flatten().collect(),
-        operands: vec![&args.a],
-        checkpoint: None,
-    };
+    let inputs =
+        InputFiles { files: args.elimination.files().collect(), operands: vec![&args.a], checkpoint: None };
     on_engine(args.elimination.engine.patient(), &inputs, console, |world, console| {
         let context = Context { world, monitor: monitor(), observer: console };
         let task = world.all_ok(task(args))?;
@@ -47,7 +44,7 @@ pub fn elimination(kind: FactorKind, a: &Path, args: &EliminationArgs) -> Result
     Ok(FactorTask {
         layout: if args.method == "auto" { None } else { Some(args.method.parse()?) },
         block: args.block,
-        sources: args.sources.load(None)?,
+        sources: args.sources.load(args.plan.as_deref())?,
         remeasure: args.remeasure,
         copy: args.copy,
         seed: args.seed,
@@ -73,7 +70,9 @@ pub fn print(
     for (place, plan) in plans.iter().enumerate() {
         let mark = if place == 0 { "chosen" } else { "against" };
         let seconds = plan.forecast.as_ref().map_or_else(|| "-".into(), |f| show_seconds(f.seconds));
-        console.detail(format!("{mark}: {:8} {seconds}, by speeds {source}", plan.method));
+        let block = plan.block_columns()?.1.block();
+        console
+            .detail(format!("{mark}: {:8} in blocks of {block} {seconds}, by speeds {source}", plan.method));
     }
     let names = &report.plan.processors;
     let forecast = forecast_of(&outcome)?;
@@ -126,13 +125,13 @@ fn titles(report: &FactorReport) -> [String; 2] {
 
 /// The lanes of the forecast.
 fn forecast_of(outcome: &FactorOutcome) -> Result<Option<Trace>> {
-    let FactorOutcome { report, machine, .. } = outcome;
+    let FactorOutcome { report, machine, times, .. } = outcome;
     if report.forecast_seconds.is_none() {
         return Ok(None);
     }
     let (factors, columns) = report.plan.block_columns()?;
-    let schedule = FactorSchedule::new(factors, columns);
-    let rates = machine.rates(&schedule.sizes());
+    let schedule = FactorSchedule::new(factors, columns).with_times(times.clone());
+    let rates = schedule.rates(machine);
     let costs =
         CostModel { rates: &rates, network: &machine.platform.network, element: report.element_bytes };
     simulate(&schedule, costs).map(Some)

@@ -10,6 +10,7 @@ pub mod detect;
 pub mod doctor;
 pub mod factor;
 mod halos;
+mod layouts;
 mod links;
 pub mod mdem;
 pub mod measure;

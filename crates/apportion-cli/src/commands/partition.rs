@@ -1,6 +1,7 @@
 //! `apportion partition`.
 
 use super::compare::compare;
+use super::layouts;
 use crate::args::PartitionArgs;
 use crate::console::{Console, monitor};
 use crate::output::plan::text;
@@ -27,6 +28,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     check(args)?;
     if let Some(path) = &args.plan {
         return saved(args, path, console);
+    }
+    if let Some(kind) = args.kind {
+        return layouts::partition(args, kind, console);
     }
     let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
     let mut division = None;

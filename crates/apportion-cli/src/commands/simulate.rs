@@ -1,6 +1,7 @@
 //! `apportion simulate`.
 
 use super::halos::of_grid;
+use super::layouts;
 use super::replay::of_traces;
 use super::sweep;
 use crate::args::SimulateArgs;
@@ -28,8 +29,10 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
         refuse_of_others(args, false)?;
         let plan = args.plan.as_deref().map(swept_plan).transpose()?;
         let processors = processors(args, plan.as_ref())?;
-        let with = (&args.flow.options(), args.element(), &args.network.rule(false)?);
-        return sweep::run(&args.sweep, (plan.as_ref(), &processors), with, console);
+        return sweep::run(args, (plan.as_ref(), &processors), &args.network.rule(false)?, console);
+    }
+    if let Some(kind) = args.kind {
+        return layouts::run(args, kind, console);
     }
     let referee = args.export_simgrid.is_some() || args.traces.is_some();
     let rule = args.network.rule(referee)?;

@@ -10,7 +10,7 @@ use apportion_factor::{MatrixSource, SolveTask, solve_matrix};
 
 pub fn run(args: &SolveArgs, console: &Console) -> Result<()> {
     let inputs = InputFiles {
-        files: args.elimination.sources.files().into_iter().flatten().collect(),
+        files: args.elimination.files().collect(),
         operands: vec![&args.a, &args.b],
         checkpoint: None,
     };

@@ -31,9 +31,10 @@ impl Table<'_> {
         let points = self.swept.points.iter().map(|point| {
             let seconds: Vec<Option<f64>> = point.forecasts.iter().map(|f| f.map(|f| f.seconds)).collect();
             let flows: Vec<Option<String>> =
-                point.forecasts.iter().map(|f| f.map(|f| f.order.to_string())).collect();
+                point.forecasts.iter().map(|f| Some(f.as_ref()?.order?.to_string())).collect();
+            let blocks: Vec<Option<u64>> = point.forecasts.iter().map(|f| f.map(|f| f.block)).collect();
             let winner = point.winner.map(|w| &self.candidates[w].name);
-            json!({"value": point.value, "seconds": seconds, "flows": flows, "winner": winner,
+            json!({"value": point.value, "seconds": seconds, "flows": flows, "blocks": blocks, "winner": winner,
                    "gain": point.gain(), "baselines": point.baselines})
         });
         let crossovers = self.swept.crossovers.iter().map(|c| {
@@ -208,6 +209,9 @@ impl Table<'_> {
         };
         match &swept.crossovers[..] {
             [] => match swept.points.iter().find_map(|p| p.winner) {
+                Some(winner) if parameter == Parameter::Processors => {
+                    format!("{} is the fastest at every number of processors", name(winner))
+                }
                 Some(winner) => format!("{} is the fastest at every {parameter}", name(winner)),
                 None => format!("Forecasts by {parameter}"),
             },

@@ -14,15 +14,25 @@ use apportion::select::check_has_times;
 /// No plan, traces or shape; a shape without a sweep.
 pub fn check(args: &SimulateArgs) -> Result<()> {
     let refuse = |place: &str, what: &str, remedy: &str| Err(Error::input(place, what, remedy));
-    let given = args.plan.is_some() || args.traces.is_some() || args.grid.is_some();
+    let given = args.plan.is_some() || args.traces.is_some() || args.grid.is_some() || args.kind.is_some();
+    if args.sweep.methods.is_some() && args.sweep.sweep.is_none() && args.kind.is_none() {
+        return refuse(
+            "--methods",
+            "are compared by sweeps and with --kind",
+            "add one of them, or remove the flag",
+        );
+    }
     match (&args.sweep.sweep, given, &args.sweep.shape) {
-        (None, false, Some(_)) => {
-            refuse("--shape", "is laid out for sweeps only", "add --sweep, or make a plan with `partition`")
-        }
+        (None, false, Some(_)) => refuse(
+            "--shape",
+            "is laid out for sweeps and with --kind only",
+            "add --sweep, or make a plan with `partition`",
+        ),
         (None, false, None) => refuse(
             "simulate",
             "there is nothing to simulate",
-            "pass --plan FILE, --grid MxNxL, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO",
+            "pass --plan FILE, --grid MxNxL, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO or \
+             --kind cholesky|lu",
         ),
         (Some(_), false, None) => {
             refuse("--sweep", "there is nothing to lay out", "pass --shape MxN or --plan FILE")

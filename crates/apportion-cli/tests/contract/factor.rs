@@ -372,3 +372,100 @@ fn ranks_give_the_bytes_of_threads() {
         }
     }
 }
+
+const CLUSTER: &str = "[[processor]]\nname = \"new\"\nspeed = \"3 Tflop/s\"\n[[processor]]\nname = \"old\"\nspeed = \
+    \"1 Tflop/s\"\n[network]\nlatency = \"2 us\"\nbandwidth = \"100 Gbit/s\"\n";
+
+/// A plan of `partition` or of a report is run as it is, whatever the speeds are now.
+#[test]
+fn plans_are_run_as_they_are() {
+    let (bench, n) = (Bench::new(), 96);
+    save(&bench, "a.npy", n, &matrix(n));
+    bench.write("cluster.toml", CLUSTER);
+    let made = bench.json(
+        "partition --shape 96x96 --kind lu --method ratio --block 8 --platform cluster.toml -o plan.json --svg plan.svg",
+    );
+    assert_eq!((&made["method"], &made["problem"]["block"]), (&"ratio".into(), &8.into()));
+    assert_eq!(made["shares"], serde_json::json!([72 * 96, 24 * 96]));
+    holds(&bench.text("plan.svg"), &["<svg", "lu of 96"]);
+    let run = bench.json("factor a.npy --kind lu --plan plan.json -o planned.npy");
+    assert_eq!((&run["plan"]["layout"], &run["plan"]["method"]), (&made["layout"], &"ratio".into()));
+    assert_eq!((&run["block"], &run["volume"]), (&8.into(), &made["metrics"]["volume"]));
+    bench.done("factor a.npy --kind lu --block 8 --speeds 1,5 -o other.npy");
+    assert!(bench.bytes("planned.npy") == bench.bytes("other.npy"));
+    bench.write("again.json", run["plan"].to_string());
+    let again = bench.json("factor a.npy --kind lu --plan again.json --platform cluster.toml");
+    assert_eq!(again["plan"]["layout"], made["layout"]);
+    assert!(again["plan"]["baselines"]["even_split"].is_number());
+    bench.done("partition --units 96 --speeds 1,2 -o units.json");
+    for (line, words) in [
+        ("--kind cholesky --plan plan.json", &["plan.json", "lu of 96 rows", "cholesky of 96 rows"][..]),
+        ("--kind lu --plan units.json", &["units.json", "of no factorisation"]),
+        ("--kind lu --plan plan.json --block 8", &["--plan", "--block"]),
+        ("--kind lu --plan plan.json --speeds 1,2", &["--plan", "--speeds"]),
+    ] {
+        holds(&bench.fails(2, &format!("factor a.npy {line}")), words);
+    }
+    for (line, words) in [
+        ("--shape 96x90 --kind lu --speeds 1,2", &["--shape", "not square"][..]),
+        ("--units 96 --kind lu --speeds 1,2", &["--kind"]),
+        ("--shape 96x96 --kind lu --speeds 1,2 --compare", &["--kind", "--compare"]),
+        ("--shape 96x96 --kind lu --speeds 1,2 --method columns", &["--method", "greedy"]),
+    ] {
+        holds(&bench.fails(2, &format!("partition {line}")), words);
+    }
+}
+
+/// On a cluster that is not there, without a matrix: every layout, and each of them along a parameter.
+#[test]
+fn layouts_are_forecast_for_a_cluster() {
+    let bench = Bench::new();
+    bench.write("cluster.toml", CLUSTER);
+    let call = "simulate --kind lu --shape 6000x6000 --platform cluster.toml";
+    let all = bench.json(&format!("{call} --block 192"));
+    let names: Vec<&str> =
+        all["layouts"].as_array().unwrap().iter().map(|layout| layout["method"].as_str().unwrap()).collect();
+    assert_eq!(names, ["greedy", "dropout", "ratio", "cyclic", "alone"]);
+    let seconds = |i: usize| all["layouts"][i]["seconds"].as_f64().unwrap();
+    let ideal = all["ideal_seconds"].as_f64().unwrap();
+    // Two thirds of n cubed by four teraflops.
+    assert!((ideal / (2.0 / 3.0 * 6000f64.powi(3) / 4e12) - 1.0).abs() < 1e-9);
+    // In turn, the old node has half of the columns; alone, the new one has all of them.
+    assert!(seconds(0) > ideal && seconds(3) > 1.9 * ideal && seconds(4) > 1.3 * ideal);
+    assert!(seconds(0) < seconds(4) && seconds(4) < seconds(3), "{all}");
+    assert!((0..5).all(|i| all["layouts"][i]["block"] == 192));
+    // The plan of the fastest is forecast alike.
+    let fastest = all["fastest"].as_str().unwrap();
+    let plan =
+        "partition --shape 6000x6000 --kind lu --block 192 --platform cluster.toml -o plan.json --method";
+    bench.done(&format!("{plan} {fastest}"));
+    let planned = bench.json("simulate --plan plan.json --platform cluster.toml");
+    let place = names.iter().position(|name| *name == fastest).unwrap();
+    assert_eq!(planned["seconds"], all["layouts"][place]["seconds"]);
+    let free = bench.json(&format!("{call} --methods greedy"));
+    assert!(free["layouts"][0]["seconds"].as_f64().unwrap() <= seconds(0));
+    holds(&bench.done(call), &["layout", "Gflop/s", "of ideal", "lu of 6,000 x 6,000", "fastest"]);
+    let sweep =
+        format!("{call} --block 192 --sweep ratio=1..9 --sweep-points 3 --methods greedy,cyclic,alone");
+    let swept = bench.json(&format!("{sweep} -o sweep.csv --svg sweep.svg"));
+    let points = swept["points"].as_array().unwrap();
+    assert_eq!((points.len(), &points[1]["blocks"]), (3, &serde_json::json!([192, 192, 192])));
+    assert!(
+        points[2]["winner"] != "cyclic"
+            && points[2]["seconds"][1].as_f64() > points[2]["seconds"][0].as_f64()
+    );
+    holds(&bench.text("sweep.csv"), &["ratio,greedy,cyclic,alone,winner"]);
+    holds(&bench.text("sweep.svg"), &["<svg", "lu of 6,000 x 6,000"]);
+    for (line, words) in [
+        ("simulate --kind lu --platform cluster.toml", &["--shape"][..]),
+        ("simulate --shape 60x60 --platform cluster.toml", &["--shape", "--kind"]),
+        ("simulate --kind lu --shape 60x50 --platform cluster.toml", &["--shape", "not square"]),
+        (
+            "simulate --kind lu --shape 60x60 --platform cluster.toml --methods columns",
+            &["--methods", "greedy"],
+        ),
+        ("simulate --kind lu --shape 60x60 --platform cluster.toml --flow ring", &["--kind", "--flow"]),
+    ] {
+        holds(&bench.fails(2, line), words);
+    }
+}

@@ -1,5 +1,6 @@
 //! The processors of a factorisation and their speeds: given, remembered or measured.
 
+use crate::parts::measure_parts;
 use apportion::error::Result;
 use apportion::job::{
     Context, MeasuredSpeeds, Sources, measure_or_recall, measure_unknown_network, note_absent_cores,
@@ -8,7 +9,12 @@ use apportion::job::{
 use apportion::kernels::{Kernel, Real};
 use apportion::model::{Machine, WorkUnit, only_ratios, platform_models};
 use apportion::platform::{Platform, Speed};
+use apportion::schedule::FactorTimes;
 use apportion::select::Factorisation;
+use std::sync::Arc;
+
+/// Multiply-adds of work for which the parts of a factorisation are measured: a twentieth of a second on a fast core.
+const WORTHWHILE: f64 = 5e8;
 
 /// Processors with the speeds of the forecast.
 pub(super) struct KnownMachine {
@@ -17,6 +23,8 @@ pub(super) struct KnownMachine {
     pub ratios: Option<Machine>,
     /// The speeds, if they were measured or remembered.
     pub measured: Option<MeasuredSpeeds>,
+    /// What panels and updates take, if the speeds were measured.
+    pub times: Option<Arc<FactorTimes>>,
 }
 
 /// Finds the speeds of these processors for the products of a factorisation.
@@ -28,6 +36,7 @@ pub(super) fn find<T: Real>(
     platform: Platform,
     kernel: Kernel<T>,
     problem: Factorisation,
+    block: Option<u64>,
     remeasure: bool,
     context: Context<'_>,
 ) -> Result<KnownMachine> {
@@ -39,7 +48,7 @@ pub(super) fn find<T: Real>(
         warn_of_another_kernel(models, &kernel.name(), context);
         let found = world.all_ok(models.in_order(&platform.names()))?;
         let machine = Machine::new(platform, found, models.block().unwrap_or(1));
-        return Ok(KnownMachine { machine, ratios: None, measured: None });
+        return Ok(KnownMachine { machine, ratios: None, measured: None, times: None });
     }
     let timed = platform
         .processors
@@ -47,18 +56,25 @@ pub(super) fn find<T: Real>(
         .all(|processor| processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_))));
     if timed {
         let machine = world.all_ok(Machine::from_platform(platform, WorkUnit::MultiplyAdd))?;
-        return Ok(KnownMachine { machine, ratios: None, measured: None });
+        return Ok(KnownMachine { machine, ratios: None, measured: None, times: None });
     }
     let ratios = match platform.speeds() {
         Some(_) => Some(world.all_ok(platform_models(&platform, WorkUnit::MultiplyAdd))?),
         None => None,
     };
     let ratios = ratios.filter(|given| only_ratios(given));
-    let Factorisation { factors, n, block } = problem;
-    let work = factors.multiply_adds(n) / block as f64;
-    let measured = measure_or_recall(kernel, &platform, block, work, remeasure, context)?;
+    let multiply_adds = problem.factors.multiply_adds(problem.n);
+    let work = multiply_adds / problem.block as f64;
+    let measured = measure_or_recall(kernel, &platform, problem.block, work, remeasure, context)?;
+    // Several ranks measure at every start: one block must do.
+    let block = block.or((!world.is_solo()).then_some(problem.block));
+    let parts = (problem.factors, block);
+    let times = match multiply_adds >= WORTHWHILE {
+        true => Some(measure_parts(parts, kernel, &platform, &measured, remeasure, context)?),
+        false => None,
+    };
     let models = measured.models().and_then(|models| models.in_order(&platform.names()));
-    let machine = Machine::new(platform, world.all_ok(models)?, block);
+    let machine = Machine::new(platform, world.all_ok(models)?, problem.block);
     let ratios = ratios.map(|given| machine.with_models(given));
-    Ok(KnownMachine { machine, ratios, measured: Some(measured) })
+    Ok(KnownMachine { machine, ratios, measured: Some(measured), times: times.map(Arc::new) })
 }

@@ -5,25 +5,30 @@
 //! (a look-ahead of one panel), so that it travels while everybody is busy with the last. Rows that LU exchanges in
 //! columns left of a panel are exchanged at the end.
 
+mod times;
+
 use super::{Application, Broadcast, Message, Piece, Step, StepOf, Work};
 use crate::geometry::Rank;
+use crate::model::Machine;
 use crate::plan::{BlockColumns, Factors};
 use std::ops::Range;
+use std::sync::Arc;
+pub use times::{BlockTimes, FactorTimes};
 
 /// Columns that the kernels factor, and rows that they solve, by plain loops.
 const NARROW: f64 = 16.0;
 
 /// Seconds of a part of the work in those of a multiply-add of a large product: those of its own products, which are
-/// small, and those of plain loops over [`NARROW`] columns. Measured for f64 on one processor with AVX-512, beside other
-/// programs: within about a third of the times for blocks of 64 to 256 and 500 to 4,000 rows.
+/// small, and those of plain loops over [`NARROW`] columns. Measured for f64 on one core with AVX-512, for blocks of
+/// 32 to 256 columns and 512 to 1,536 rows: within a tenth of the times there.
 struct Weight {
     products: f64,
     loops: f64,
 }
 
 impl Weight {
-    const LU: Self = Self { products: 2.3, loops: 22.0 };
-    const CHOLESKY: Self = Self { products: 2.0, loops: 14.0 };
+    const LU: Self = Self { products: 1.9, loops: 41.0 };
+    const CHOLESKY: Self = Self { products: 2.4, loops: 22.0 };
     const LDLT: Self = Self { products: 2.8, loops: 17.0 };
     const TRIANGLE: Self = Self { products: 1.4, loops: 6.4 };
 
@@ -35,6 +40,16 @@ impl Weight {
 
 /// The same for the exchange of two elements.
 const EXCHANGE: f64 = 25.0;
+
+/// What an update costs for each of its elements besides its products, in multiply-adds: C is read and written.
+const PASS: f64 = 8.0;
+
+/// The part of the matrix that an update changes, below the rows of U.
+struct Extent {
+    elements: u64,
+    /// Number of columns.
+    across: u64,
+}
 
 /// What travels of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +84,7 @@ pub enum FactorTask {
     Exchange,
 }
 
-/// A task and its cost, in multiply-adds of large products.
+/// A task and its cost: in multiply-adds of large products, or in seconds where the schedule knows times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactorWork {
     /// The task.
@@ -88,12 +103,27 @@ impl Work for FactorWork {
 pub struct FactorSchedule {
     factors: Factors,
     columns: BlockColumns,
+    /// What the work costs, if it was measured.
+    times: Option<Arc<FactorTimes>>,
 }
 
 impl FactorSchedule {
     /// A factorisation of these block columns.
     pub fn new(factors: Factors, columns: BlockColumns) -> Self {
-        Self { factors, columns }
+        Self { factors, columns, times: None }
+    }
+
+    /// The same with measured times: work is in seconds of the processor that does it.
+    pub fn with_times(self, times: Option<Arc<FactorTimes>>) -> Self {
+        Self { times, ..self }
+    }
+
+    /// What each processor does of its [work](Work::amount) in a second.
+    pub fn rates(&self, machine: &Machine) -> Vec<f64> {
+        match self.times {
+            Some(_) => vec![1.0; self.processors()],
+            None => machine.rates(&self.sizes()),
+        }
     }
 
     /// Into which factors.
@@ -153,28 +183,37 @@ impl FactorSchedule {
         (0..p).filter_map(|i| self.message(column, Rank((first + i) % p))).collect()
     }
 
-    /// Multiply-adds of the updates of some block columns with a panel, in products.
-    fn products(&self, rank: Rank, panel: usize, columns: Range<usize>) -> f64 {
-        let (width, end) = (self.columns.span(panel).len() as f64, self.columns.span(panel).end);
-        let n = self.columns.n();
+    /// The updates of some block columns of a processor with a panel.
+    fn extent(&self, rank: Rank, panel: usize, columns: Range<usize>) -> Extent {
+        let (n, end) = (self.columns.n(), self.columns.span(panel).end);
         let own = &self.columns.own(rank)[self.columns.places(rank, columns)];
-        let elements = own.iter().map(|&column| {
+        let mut extent = Extent { elements: 0, across: 0 };
+        for &column in own {
             let span = self.columns.span(column);
             let rows = if self.factors == Factors::Lu { n - end } else { n - span.start };
-            rows as f64 * span.len() as f64
-        });
-        width * elements.sum::<f64>()
+            extent.elements += rows * span.len();
+            extent.across += span.len();
+        }
+        extent
     }
 
     fn update(&self, rank: Rank, panel: usize, columns: Range<usize>) -> StepOf<Self> {
-        let mut amount = self.products(rank, panel, columns.clone());
-        if self.factors == Factors::Lu {
-            let width = self.columns.span(panel).len() as f64;
-            let own = &self.columns.own(rank)[self.columns.places(rank, columns.clone())];
-            let across: u64 = own.iter().map(|&column| self.columns.span(column).len()).sum();
-            amount += Weight::TRIANGLE.amount(across as f64 * width * width / 2.0, width);
-            amount += EXCHANGE * across as f64 * width;
-        }
+        let width = self.columns.span(panel).len() as f64;
+        let Extent { elements, across } = self.extent(rank, panel, columns.clone());
+        let (elements, across) = (elements as f64, across as f64);
+        let amount = match &self.times {
+            Some(times) => {
+                // Those of LU include the rows of U.
+                let rows = if self.factors == Factors::Lu { width * across } else { 0.0 };
+                times.update(rank, elements + rows, across, width)
+            }
+            None => {
+                let products = elements * (width + PASS);
+                let lu =
+                    Weight::TRIANGLE.amount(across * width * width / 2.0, width) + EXCHANGE * across * width;
+                if self.factors == Factors::Lu { products + lu } else { products }
+            }
+        };
         Step::Compute(FactorWork { task: FactorTask::Update { panel, columns }, amount })
     }
 
@@ -182,10 +221,13 @@ impl FactorSchedule {
     fn panel(&self, column: usize) -> impl Iterator<Item = StepOf<Self>> + use<> {
         let span = self.columns.span(column);
         let (rows, width) = ((self.columns.n() - span.start) as f64, span.len() as f64);
-        let amount = match self.factors {
-            Factors::Lu => Weight::LU.amount(width * width * (rows / 2.0 - width / 6.0), width),
-            Factors::Cholesky => Weight::CHOLESKY.amount(width * width * (rows / 2.0 - width / 3.0), width),
-            Factors::Ldlt => Weight::LDLT.amount(width * width * (rows / 2.0 - width / 3.0), width),
+        let amount = match (&self.times, self.factors) {
+            (Some(times), _) => times.panel(self.columns.owner(column), rows, width),
+            (None, Factors::Lu) => Weight::LU.amount(width * width * (rows / 2.0 - width / 6.0), width),
+            (None, Factors::Cholesky) => {
+                Weight::CHOLESKY.amount(width * width * (rows / 2.0 - width / 3.0), width)
+            }
+            (None, Factors::Ldlt) => Weight::LDLT.amount(width * width * (rows / 2.0 - width / 3.0), width),
         };
         let work = FactorWork { task: FactorTask::Panel(column), amount };
         let mut messages = self.messages(column);
@@ -230,7 +272,11 @@ impl FactorSchedule {
         let own = self.columns.own(rank);
         let width = |column: usize| self.columns.span(column).len() as f64;
         let later = |column: usize| (self.columns.n() - self.columns.span(column).end) as f64;
-        let amount = own.iter().map(|&column| EXCHANGE * width(column) * later(column)).sum();
+        let elements = own.iter().map(|&column| width(column) * later(column)).sum();
+        let amount = match &self.times {
+            Some(times) => times.exchange(rank, elements),
+            None => EXCHANGE * elements,
+        };
         let needed = self.factors == Factors::Lu && amount > 0.0;
         needed.then_some(Step::Compute(FactorWork { task: FactorTask::Exchange, amount }))
     }
@@ -263,8 +309,10 @@ impl Application for FactorSchedule {
     /// Elements of the matrix that it updates with one column of a panel, on average over all columns.
     fn share(&self, rank: Rank) -> f64 {
         let count = self.columns.count();
-        let all: f64 = (0..count).map(|panel| self.products(rank, panel, panel + 1..count)).sum();
-        all / self.columns.n() as f64
+        let products = |panel: usize| {
+            self.columns.span(panel).len() as f64 * self.extent(rank, panel, panel + 1..count).elements as f64
+        };
+        (0..count).map(products).sum::<f64>() / self.columns.n() as f64
     }
 }
 

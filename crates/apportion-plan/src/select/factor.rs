@@ -7,10 +7,11 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::model::Machine;
+use crate::model::{Machine, Model};
 use crate::plan::{Baselines, BlockColumns, Factors, FastestAlone, Plan};
-use crate::schedule::{Application, FactorSchedule};
+use crate::schedule::{Application, FactorSchedule, FactorTimes};
 use crate::simulate::{self, CostModel};
+use std::sync::Arc;
 
 /// How block columns are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,9 @@ pub enum FactorLayout {
     Greedy,
     /// The same, but towards the end only among those whose messages cost less time than their work saves.
     Dropout,
+    /// In rounds, in each of which a processor gets as many as it is faster than the slowest one, rounded: a
+    /// ratio as it is typed by hand, for HPL by `-f`.
+    Ratio,
     /// In turn, as if all processors were equal.
     Cyclic,
     /// All to the fastest processor.
@@ -28,13 +32,14 @@ pub enum FactorLayout {
 
 impl FactorLayout {
     /// Every layout, the simplest last.
-    pub const ALL: [Self; 4] = [Self::Greedy, Self::Dropout, Self::Cyclic, Self::Alone];
+    pub const ALL: [Self; 5] = [Self::Greedy, Self::Dropout, Self::Ratio, Self::Cyclic, Self::Alone];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Greedy => "greedy",
             Self::Dropout => "dropout",
+            Self::Ratio => "ratio",
             Self::Cyclic => "cyclic",
             Self::Alone => "alone",
         }
@@ -67,45 +72,89 @@ pub struct Factorisation {
     pub block: u64,
 }
 
-/// The plans of a factorisation by each layout, or by one of them, the fastest by forecast first; in the order of
-/// [`FactorLayout::ALL`] where speeds are ratios. `weights` are speeds that decide the layouts instead of the
-/// machine's; `element` is the bytes of an element.
+/// Columns of a block where there is no forecast: large enough that updates run at the speed of large products, small
+/// enough that panels are a small part of the work.
+const BLOCK: u64 = 128;
+/// Fewer block columns for each processor are not balanced: blocks are smaller then.
+const FEWEST: u64 = 4;
+/// Narrower blocks are slow.
+const NARROWEST: u64 = 16;
+/// Columns of a block among which the forecast chooses.
+const BLOCKS: [u64; 7] = [32, 48, 64, 96, 128, 192, 256];
+/// With more block columns a forecast takes long.
+const MOST: u64 = 1024;
+
+/// The blocks that are compared for n columns on so many processors; the first is for speeds without a forecast.
+pub fn candidate_blocks(n: u64, processors: usize) -> Vec<u64> {
+    let first = (n / (FEWEST * processors as u64)).clamp(NARROWEST, BLOCK).min(n);
+    let fits = |block: &u64| *block != first && *block <= n && n.div_ceil(*block) <= MOST;
+    std::iter::once(first).chain(BLOCKS.into_iter().filter(fits)).collect()
+}
+
+/// What is decided of a factorisation, and by what.
+#[derive(Debug, Clone, Copy)]
+pub struct FactorOptions<'a> {
+    /// The only layout; by default every one.
+    pub layout: Option<FactorLayout>,
+    /// Columns of a block that are compared, at least one; the first is taken where there is no forecast.
+    pub blocks: &'a [u64],
+    /// Speeds that decide the layouts instead of the machine's.
+    pub weights: Option<&'a Machine>,
+    /// What panels and updates take, if it was measured.
+    pub times: Option<&'a Arc<FactorTimes>>,
+    /// Bytes of an element.
+    pub element: u64,
+}
+
+/// The plans of a factorisation of n rows, one for each layout with its fastest block, the fastest by forecast first;
+/// in the order of [`FactorLayout::ALL`] where speeds are ratios.
 ///
 /// # Errors
 /// Every processor has speed 0, or those of a forecast.
+///
+/// # Panics
+/// If there are no blocks.
 pub fn plan_factorisation(
-    problem: Factorisation,
+    factors: Factors,
+    n: u64,
     machine: &Machine,
-    weights: Option<&Machine>,
-    layout: Option<FactorLayout>,
-    element: u64,
+    options: FactorOptions<'_>,
 ) -> Result<Vec<Plan>> {
-    let decides = weights.unwrap_or(machine);
-    let all = FactorLayout::ALL.map(|layout| columns(problem, layout, decides, element));
-    let mut plans: Vec<(BlockColumns, Plan)> = Vec::new();
-    let mut times: Vec<(FactorLayout, f64, BlockColumns)> = Vec::new();
-    for (kind, columns) in FactorLayout::ALL.into_iter().zip(all) {
-        let columns = columns?;
-        let plan = appraise(problem, machine, kind.name(), &columns, element)?;
-        if let Some(forecast) = &plan.forecast {
-            times.push((kind, forecast.seconds, columns.clone()));
+    let FactorOptions { layout, blocks, weights, times, element } = options;
+    let blocks = if machine.only_ratios() { &blocks[..1] } else { blocks };
+    assert!(!blocks.is_empty(), "a block is at least one column");
+    let seconds = |plan: &Plan| plan.forecast.as_ref().map_or(f64::INFINITY, |forecast| forecast.seconds);
+    let mut best: Vec<(FactorLayout, Plan)> = Vec::new();
+    for kind in FactorLayout::ALL {
+        let mut fastest: Option<Plan> = None;
+        for &block in blocks {
+            let problem = Factorisation { factors, n, block };
+            let columns = lay_out_columns(problem, kind, weights.unwrap_or(machine), element)?;
+            let plan = appraise(problem, machine, times, kind.name(), &columns, element)?;
+            if fastest.as_ref().is_none_or(|other| seconds(&plan) < seconds(other)) {
+                fastest = Some(plan);
+            }
         }
+        best.push((kind, fastest.expect("there is a block")));
+    }
+    let of = |wanted| &best.iter().find(|(kind, _)| *kind == wanted).expect("every layout is appraised").1;
+    let alone = of(FactorLayout::Alone);
+    let baselines = (machine.processors() > 1 && alone.forecast.is_some()).then(|| {
+        let fastest = alone.shares.iter().position(|share| *share > 0).expect("somebody has the matrix");
+        let processor = machine.platform.processors[fastest].name.clone();
+        let even = Some(seconds(of(FactorLayout::Cyclic))).filter(|seconds| seconds.is_finite());
+        Baselines {
+            fastest_alone: Some(FastestAlone { processor, seconds: seconds(alone) }),
+            even_split: even,
+        }
+    });
+    let mut plans: Vec<Plan> = Vec::new();
+    for (kind, plan) in best {
         let wanted = layout.is_none_or(|layout| layout == kind);
-        if wanted && plans.iter().all(|(other, _)| *other != columns) {
-            plans.push((columns, plan));
+        if wanted && plans.iter().all(|other| other.division != plan.division) {
+            plans.push(Plan { baselines: baselines.clone(), ..plan });
         }
     }
-    let baselines = (machine.processors() > 1 && !times.is_empty()).then(|| {
-        let of = |wanted| times.iter().find(|(kind, ..)| *kind == wanted).expect("every layout is appraised");
-        let (_, alone, columns) = of(FactorLayout::Alone);
-        let processor = machine.platform.processors[columns.owner(0).0].name.clone();
-        let even = of(FactorLayout::Cyclic).1;
-        let even = Some(even).filter(|seconds| seconds.is_finite());
-        Baselines { fastest_alone: Some(FastestAlone { processor, seconds: *alone }), even_split: even }
-    });
-    let mut plans: Vec<Plan> =
-        plans.into_iter().map(|(_, plan)| Plan { baselines: baselines.clone(), ..plan }).collect();
-    let seconds = |plan: &Plan| plan.forecast.as_ref().map_or(f64::INFINITY, |forecast| forecast.seconds);
     plans.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
     Ok(plans)
 }
@@ -118,6 +167,7 @@ pub fn plan_factorisation(
 pub fn appraise(
     problem: Factorisation,
     machine: &Machine,
+    times: Option<&Arc<FactorTimes>>,
     method: &str,
     columns: &BlockColumns,
     element: u64,
@@ -141,32 +191,34 @@ pub fn appraise(
     if !longest.is_finite() {
         return Ok(plan);
     }
-    let rates = machine.rates(&sizes);
+    let schedule = schedule.with_times(times.cloned());
+    let rates = schedule.rates(machine);
     let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
     plan.forecast = Some(simulate::forecast(&schedule, costs)?);
-    let bound = least_seconds(problem, machine);
+    let bound = least_seconds(problem, machine, times.map(Arc::as_ref));
     Ok(plan.with_time_bound(Some(bound)))
 }
 
 /// Seconds that no division by block columns can beat: all products at the highest speed of each processor, or the
 /// panels one after the other on the fastest.
-fn least_seconds(problem: Factorisation, machine: &Machine) -> f64 {
-    let fastest = |model: &crate::model::Model| {
+fn least_seconds(problem: Factorisation, machine: &Machine, times: Option<&FactorTimes>) -> f64 {
+    let fastest = |(rank, model): (usize, &Model)| {
         let speeds = model.points().iter().map(|point| point.speed());
-        speeds.fold(model.speed(1.0), f64::max) * machine.block as f64
+        let products = speeds.fold(model.speed(1.0), f64::max) * machine.block as f64;
+        times.map_or(products, |times| products.max(times.fastest(Rank(rank))))
     };
-    let rates = machine.models.iter().map(fastest);
+    let rates = machine.models.iter().enumerate().map(fastest);
     let all = problem.factors.multiply_adds(problem.n) / rates.clone().sum::<f64>();
     let panels =
         problem.factors.multiply_adds(problem.n.min(problem.block)) / rates.fold(f64::MIN_POSITIVE, f64::max);
     all.max(panels)
 }
 
-/// The owners by a layout.
+/// The block columns by a layout, for the speeds of a machine and elements of `element` bytes.
 ///
 /// # Errors
 /// Every processor has speed 0.
-fn columns(
+pub fn lay_out_columns(
     problem: Factorisation,
     layout: FactorLayout,
     machine: &Machine,
@@ -184,6 +236,13 @@ fn columns(
     };
     let owners = match layout {
         FactorLayout::Alone => vec![Rank(fastest); count],
+        FactorLayout::Ratio => {
+            let slowest = speed(*fastest_first.last().expect("there is a fastest one"));
+            let times = |rank: usize| (speed(rank) / slowest).round() as usize;
+            let round: Vec<Rank> =
+                (0..p).flat_map(|rank| std::iter::repeat_n(Rank(rank), times(rank))).collect();
+            round.into_iter().cycle().take(count).collect()
+        }
         FactorLayout::Cyclic => (0..count).map(|column| Rank(column % p)).collect(),
         FactorLayout::Greedy => give_out(problem, machine, |_| &fastest_first),
         FactorLayout::Dropout => give_out(problem, machine, |rows| {
@@ -259,6 +318,11 @@ mod tests {
 
     const LU: Factorisation = Factorisation { factors: Factors::Lu, n: 2400, block: 100 };
 
+    fn plans(factors: Factors, machine: &Machine, layout: Option<FactorLayout>) -> Vec<Plan> {
+        let options = FactorOptions { layout, blocks: &[LU.block], weights: None, times: None, element: 8 };
+        plan_factorisation(factors, LU.n, machine, options).unwrap()
+    }
+
     /// Every suffix is as balanced as whole columns allow: no other owner of its first column makes it shorter.
     #[test]
     fn every_suffix_is_balanced() {
@@ -266,7 +330,7 @@ mod tests {
         let machine = machine(&speeds, Network::free());
         for factors in [Factors::Lu, Factors::Cholesky, Factors::Ldlt] {
             let columns =
-                columns(Factorisation { factors, ..LU }, FactorLayout::Greedy, &machine, 8).unwrap();
+                lay_out_columns(Factorisation { factors, ..LU }, FactorLayout::Greedy, &machine, 8).unwrap();
             for first in 0..columns.count() {
                 let mut taken = [0.0; 3];
                 for column in first..columns.count() {
@@ -286,7 +350,7 @@ mod tests {
     #[test]
     fn columns_are_in_proportion_to_speeds() {
         let machine = machine(&[5.0, 3.0, 1.0], Network::free());
-        let columns = columns(LU, FactorLayout::Greedy, &machine, 8).unwrap();
+        let columns = lay_out_columns(LU, FactorLayout::Greedy, &machine, 8).unwrap();
         let last = &columns.owners()[columns.count() - 9..];
         let count = |rank| last.iter().filter(|owner| owner.0 == rank).count();
         assert_eq!([count(0), count(1), count(2)], [5, 3, 1]);
@@ -297,7 +361,7 @@ mod tests {
     #[test]
     fn slow_processors_leave_early_where_messages_are_dear() {
         let machine = machine(&[8.0, 2.0], Network::uniform(2e-2, 1e9));
-        let of = |layout| plan_factorisation(LU, &machine, None, layout, 8).unwrap().remove(0);
+        let of = |layout| plans(Factors::Lu, &machine, layout).remove(0);
         let (greedy, dropout) = (of(Some(FactorLayout::Greedy)), of(Some(FactorLayout::Dropout)));
         let last = |plan: &Plan| *plan.block_columns().unwrap().1.own(Rank(1)).last().unwrap();
         assert!(last(&dropout) < last(&greedy));
@@ -308,12 +372,22 @@ mod tests {
         assert_eq!(baselines.fastest_alone.unwrap().processor, "p0");
     }
 
+    /// HPL's `-f 3`: in every round three columns to each fast processor and one to each slow one.
+    #[test]
+    fn a_ratio_gives_rounds() {
+        let machine = machine(&[3.2, 3.2, 1.0], Network::free());
+        let columns = lay_out_columns(LU, FactorLayout::Ratio, &machine, 8).unwrap();
+        let owners: Vec<usize> = columns.owners().iter().map(|owner| owner.0).collect();
+        assert_eq!(owners[..8], [0, 0, 0, 1, 1, 1, 2, 0]);
+        let halves = lay_out_columns(LU, FactorLayout::Ratio, &Machine::from_speeds(&[0.0, 2.0]).unwrap(), 8);
+        assert!(halves.unwrap().owners().iter().all(|owner| owner.0 == 1));
+    }
+
     #[test]
     fn the_fastest_forecast_is_first_and_above_the_bound() {
         for factors in [Factors::Lu, Factors::Cholesky, Factors::Ldlt] {
-            let problem = Factorisation { factors, ..LU };
             let machine = machine(&[9.0, 1.0, 4.0], Network::uniform(1e-5, 1e9));
-            let plans = plan_factorisation(problem, &machine, None, None, 8).unwrap();
+            let plans = plans(factors, &machine, None);
             let seconds: Vec<f64> =
                 plans.iter().map(|plan| plan.forecast.as_ref().unwrap().seconds).collect();
             assert!(seconds.is_sorted() && plans[0].method != "cyclic", "{seconds:?}");
@@ -321,10 +395,43 @@ mod tests {
         }
     }
 
+    /// Of several blocks each layout has the one that is fastest for it.
+    #[test]
+    fn the_forecast_chooses_the_block() {
+        let machine = machine(&[9.0, 1.0, 4.0], Network::uniform(1e-4, 1e9));
+        let by = |blocks: &[u64]| {
+            let options = FactorOptions { layout: None, blocks, weights: None, times: None, element: 8 };
+            plan_factorisation(Factors::Lu, LU.n, &machine, options).unwrap()
+        };
+        let all = by(&[32, 64, 128, 256]);
+        for plan in &all {
+            let seconds = plan.forecast.as_ref().unwrap().seconds;
+            for block in [32, 64, 128, 256] {
+                let one = by(&[block]);
+                let same = one.iter().find(|other| other.method == plan.method);
+                let other = same.map_or(f64::INFINITY, |other| other.forecast.as_ref().unwrap().seconds);
+                assert!(seconds <= other, "{} in blocks of {block}: {other} < {seconds}", plan.method);
+            }
+        }
+        let ratios = Machine::from_speeds(&[3.0, 1.0]).unwrap();
+        let options =
+            FactorOptions { layout: None, blocks: &[64, 32], weights: None, times: None, element: 8 };
+        let plans = plan_factorisation(Factors::Lu, LU.n, &ratios, options).unwrap();
+        assert_eq!(plans[0].block_columns().unwrap().1.block(), 64, "nothing tells them apart");
+    }
+
+    #[test]
+    fn blocks_fit_the_matrix() {
+        assert_eq!(candidate_blocks(1, 3), [1]);
+        assert_eq!(candidate_blocks(100, 2), [16, 32, 48, 64, 96]);
+        assert_eq!(candidate_blocks(4000, 2), [128, 32, 48, 64, 96, 192, 256]);
+        assert_eq!(candidate_blocks(100_000, 20), [128, 192, 256]);
+    }
+
     #[test]
     fn ratios_have_no_seconds_and_idle_processors_no_columns() {
         let machine = Machine::from_speeds(&[3.0, 0.0, 1.0]).unwrap();
-        let plans = plan_factorisation(LU, &machine, None, None, 8).unwrap();
+        let plans = plans(Factors::Lu, &machine, None);
         assert_eq!((plans[0].method.as_str(), plans[0].shares[1]), ("greedy", 0));
         assert!(plans[0].forecast.is_none() && plans[0].relative_times.is_some());
         assert!("columns".parse::<FactorLayout>().is_err());

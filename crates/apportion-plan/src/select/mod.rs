@@ -22,7 +22,10 @@ pub use balance::{
     relative_times,
 };
 pub use baselines::{BaselinePlans, baseline_plans};
-pub use factor::{FactorLayout, Factorisation, appraise, plan_factorisation};
+pub use factor::{
+    FactorLayout, FactorOptions, Factorisation, appraise, candidate_blocks, lay_out_columns,
+    plan_factorisation,
+};
 pub use improve::LeftOut;
 pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 pub use rebalance::{Moves, Observed, Proposal, Rebalance};

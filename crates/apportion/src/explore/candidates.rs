@@ -3,9 +3,10 @@
 use super::{Candidate, LayoutSource, Parameter};
 use crate::error::{Error, Result};
 use crate::job::parse_choice;
-use crate::plan::Plan;
 use crate::plan::shapes::Method;
+use crate::plan::{Factors, Plan};
 use crate::schedule::ScheduleOptions;
+use crate::select::FactorLayout;
 use std::collections::BTreeSet;
 
 /// What a caller says of the candidates; what is left out follows from the parameter.
@@ -79,4 +80,39 @@ pub fn sweep_candidates(question: SweepQuestion<'_>) -> Result<Vec<Candidate>> {
             layouts.into_iter().map(|(name, way)| Candidate { name, way, orders: orders.to_vec() }).collect()
         }
     })
+}
+
+/// The candidates of a factorisation: layouts of block columns by their names, or all, each with the fastest of these
+/// blocks.
+///
+/// # Errors
+/// An unknown layout, or none.
+pub fn factor_candidates(
+    factors: Factors,
+    methods: Option<&[String]>,
+    blocks: &[u64],
+) -> Result<Vec<Candidate>> {
+    let layouts: Vec<FactorLayout> = match methods {
+        None => FactorLayout::ALL.to_vec(),
+        Some([]) => {
+            return Err(Error::input("`methods`", "there are none", "leave it out, or name at least one"));
+        }
+        Some(names) => {
+            let all = FactorLayout::ALL.map(FactorLayout::name).join(", ");
+            let unknown = |name: &str| {
+                let what = format!("\"{name}\" divides no factorisation");
+                Error::input("`methods`", what, format!("choose among {all}"))
+            };
+            let layout = |name: &String| name.parse().map_err(|_: Error| unknown(name));
+            names.iter().map(layout).collect::<Result<_>>()?
+        }
+    };
+    let mut seen = BTreeSet::new();
+    let layouts = layouts.into_iter().filter(|layout| seen.insert(layout.name()));
+    let candidate = |layout: FactorLayout| Candidate {
+        name: layout.name().into(),
+        way: LayoutSource::Columns { factors, layout, blocks: blocks.to_vec() },
+        orders: Vec::new(),
+    };
+    Ok(layouts.map(candidate).collect())
 }

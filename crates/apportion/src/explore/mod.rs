@@ -4,11 +4,11 @@ mod candidates;
 mod study;
 mod sweep;
 
-pub use candidates::{SweepQuestion, sweep_candidates};
+pub use candidates::{SweepQuestion, factor_candidates, sweep_candidates};
 pub use study::{
     Distribution, Study, StudyCorner, StudyDepth, StudyRatio, StudyRow, StudySearched, StudySubsets, study,
 };
 pub use sweep::{
     Candidate, CandidateForecast, Crossover, LayoutSource, Parameter, ParameterSweep, SweepPoint,
-    SweepResult, SweepSetup, sweep,
+    SweepResult, SweepSetup, forecast_candidates, sweep,
 };

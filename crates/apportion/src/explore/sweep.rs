@@ -2,16 +2,18 @@
 //! candidate becomes the fastest.
 
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::model::{Machine, Model, only_ratios};
 use crate::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
-use crate::plan::{Baselines, Hierarchy, Layout, Metrics, Shape};
+use crate::plan::{Baselines, Factors, Hierarchy, Layout, Metrics, Shape};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
-use crate::schedule::{MatmulSchedule, ScheduleOptions};
+use crate::schedule::{FactorSchedule, MatmulSchedule, ScheduleOptions};
 use crate::select::{
-    Cost, PlanOptions, areas, check_has_times, communication_of, forecast, plan_matmul, preferred,
+    Cost, FactorLayout, Factorisation, PlanOptions, areas, check_has_times, communication_of, forecast,
+    lay_out_columns, plan_matmul, preferred,
 };
-use crate::simulate::{CostModel, Fluid, forecast_fluid};
+use crate::simulate::{self, CostModel, Fluid, forecast_fluid};
 use crate::units;
 use crate::units::Dimension;
 use std::fmt;
@@ -23,7 +25,7 @@ const NEAR: f64 = 1e-4;
 /// The setup that all candidates of a sweep share.
 #[derive(Debug, Clone, Copy)]
 pub struct SweepSetup<'a> {
-    /// The shape of the product.
+    /// The shape of the product; of a factorisation, that of the matrix and k = n.
     pub shape: Shape,
     /// The machine, one parameter of which varies. If the number of processors varies, their speed functions
     /// are repeated. With ratios of speeds, candidates are compared by communication alone.
@@ -46,6 +48,15 @@ pub enum LayoutSource {
     /// The best plan by any method, for the processors that are worth their messages, as
     /// [`plan_matmul`] makes it.
     Auto,
+    /// Block columns of a factorisation.
+    Columns {
+        /// Into which factors.
+        factors: Factors,
+        /// How they are given out.
+        layout: FactorLayout,
+        /// Columns of a block to try; the fastest counts.
+        blocks: Vec<u64>,
+    },
 }
 
 /// A candidate of a sweep.
@@ -55,7 +66,7 @@ pub struct Candidate {
     pub name: String,
     /// The source of the layout.
     pub way: LayoutSource,
-    /// The schedules to try; the fastest one counts.
+    /// The schedules of a product to try; the fastest one counts.
     pub orders: Vec<ScheduleOptions>,
 }
 
@@ -97,10 +108,12 @@ impl SweepPoint {
 pub struct CandidateForecast {
     /// Seconds from start to end.
     pub seconds: f64,
-    /// The options of the fastest schedule.
-    pub order: ScheduleOptions,
+    /// Columns of a block of the fastest schedule.
+    pub block: u64,
+    /// The options of the fastest schedule of a product.
+    pub order: Option<ScheduleOptions>,
     /// Elements moved.
-    pub(crate) volume: u64,
+    pub volume: u64,
 }
 
 impl CandidateForecast {
@@ -169,6 +182,20 @@ pub fn sweep(
     Ok(SweepResult { points, crossovers })
 }
 
+/// Forecasts all candidates on the machine as it is; `None` for one whose method cannot lay out its processors.
+///
+/// # Errors
+/// A network without costs while speeds are ratios only; a forecast fails; the monitor stops it.
+pub fn forecast_candidates(
+    setting: &SweepSetup<'_>,
+    contenders: &[Candidate],
+    monitor: &Monitor,
+) -> Result<Vec<Option<CandidateForecast>>> {
+    check_has_times(&setting.machine.models, &setting.machine.platform.network)?;
+    let race = Race { setting, contenders, parameter: Parameter::Processors, margin: 0.0, monitor };
+    race.forecasts(setting.machine)
+}
+
 struct Race<'a> {
     setting: &'a SweepSetup<'a>,
     contenders: &'a [Candidate],
@@ -197,9 +224,6 @@ impl Race<'_> {
 
     fn point(&self, value: f64) -> Result<SweepPoint> {
         let machine = self.machine(value)?;
-        let platform = &machine.platform;
-        let weights = areas(&machine.models, self.setting.shape)?;
-        let mut forecasts = Vec::new();
         let SweepSetup { shape, element, sharing, .. } = *self.setting;
         let baselines = match (sharing, self.contenders.iter().flat_map(|one| &one.orders).next()) {
             (None, Some(order)) => {
@@ -208,11 +232,26 @@ impl Race<'_> {
             }
             _ => None,
         };
+        let forecasts = self.forecasts(&machine)?;
+        let cost = |f: &Option<CandidateForecast>| f.as_ref().map(CandidateForecast::cost);
+        let winner = preferred(&forecasts.iter().map(cost).collect::<Vec<_>>(), self.margin);
+        Ok(SweepPoint { value, winner, forecasts, baselines })
+    }
+
+    /// The forecasts of all candidates on a machine.
+    fn forecasts(&self, machine: &Machine) -> Result<Vec<Option<CandidateForecast>>> {
+        let platform = &machine.platform;
+        let weights = areas(&machine.models, self.setting.shape)?;
+        let mut forecasts = Vec::new();
         for contender in self.contenders {
             if self.monitor.is_stopped() {
                 return Err(Error::Interrupted);
             }
             let layout = match &contender.way {
+                LayoutSource::Columns { factors, layout, blocks } => {
+                    forecasts.push(Some(self.factorisation(*factors, *layout, blocks, machine)?));
+                    continue;
+                }
                 LayoutSource::Given(_) if !self.parameter.is_of_the_network() => {
                     return Err(Error::input(
                         "`sweep`",
@@ -223,13 +262,11 @@ impl Race<'_> {
                 LayoutSource::Given(layout) => Some((**layout).clone()),
                 LayoutSource::By(method) => self.laid_out(*method, &weights, platform)?,
                 LayoutSource::Levels(methods) => self.by_levels(methods, &weights, platform)?,
-                LayoutSource::Auto => Some(self.automatic(contender, &machine)?),
+                LayoutSource::Auto => Some(self.automatic(contender, machine)?),
             };
-            forecasts.push(layout.map(|l| self.fastest(&l, contender, &machine)).transpose()?);
+            forecasts.push(layout.map(|l| self.fastest(&l, contender, machine)).transpose()?);
         }
-        let cost = |f: &Option<CandidateForecast>| f.as_ref().map(CandidateForecast::cost);
-        let winner = preferred(&forecasts.iter().map(cost).collect::<Vec<_>>(), self.margin);
-        Ok(SweepPoint { value, winner, forecasts, baselines })
+        Ok(forecasts)
     }
 
     /// The method's layout, if it supports these processors.
@@ -302,10 +339,38 @@ impl Race<'_> {
                     forecast_fluid(&schedule, costs, &machine.platform.names(), rules)?.seconds
                 }
             };
-            all.push(CandidateForecast { seconds, order, volume });
+            all.push(CandidateForecast { seconds, block: order.block, order: Some(order), volume });
         }
         let costs: Vec<_> = all.iter().map(|forecast| Some(forecast.cost())).collect();
         Ok(all[preferred(&costs, 0.0).expect("a contender has an order")])
+    }
+
+    /// The forecast of a factorisation with its fastest block.
+    fn factorisation(
+        &self,
+        factors: Factors,
+        layout: FactorLayout,
+        blocks: &[u64],
+        machine: &Machine,
+    ) -> Result<CandidateForecast> {
+        let (n, element) = (self.setting.shape.n, self.setting.element);
+        let mut best: Option<CandidateForecast> = None;
+        for &block in blocks {
+            let columns = lay_out_columns(Factorisation { factors, n, block }, layout, machine, element)?;
+            let received = |rank| columns.received(factors, Rank(rank));
+            let volume = (0..machine.processors()).map(received).sum();
+            let schedule = FactorSchedule::new(factors, columns);
+            let rates = schedule.rates(machine);
+            let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
+            let seconds = match self.setting.sharing {
+                None => simulate::forecast(&schedule, costs)?.seconds,
+                Some(rules) => forecast_fluid(&schedule, costs, &machine.platform.names(), rules)?.seconds,
+            };
+            if best.is_none_or(|best| seconds < best.seconds) {
+                best = Some(CandidateForecast { seconds, block, order: None, volume });
+            }
+        }
+        best.ok_or_else(|| Error::input("`block`", "there is none", "give at least one"))
     }
 
     /// Adds the crossovers between two values.

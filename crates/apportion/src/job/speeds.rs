@@ -6,10 +6,10 @@ use crate::error::Result;
 use crate::kernels::Kernel;
 use crate::matrix::Element;
 use crate::measure::{
-    CpuShare, Effort, KernelUpdate, QuickSpeeds, TimeRange, is_exhausted, measure_availability,
-    measure_quickly, others_are_running,
+    CpuShare, Effort, KernelUpdate, QuickSpeeds, TimeRange, Workload, is_exhausted, measure_availability,
+    measure_more, measure_quickly, others_are_running,
 };
-use crate::model::Models;
+use crate::model::{Model, Models};
 use crate::platform::{Network, Platform, discover};
 use crate::product::{ClosureMethod, RunReport};
 use crate::run::World;
@@ -198,6 +198,57 @@ impl MeasuredSpeeds {
     /// Times beyond what a model may have.
     pub fn models(&self) -> Result<Models> {
         self.speeds.now()
+    }
+
+    /// Speed functions of another workload with a pivot block on the same processors: remembered, or measured as long
+    /// as these were, and with the same parts of the processors' time left by other programs.
+    ///
+    /// # Errors
+    /// Those of [`measure_quickly`], on all ranks.
+    pub fn beside<W: Workload>(
+        &self,
+        (workload, name, block): (&W, &str, u64),
+        platform: &Platform,
+        sizes: &[f64],
+        remeasure: bool,
+        context: Context<'_>,
+    ) -> Result<Models> {
+        let effort = if self.speeds.windows > 1 { Effort::Thorough } else { Effort::Rough };
+        let world = context.world;
+        let measure = || {
+            let measure = || measure_more(workload, platform, sizes, effort, world, context.monitor);
+            context.watch("measuring", measure)
+        };
+        let shares = self.speeds.shares.clone();
+        let same = |speeds: &QuickSpeeds| {
+            let measured =
+                |model: &Model| model.points().iter().map(|point| point.size).eq(sizes.iter().copied());
+            speeds.serves(effort) && speeds.models.models.iter().all(measured)
+        };
+        let key =
+            format!("{name} {block} {}", Platform { network: Network::free(), ..platform.clone() }.to_toml());
+        let path = if world.is_solo() { cache::path(platform, name, block) } else { None };
+        let known = match &path {
+            _ if remeasure => None,
+            Some(path) => match cache::load(path, platform) {
+                Remembered::Speeds(speeds) => Some(speeds).filter(same),
+                _ => None,
+            },
+            None if world.is_solo() => None,
+            None => recall_together(&key, effort, world)?,
+        };
+        let speeds = match known {
+            Some(speeds) => speeds,
+            None => {
+                let speeds = measure()?;
+                match &path {
+                    Some(path) => cache::store(path, &speeds, platform),
+                    None => drop(known_together().insert(key, speeds.clone())),
+                }
+                speeds
+            }
+        };
+        QuickSpeeds { shares, ..speeds }.now()
     }
 
     /// The shortest and the longest time that a run of this forecast may take, if they are far apart.

@@ -137,8 +137,34 @@ pub fn measure_quickly<W: Workload>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<QuickSpeeds> {
+    measure_in_windows(workload, platform, sizes, (effort, SECONDS), world, monitor)
+}
+
+/// [`measure_quickly`] of a workload with many sizes: a third of the time for each.
+///
+/// # Errors
+/// As [`measure_quickly`].
+pub(crate) fn measure_more<W: Workload>(
+    workload: &W,
+    platform: &Platform,
+    sizes: &[f64],
+    effort: Effort,
+    world: &World,
+    monitor: &Monitor,
+) -> Result<QuickSpeeds> {
+    measure_in_windows(workload, platform, sizes, (effort, SECONDS / 3.0), world, monitor)
+}
+
+fn measure_in_windows<W: Workload>(
+    workload: &W,
+    platform: &Platform,
+    sizes: &[f64],
+    (effort, seconds): (Effort, f64),
+    world: &World,
+    monitor: &Monitor,
+) -> Result<QuickSpeeds> {
     // A window is no shorter where repetitions agree early: they may all have met the same disturbance.
-    let options = MeasureOptions::for_seconds(if effort == Effort::Rough { ROUGH } else { SECONDS });
+    let options = MeasureOptions::for_seconds(if effort == Effort::Rough { ROUGH } else { seconds });
     repeat_windows(effort, || measure_on_world(workload, platform, sizes, options, world, monitor))
 }
 

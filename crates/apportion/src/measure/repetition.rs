@@ -245,7 +245,7 @@ pub struct ComputationTrial<C> {
 
 impl<C: Computation> ComputationTrial<C> {
     /// The computation on a processor of a platform.
-    pub(super) fn new(computation: C, processor: &crate::platform::Processor) -> Self {
+    pub fn new(computation: C, processor: &crate::platform::Processor) -> Self {
         Self {
             computation,
             threads: processor.cores.len().max(1),

@@ -145,6 +145,20 @@ pub struct Subject<'a> {
     pub(crate) largest: Box<dyn Fn(&Processor) -> f64 + 'a>,
 }
 
+impl<'a> Subject<'a> {
+    /// A workload with a pivot block on these processors, whose sizes are measured as they are asked for.
+    pub fn with_block(platform: &'a Platform, kernel: String, unit: &str, block: u64) -> Self {
+        Self {
+            platform,
+            kernel,
+            unit: unit.into(),
+            parameters: BTreeMap::from([("block".into(), block as f64)]),
+            rounded: |size| size,
+            largest: Box::new(|_| f64::INFINITY),
+        }
+    }
+}
+
 /// The result of measuring a size.
 #[derive(Debug)]
 enum SizeOutcome {

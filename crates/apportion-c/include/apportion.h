@@ -193,12 +193,12 @@ void apportion_product_free(apportion_product *product);
 int apportion_factorisation_new(apportion_factorisation **factorisation);
 
 /* Sets an option, with the name and the values that `apportion factor` and Python's apportion.lu have:
- *   "kind"        lu (with partial pivoting), cholesky; lu
+ *   "kind"        lu (with partial pivoting), cholesky, ldlt (of a symmetric matrix); lu
  *   "speeds"      of the processors: ratios such as 9:1, or with a unit, 9 Gflop/s,1 Gflop/s; measured
  *   "platform"    file of processors and network; the cores of this machine
  *   "models"      file of speed functions; measured
- *   "method"      layout of block columns: greedy, dropout, cyclic, alone; auto
- *   "block"       columns of a block; 128, and fewer for small matrices
+ *   "method"      layout of block columns: greedy, dropout, ratio, cyclic, alone; auto
+ *   "block"       columns of a block; by forecast
  *   "mixed"       true: apportion_solve factors in single precision and refines to double; false
  *   "remeasure"   true: measures instead of using remembered speeds; false
  *   "seed"        of the verification; 1 */
@@ -207,7 +207,8 @@ int apportion_factorisation_set(apportion_factorisation *factorisation, const ch
 /* The factors of an n x n matrix, row by row in memory; `factors` may be `a`. lu: P A = L U, L without its diagonal
  * of ones below U, as LAPACK's getrf returns them; row i was exchanged with row pivots[i], one after the other, from
  * 0. cholesky: A = L L^T, L with zeros above its diagonal; only the lower triangle of A is read, and `pivots` may be
- * NULL. The factors are verified by the residual of LAPACK's tests before they are written. A matrix that is
+ * NULL. ldlt: P A P^T = L D L^T, as LAPACK's sytrf returns them; pivots are its negative ones, and its others less by
+ * 1. The factors are verified by the residual of LAPACK's tests before they are written. A matrix that is
  * singular, or not positive definite, is APPORTION_FAILED. */
 int apportion_factor(apportion_factorisation *factorisation, int64_t n, const double *a, double *factors,
                      int64_t *pivots);

@@ -124,17 +124,16 @@ pub unsafe extern "C" fn apportion_factor(
         let (factorisation, a) =
             unsafe { (value(factorisation, "factorisation")?, array(a, area(n, n, "a")?, "a")?) };
         check(factors.cast_const(), area(n, n, "factors")?, "factors")?;
-        if pivots.is_null() && factorisation.factors == Factors::Lu {
-            return Err(refuse("pivots", "is a null pointer", "give room for n pivots of lu"));
+        if pivots.is_null() && factorisation.factors != Factors::Cholesky {
+            return Err(refuse("pivots", "is a null pointer", "give room for n pivots of lu or ldlt"));
         }
         let task = factorisation.task(n, a)?;
         let outcome = with_context(|context| factor_matrix(task, context))?;
         let found = outcome.columns.into_whole::<f64>().expect("a process alone has the whole matrix");
-        let exchanged: Vec<i64> = outcome.pivots.iter().map(|&pivot| pivot as i64).collect();
         // SAFETY: the caller's promises.
         unsafe {
             write(factors, &found, "factors")?;
-            write_if_wanted(pivots, &exchanged, "pivots")
+            write_if_wanted(pivots, &outcome.pivots, "pivots")
         }
     })
 }

@@ -95,8 +95,7 @@ type Factored = (Array, Option<Array>, Option<Report>);
 pub fn factor(py: Python<'_>, task: Task, a: Bound<'_, PyAny>, sources: Sources) -> PyResult<Factored> {
     let a = Operand::of(&a, "A")?;
     let has_pivots = task.factors().map_err(exception)? == Factors::Lu;
-    let pivots = |pivots: Vec<u64>| {
-        let elements: Vec<i64> = pivots.into_iter().map(|pivot| pivot as i64).collect();
+    let pivots = |elements: Vec<i64>| {
         has_pivots.then(|| {
             Array::of_matrix(AnyMatrix::I64(Matrix::new(elements.len(), 1, elements))).as_vector(true)
         })

@@ -32,7 +32,7 @@ pub fn check(args: &SimulateArgs) -> Result<()> {
             "simulate",
             "there is nothing to simulate",
             "pass --plan FILE, --grid MxNxL, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO or \
-             --kind cholesky|lu",
+             --kind cholesky|lu|ldlt",
         ),
         (Some(_), false, None) => {
             refuse("--sweep", "there is nothing to lay out", "pass --shape MxN or --plan FILE")

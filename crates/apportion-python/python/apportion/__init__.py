@@ -356,7 +356,8 @@ def cholesky(
     It is what `numpy.linalg.cholesky` returns, up to rounding. Only the lower triangle of A is read. Elements are
     float64 or float32; whole numbers and truth values become float64. The block columns of A are divided among the
     cores of this machine by their speeds, as by the command `apportion factor`: `method` is "greedy", "dropout",
-    "cyclic", "alone", or "auto", the one of least forecast time, and `block` the number of columns of a block. The
+    "ratio", "cyclic", "alone", or "auto", the one of least forecast time, and `block` the number of columns of a block,
+    by forecast unless it is given. The
     factor is verified by the residual of LAPACK's tests. A matrix that is not positive definite is a `RuntimeError`
     with the order of its first leading minor that is not positive.
 
@@ -418,10 +419,10 @@ def solve(
     """Solve the linear system A X = B, refine X, and verify it.
 
     B has one right-hand side, of one dimension, or one in each column; X has its shape, and is of A's kind. `kind`
-    says by which factors: "lu", or "cholesky" for a symmetric positive definite A, of which only the lower triangle
-    is read. `mixed=True` factors in float32 and refines X to float64, which is faster where A is well conditioned; where
-    that fails, A is factored again in float64. X is float32 if both A and B are, and float64 otherwise. `report=True` returns a `Report` besides, which
-    has the residual and an estimate of the condition number (`report.to_dict()["solution"]`). The other arguments are
+    says by which factors: "lu", "cholesky" for a symmetric positive definite A, or "ldlt" for another symmetric one, of
+    which only the lower triangle is read. `mixed=True` factors in float32 and refines X to float64, which is faster where A is well conditioned; where
+    that fails, A is factored again in float64. X is float32 if both A and B are, and float64 otherwise. `report=True`
+    returns a `Report` besides, which has the residual and an estimate of the condition number (`report.to_dict()["solution"]`). The other arguments are
     those of `cholesky`.
 
     >>> a = memoryview(bytes([2, 0, 0, 4])).cast("B", [2, 2])

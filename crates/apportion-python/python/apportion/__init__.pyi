@@ -95,8 +95,8 @@ _LayoutMethod = Literal[
 # A list of rectangles cannot say these.
 _ProductMethod = _LayoutMethod | Literal["inner", "boxes"]
 _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
-_Factors = Literal["cholesky", "lu"]
-_FactorMethod = Literal["auto", "greedy", "dropout", "cyclic", "alone"]
+_Factors = Literal["cholesky", "lu", "ldlt"]
+_FactorMethod = Literal["auto", "greedy", "dropout", "ratio", "cyclic", "alone"]
 _Block = tuple[slice, slice, Any]
 
 __all__ = [

@@ -250,9 +250,9 @@ impl<'a, T: Real> DiagonalBlock<'a, T> {
         for i in 0..x.len() {
             if self.pairs[i] {
                 let [a, b, c] = [self.element(i, i), self.element(i + 1, i), self.element(i + 1, i + 1)];
-                for v in 0..TOGETHER {
-                    let [y, z] = [x[i][v], x[i + 1][v]];
-                    (x[i][v], x[i + 1][v]) = (scale * (a * y + b * z), scale * (b * y + c * z));
+                let (upper, lower) = x.split_at_mut(i + 1);
+                for (y, z) in upper[i].iter_mut().zip(&mut lower[0]) {
+                    (*y, *z) = (scale * (a * *y + b * *z), scale * (b * *y + c * *z));
                 }
             } else if self.pivots[i] >= 0 {
                 let d = self.element(i, i) * scale;

@@ -56,7 +56,7 @@ fn reals(operand: &Operand, singles: bool) -> PyResult<AnyMatrix> {
         return Ok(AnyMatrix::F32(Matrix::new(rows, cols, elements)));
     }
     let elements = match operand.kind {
-        Kind::F32 => copy(operand, f64::from),
+        Kind::F32 => copy(operand, |x: f32| f64::from(x)),
         Kind::F64 => copy(operand, |x: f64| x),
         Kind::I32 => copy(operand, |x: i32| f64::from(x)),
         Kind::I64 => copy(operand, |x: i64| x as f64),

@@ -66,11 +66,12 @@ pub fn wrap_text(text: &str) -> String {
 
 /// A number with three significant digits.
 pub(crate) fn three_digits(x: f64) -> String {
-    let decimals = 2 - x.abs().log10().floor() as i64;
-    match decimals {
-        _ if x == 0.0 || !x.is_finite() => format!("{x}"),
+    if x == 0.0 || !x.is_finite() {
+        return x.to_string();
+    }
+    match 2 - x.abs().log10().floor() as i32 {
         ..0 => format!("{x:.0}"),
-        0..=6 => format!("{x:.0$}", decimals as usize),
+        decimals @ 0..=6 => format!("{x:.0$}", decimals as usize),
         _ => format!("{x:.2e}"),
     }
 }

@@ -420,7 +420,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let given = planned.as_ref().map(|(_, columns)| columns.block()).or(task.block.map(|block| block.min(n)));
     let blocks = given.map_or_else(|| candidate_blocks(n, platform.len()), |block| vec![block]);
     let problem = Factorisation { factors: task.factors, n, block: blocks[0] };
-    let known = machine::find(&task.sources, platform, kernel, problem, given, task.remeasure, context)?;
+    let known = machine::find(&task.sources, platform, kernel, (problem, given), task.remeasure, context)?;
     // What was measured with one block tells nothing of others.
     let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
     let question = Question { problem, blocks: &blocks, layout: task.layout, planned, element };

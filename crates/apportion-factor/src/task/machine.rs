@@ -35,8 +35,7 @@ pub(super) fn find<T: Real>(
     sources: &Sources,
     platform: Platform,
     kernel: Kernel<T>,
-    problem: Factorisation,
-    block: Option<u64>,
+    (problem, block): (Factorisation, Option<u64>),
     remeasure: bool,
     context: Context<'_>,
 ) -> Result<KnownMachine> {

@@ -203,7 +203,7 @@ static void products(void)
 static void factorisations(void)
 {
     double a[9] = {4, 2, 2, 2, 5, 3, 2, 3, 6}, f[9], b[6] = {8, 4, 10, 5, 11, 5.5}, x[6] = {0};
-    double singular[4] = {1, 2, 2, 4}, bad[4] = {1, 0, 0, 1};
+    double singular[4] = {1, 2, 2, 4}, unfit[4] = {1, 0, 0, 1};
     int64_t pivots[3] = {7, 7, 7};
     apportion_factorisation *one = NULL;
     RIGHT(apportion_factorisation_new(&one) == APPORTION_OK);
@@ -219,8 +219,8 @@ static void factorisations(void)
     RIGHT(pivots[0] == 0 && pivots[1] == 1 && pivots[2] == 2);
     RIGHT(apportion_factor(one, 3, a, f, NULL) == APPORTION_INVALID && says("pivots: "));
     RIGHT(apportion_factor(one, 2, singular, f, pivots) == APPORTION_FAILED && says("singular"));
-    bad[1] = NAN;
-    RIGHT(apportion_factor(one, 2, bad, f, pivots) == APPORTION_INVALID && says("(0, 1)"));
+    unfit[1] = NAN;
+    RIGHT(apportion_factor(one, 2, unfit, f, pivots) == APPORTION_INVALID && says("(0, 1)"));
     RIGHT(apportion_factor(one, 0, a, f, pivots) == APPORTION_INVALID && says("n: "));
     RIGHT(apportion_factor(one, INT64_MAX, a, f, pivots) == APPORTION_INVALID && says("too many"));
     RIGHT(apportion_factor(NULL, 3, a, f, pivots) == APPORTION_INVALID && says("factorisation"));

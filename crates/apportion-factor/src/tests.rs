@@ -16,8 +16,6 @@ fn value(i: u64) -> f64 {
     (i as f64 * 0.618_033_988_749_894_9).fract() - 0.5
 }
 
-const ALL: [Factors; 3] = [Factors::Cholesky, Factors::Lu, Factors::Ldlt];
-
 /// A matrix; for Cholesky its lower triangle is that of a positive definite one, for L D L^T that of one with pivots of
 /// one and two rows, exchanged in groups of four, and the rest is NaN.
 fn matrix<T: Real>(factors: Factors, n: u64) -> Vec<T> {
@@ -116,7 +114,7 @@ fn check_engines<T: Real>(factors: Factors, n: u64, block: u64) {
 
 #[test]
 fn any_division_and_engine_gives_the_bytes_of_one_processor() {
-    for factors in ALL {
+    for factors in Factors::ALL {
         for (n, block) in [(1, 4), (3, 4), (16, 4), (37, 8), (150, 32), (211, 48)] {
             check_engines::<f64>(factors, n, block);
         }
@@ -149,7 +147,7 @@ fn threads_share_a_panel_of_cholesky() {
 /// Several threads for a processor share its updates.
 #[test]
 fn pools_give_the_same_bytes() {
-    for factors in ALL {
+    for factors in Factors::ALL {
         let (n, monitor) = (230, Monitor::new());
         let a: Vec<f64> = matrix(factors, n);
         let columns = divisions(n, 32).remove(1);
@@ -320,7 +318,7 @@ fn wrong<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
 #[test]
 fn wrong_factors_are_found() {
     let monitor = Monitor::new();
-    for factors in ALL {
+    for factors in Factors::ALL {
         for n in [100, 300] {
             let a: Vec<f64> = matrix(factors, n);
             let schedule = FactorSchedule::new(factors, divisions(n, 32).remove(1));
@@ -335,7 +333,7 @@ fn wrong_factors_are_found() {
 #[test]
 fn large_and_small_elements_are_verified() {
     let monitor = Monitor::new();
-    for factors in ALL {
+    for factors in Factors::ALL {
         for scale in [1e200, 1e-200] {
             let a: Vec<f64> = matrix::<f64>(factors, 140).into_iter().map(|x| x * scale).collect();
             let schedule = FactorSchedule::new(factors, divisions(140, 32).remove(1));
@@ -490,7 +488,7 @@ fn solve_system(
 
 #[test]
 fn solutions_fulfil_their_systems() {
-    for factors in ALL {
+    for factors in Factors::ALL {
         for (n, sides) in [(1, 1), (5, 3), (61, 1), (61, 90), (150, 19), (150, 300)] {
             let (a, b) = system(factors, n as u64, sides as u64);
             let outcome = solve_system(factors, (&a, &b), n, &[3.0, 1.0, 2.0]).unwrap();
@@ -511,7 +509,7 @@ fn solutions_fulfil_their_systems() {
 #[test]
 fn conditions_are_estimated_from_below() {
     let n = 40;
-    for factors in ALL {
+    for factors in Factors::ALL {
         let (a, _) = system(factors, n as u64, 1);
         let identity: Vec<f64> = (0..n * n).map(|i| f64::from(u8::from(i % (n + 1) == 0))).collect();
         let outcome = solve_system(factors, (&a, &identity), n, &[1.0, 1.0]).unwrap();
@@ -531,7 +529,9 @@ fn conditions_are_estimated_from_below() {
 #[test]
 fn solutions_on_ranks_are_those_of_threads() {
     let (n, monitor) = (90, Monitor::new());
-    for (factors, sides) in ALL.into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r))) {
+    for (factors, sides) in
+        Factors::Factors::ALL.into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r)))
+    {
         let (a, b) = system(factors, n as u64, sides as u64);
         for gigaflops in [&[3.0, 1.0][..], &[1.0, 1e-6, 5.0, 2.0]] {
             let threads = solve_system(factors, (&a, &b), n, gigaflops).unwrap();

@@ -49,7 +49,7 @@ pub enum Factors {
 
 impl Factors {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Cholesky, Self::Lu];
+    pub const ALL: [Self; 3] = [Self::Cholesky, Self::Lu, Self::Ldlt];
 
     /// Multiply-adds of the factorisation of n rows: n^3 / 6 or n^3 / 3.
     pub fn multiply_adds(self, n: u64) -> f64 {

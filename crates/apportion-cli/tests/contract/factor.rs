@@ -291,7 +291,7 @@ fn mixed_precision_says_what_became_of_it() {
     assert!(mixed["fell_back"] == false && mixed["why"].is_null() && run["element"] == "f32", "{mixed}");
     assert!(mixed["steps"].as_u64().unwrap() >= 1 && mixed["steps"] == run["solution"]["refinement_steps"]);
     let text = bench.done(call);
-    holds(&text, &["factors in f32, refined to f64 by", "before refinement"]);
+    holds(&text, &["factors in f32, refined to f64 by", " before 2 steps of refinement"]);
     assert!(!text.contains("is 0.000 of") && !text.contains("  0.000 of"), "{text}");
     let plain = bench.json("solve a.npy b.npy --speeds 3,1");
     assert!(plain["solution"]["mixed"].is_null() && plain["element"] == "f64");

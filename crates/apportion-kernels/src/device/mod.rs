@@ -5,6 +5,7 @@
 //! directions, and runs the kernels of `kernels.cl`; `opencl` implements it by a library that is loaded while
 //! running. A short race ([`race`]) chooses the kernel's tile.
 
+mod fault;
 mod host;
 mod opencl;
 mod race;
@@ -20,6 +21,7 @@ use std::fmt::{self, Debug};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 pub use tile::DeviceTile;
+use variant::{Arithmetic, Variant};
 
 /// What a device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,20 +135,18 @@ pub trait Device: Send + Sync + Debug {
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()>;
 
-    /// Compiles kernels from their source and the definitions of its macros.
+    /// The variants of the kernels that may suit the device, one style after the other, the likely one first.
+    fn styles(&self, arithmetic: Arithmetic) -> Vec<Vec<Variant>>;
+
+    /// Compiles the kernels of one of these variants: from what [`Device::binary`] gave for it on the same device, if
+    /// the driver still takes that.
     ///
     /// # Errors
-    /// The source is wrong, or the device lacks what it needs: the compiler's first line; exit code 1.
-    fn build(&self, source: &str, options: &str) -> Result<Program>;
+    /// The device lacks what they need, or the compiler refuses them: its first line; exit code 1.
+    fn build(&self, arithmetic: Arithmetic, variant: Variant, binary: Option<&[u8]>) -> Result<Program>;
 
-    /// What the compiler has made of a program, for [`Device::build_binary`]; `None` if the driver does not say.
+    /// What the compiler has made of a program; `None` if the driver does not say, or remembers it by itself.
     fn binary(&self, program: &Program) -> Option<Vec<u8>>;
-
-    /// Makes a program of what [`Device::binary`] gave on the same device, by the same driver.
-    ///
-    /// # Errors
-    /// The driver refuses it: exit code 1.
-    fn build_binary(&self, binary: &[u8]) -> Result<Program>;
 
     /// Starts a kernel when the ones before have ended, and returns at once.
     ///

@@ -306,6 +306,7 @@ fn a_tile_is_replaced_by_the_next() {
 #[test]
 fn a_program_is_made_again_of_its_binary() {
     let Some(device) = device() else { return };
+    let opencl = opencl::open(0).unwrap();
     let arithmetic = Arithmetic::of::<f64>(Semiring::PlusTimes).unwrap();
     let variant = Variant::styles(arithmetic)[1][3];
     let compiled = Compiled::new(device.as_ref(), arithmetic, variant).unwrap();
@@ -316,7 +317,7 @@ fn a_program_is_made_again_of_its_binary() {
     let binary = load_binary(&path).unwrap();
     assert_eq!(device.binary(&compiled.program), Some(binary.clone()));
 
-    let program = device.build_binary(&binary).unwrap();
+    let program = device.build(arithmetic, variant, Some(&binary)).unwrap();
     let again = Arc::new(Compiled { variant, program });
     let mut tile = DeviceTile::<f64>::with(&device, arithmetic, again, [5, 7, 3]).unwrap();
     tile.clear().unwrap();
@@ -325,7 +326,9 @@ fn a_program_is_made_again_of_its_binary() {
     tile.download(ViewMut::dense(&mut c, 5, 7)).unwrap();
     assert_eq!(c, [6.0; 35]);
 
-    refusal(device.build_binary(b"no program"), 1);
+    refusal(opencl.build_binary(b"no program"), 1);
+    opencl.build_binary(&binary).unwrap();
+    device.build(arithmetic, variant, Some(b"no program")).unwrap();
     let file = path.with_extension("bin");
     let mut contents = std::fs::read(&file).unwrap();
     *contents.last_mut().unwrap() ^= 1;
@@ -352,8 +355,10 @@ fn memory_that_is_too_small_is_an_error() {
 
 #[test]
 fn a_kernel_that_does_not_build_is_an_error_with_the_compilers_line() {
-    let Some(device) = device() else { return };
-    let text = refusal(device.build("kernel void broken(global int *x) { x[0] = unknown_name; }", ""), 1);
+    let Some(_) = device() else { return };
+    let opencl = opencl::open(0).unwrap();
+    let text =
+        refusal(opencl.build_source("kernel void broken(global int *x) { x[0] = unknown_name; }", ""), 1);
     assert!(text.contains("does not build") && text.contains("unknown_name"), "{text}");
 }
 

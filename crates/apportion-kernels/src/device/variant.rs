@@ -24,7 +24,7 @@ const MOST_VECTOR: usize = 16;
 
 /// A semiring over an element type, as the kernels see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arithmetic {
+pub struct Arithmetic {
     semiring: Semiring,
     /// The name of the element type in Rust.
     element: &'static str,
@@ -94,7 +94,7 @@ impl Arithmetic {
 
 /// One shape of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Variant {
+pub struct Variant {
     /// Elements of a vector.
     pub vector: usize,
     /// Rows of C that a work-item holds.

@@ -1,6 +1,7 @@
 //! The devices of all platforms of this machine.
 
 use super::api::{Api, Handle, api, number, text};
+use crate::device::fault::no_such_device;
 use crate::device::{DeviceInfo, DeviceKind};
 use crate::error::{Error, Result};
 use std::sync::OnceLock;
@@ -115,23 +116,22 @@ pub fn devices() -> Option<Vec<DeviceInfo>> {
 /// There is no such device, or no library or driver: exit code 2.
 pub fn find(number: usize) -> Result<(&'static Api, &'static Listed)> {
     let refuse =
-        |what: String, remedy: &str| Err(Error::input(format!("`device = opencl:{number}`"), what, remedy));
+        |what: &str, remedy: &str| Err(Error::input(format!("`device = opencl:{number}`"), what, remedy));
     let (Some(api), Some(list)) = (api(), list()) else {
         return refuse(
-            "there is no OpenCL library".into(),
+            "there is no OpenCL library",
             "install one and the driver of the device: `apt install ocl-icd-libopencl1`, and `pocl-opencl-icd` to \
              run on the cores",
         );
     };
     if list.is_empty() {
         return refuse(
-            "the OpenCL library finds no driver with a device".into(),
+            "the OpenCL library finds no driver with a device",
             "install the driver of the device, or `apt install pocl-opencl-icd` to run on the cores",
         );
     }
-    if let Some(listed) = list.get(number) {
-        return Ok((api, listed));
+    match list.get(number) {
+        Some(listed) => Ok((api, listed)),
+        None => Err(no_such_device(&format!("opencl:{number}"), list.iter().map(|listed| &listed.info))),
     }
-    let there: Vec<String> = list.iter().map(|listed| listed.info.to_string()).collect();
-    refuse("there is no such device".into(), &format!("this machine has {}", there.join(", ")))
 }

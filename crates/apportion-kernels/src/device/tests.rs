@@ -185,7 +185,7 @@ fn refusal<R>(result: Result<R>, code: u8) -> String {
 
 #[test]
 fn devices_are_numbered_and_others_refused() {
-    for id in ["cuda:0", "opencl", "opencl:x", "opencl:-1"] {
+    for id in ["tpu:0", "cuda", "cuda0", "cuda:x", "opencl", "opencl:x", "opencl:-1"] {
         let text = refusal(open_device(id), 2);
         assert!(text.starts_with(&format!("`device = {id}`: ")) && text.contains("`opencl:0`"), "{text}");
     }
@@ -194,13 +194,44 @@ fn devices_are_numbered_and_others_refused() {
     match all.as_deref() {
         None => assert!(text.contains("`apt install ocl-icd-libopencl1`"), "{text}"),
         Some([]) => assert!(text.contains("`apt install pocl-opencl-icd`"), "{text}"),
-        Some(all) => all.iter().for_each(|info| assert!(text.contains(&info.to_string()), "{text}")),
+        Some(all) => all
+            .iter()
+            .filter(|info| info.id.starts_with("opencl:"))
+            .for_each(|info| assert!(text.contains(&info.to_string()), "{text}")),
     }
-    for (i, info) in all.unwrap_or_default().iter().enumerate() {
+    let all = all.unwrap_or_default();
+    let opencl: Vec<&DeviceInfo> = all.iter().filter(|info| info.id.starts_with("opencl:")).collect();
+    for (i, info) in opencl.iter().enumerate() {
         assert_eq!(info.id, format!("opencl:{i}"));
+    }
+    for info in &all {
         assert!(!info.name.is_empty() && info.allocation_bytes > 0, "{info:?}");
         assert!(info.memory_bytes >= info.allocation_bytes, "{info:?}");
     }
+}
+
+/// CUDA has the cards that no OpenCL driver lists.
+#[test]
+fn a_card_is_listed_once() {
+    let info = |id: &str, name: &str| DeviceInfo {
+        id: id.into(),
+        name: name.into(),
+        driver: "a driver".into(),
+        kind: DeviceKind::Gpu,
+        memory_bytes: 1 << 30,
+        allocation_bytes: 1 << 30,
+        f64: true,
+        subnormal_f32: true,
+    };
+    let cards = || vec![info("cuda:0", "NVIDIA A"), info("cuda:1", "NVIDIA B")];
+    let ids =
+        |devices| with_other_cards(devices, cards()).into_iter().map(|info| info.id).collect::<Vec<_>>();
+    assert_eq!(ids(vec![]), ["cuda:0", "cuda:1"]);
+    assert_eq!(ids(vec![info("opencl:0", "NVIDIA B")]), ["opencl:0", "cuda:0"]);
+    assert_eq!(
+        ids(vec![info("opencl:0", "cpu"), info("opencl:1", "pocl NVIDIA A")]),
+        ["opencl:0", "opencl:1", "cuda:1"]
+    );
 }
 
 /// Every element, and not the loops of others.

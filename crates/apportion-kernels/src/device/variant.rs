@@ -274,7 +274,7 @@ impl Strips {
         match (self.arithmetic.per_packed(), self.variant.slab) {
             (1, 0) => Items { global: [self.depth.div_ceil(16), self.count[0], 1], local: [1; 3] },
             (1, _) => Items { global: [self.depth.next_multiple_of(16), rows, 1], local: [16, 16, 1] },
-            _ => Items { global: [self.depth, rows, 1], local: [0; 3] },
+            _ => Items { global: [self.depth, rows, 1], local: self.pack_bits() },
         }
     }
 
@@ -284,8 +284,13 @@ impl Strips {
         match (self.arithmetic.per_packed(), self.variant.slab) {
             (1, 0) => Items { global: [self.count[1], self.depth.div_ceil(16), 1], local: [1; 3] },
             (1, _) => Items { global: [cols, self.depth, 1], local: [64, 4, 1] },
-            _ => Items { global: [cols / self.variant.vector, self.depth, 1], local: [0; 3] },
+            _ => Items { global: [cols / self.variant.vector, self.depth, 1], local: self.pack_bits() },
         }
+    }
+
+    /// Work-items of a group that packs bits. Through local memory, rows, vectors and the depth are multiples of 16.
+    fn pack_bits(self) -> [usize; 3] {
+        if self.variant.slab > 0 { [16, 16, 1] } else { [0; 3] }
     }
 
     /// Of `update` for some of the depth.

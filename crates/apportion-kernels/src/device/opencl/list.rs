@@ -2,6 +2,7 @@
 
 use super::api::{Api, Handle, api, number, text};
 use crate::device::fault::no_such_device;
+use crate::device::library::one_line;
 use crate::device::{DeviceInfo, DeviceKind};
 use crate::error::{Error, Result};
 use std::sync::OnceLock;
@@ -99,10 +100,6 @@ fn describe(api: &Api, platform: Handle, device: Handle, id: String) -> DeviceIn
         f64: number(DOUBLE) != 0,
         subnormal_f32: number(SINGLE) & SUBNORMAL != 0,
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The devices of all platforms, in the order of the library; `None` without an OpenCL library.

@@ -41,12 +41,14 @@ pub enum Need {
     Browser,
     /// An OpenCL device, such as the cores by pocl.
     Device,
+    /// NVIDIA's compilers, as Python's wheels have them.
+    Nvrtc,
     /// ShellCheck.
     Shellcheck,
 }
 
 impl Need {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -64,6 +66,7 @@ impl Need {
         Self::Valgrind,
         Self::Browser,
         Self::Device,
+        Self::Nvrtc,
         Self::Shellcheck,
     ];
 
@@ -87,6 +90,7 @@ impl Need {
             Self::Valgrind => "valgrind",
             Self::Browser => "browser",
             Self::Device => "device",
+            Self::Nvrtc => "nvrtc",
             Self::Shellcheck => "shellcheck",
         }
     }

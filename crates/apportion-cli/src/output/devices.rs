@@ -14,6 +14,7 @@ pub struct Device {
     r#type: String,
     memory_bytes: u64,
     f64: bool,
+    /// `opencl` or `cuda`.
     api: String,
 }
 
@@ -30,11 +31,11 @@ impl Device {
 pub fn find_devices() -> Option<Vec<Device>> {
     let found = devices()?.into_iter().map(|found| Device {
         r#type: found.kind.name().into(),
+        api: found.id.split(':').next().unwrap_or_default().into(),
         id: found.id,
         name: found.name,
         memory_bytes: found.memory_bytes,
         f64: found.f64,
-        api: "opencl".into(),
     });
     Some(found.collect())
 }

@@ -37,7 +37,7 @@ pub struct Findings {
     mpi: Vec<MpiLibrary>,
     launchers: Vec<(&'static str, PathBuf)>,
     blas: Vec<Blas>,
-    /// `None` without an OpenCL library.
+    /// `None` without a library that lists them.
     devices: Option<Vec<Device>>,
 }
 
@@ -182,8 +182,8 @@ impl Findings {
             .map(|blas| format!("{} ({})", blas.version().unwrap_or_else(|| blas.name()), blas.file()));
         list("BLAS", blas.collect());
         match &self.devices {
-            None => list("OpenCL", vec!["no library".into()]),
-            Some(devices) => list("OpenCL", devices.iter().map(Device::text).collect()),
+            None => list("devices", vec!["no OpenCL library".into()]),
+            Some(devices) => list("devices", devices.iter().map(Device::text).collect()),
         }
         let percent = |x: f64| format!("{:.0} %", 100.0 * x);
         let (least, most) =

@@ -1,4 +1,4 @@
-//! Devices as processors, on the OpenCL devices that this machine has.
+//! Devices as processors, on the OpenCL devices that this machine has; and what the program says of CUDA drivers.
 
 use super::bench::Bench;
 use super::exports::installed;
@@ -286,6 +286,19 @@ fn a_signal_ends_a_device_in_the_middle_of_a_tile() {
     assert!(here.bytes("c.npy") == before);
 }
 
+/// Makes a library of a source beside this file.
+fn compile(here: &Bench, cc: &str, source: &str, library: &str, more: &str) {
+    let built = Command::new(cc)
+        .args("-std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -shared -fPIC".split(' '))
+        .args(more.split_whitespace())
+        .args(["-o", library])
+        .arg(format!("{}/tests/contract/{source}", env!("CARGO_MANIFEST_DIR")))
+        .current_dir(here.path("."))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
 /// A layer around the real drivers fails one of their calls and all that follow, at many places of a run.
 #[test]
 fn a_device_that_is_lost_ends_the_run_with_its_error() {
@@ -293,14 +306,7 @@ fn a_device_that_is_lost_ends_the_run_with_its_error() {
     let Some(cc) = installed(Need::Compiler, &["cc", "gcc"], "gcc") else { return };
     save(&here, "a.npy", 97, 131, whole);
     save(&here, "b.npy", 131, 113, whole);
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/contract/lost_device.c");
-    let built = Command::new(cc)
-        .args("-std=c11 -Wall -Wextra -Werror -shared -fPIC -o layer.so".split(' '))
-        .arg(source)
-        .current_dir(here.path("."))
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    compile(&here, &cc, "lost_device.c", "layer.so", "");
     let layer = here.path("layer.so");
     for (platform, engine) in [("platform.toml", ""), ("capped.toml", ""), ("platform.toml", "--engine mpi")]
     {
@@ -336,5 +342,91 @@ fn a_device_that_is_lost_ends_the_run_with_its_error() {
             assert!(errors.len() == 1 && errors[0].contains(says), "{line}, call {at} of {calls}: {said:?}");
             assert!(here.files() == before, "{line}, call {at} of {calls}: it left something behind");
         }
+    }
+}
+
+/// What is wrong with a driver, and when a card is listed: by a library that starts, or not, and computes nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cuda_driver_that_fails_is_an_error_with_a_remedy() {
+    let here = Bench::new();
+    let Some(cc) = installed(Need::Compiler, &["cc", "gcc"], "gcc") else { return };
+    for (place, more) in [("old", "-DOLD"), ("new", "")] {
+        std::fs::create_dir(here.path(place)).unwrap();
+        compile(&here, &cc, "lost_cuda.c", &format!("{place}/libcuda.so.1"), more);
+    }
+    save(&here, "a.npy", 40, 40, whole);
+    here.write("cuda.toml", PLATFORM.replace("opencl:0", "cuda:0"));
+    here.write("second.toml", PLATFORM.replace("opencl:0", "cuda:1"));
+    let before = here.files();
+    let run = |line: &str, place: &str, fail: &str, more: &[(&str, &str)]| {
+        let mut command = here.command(line);
+        let (function, code) = fail.split_once('=').unwrap_or_default();
+        command.env("LD_LIBRARY_PATH", here.path(place)).env("FAIL", function).env("FAIL_CODE", code);
+        command.envs(more.iter().copied()).output().unwrap()
+    };
+    let product = |platform: &str| format!("matmul a.npy a.npy -o c.npy --platform {platform}.toml");
+    for (platform, place, fail, code, says) in [
+        ("cuda", "old", "", 2, &["`device = cuda:0`", "has no cuLaunchKernel", "update the driver"][..]),
+        ("cuda", "new", "cuInit=100", 2, &["finds no card", "`nvidia-smi`"]),
+        ("cuda", "new", "cuInit=803", 2, &["does not start (cuInit: error 803)", "`opencl:0`"]),
+        ("cuda", "new", "cuDeviceTotalMem_v2=999", 2, &["finds no card"]),
+        ("second", "new", "", 2, &["no such device", "this machine has cuda:0 (a card)"]),
+        (
+            "cuda",
+            "new",
+            "cuDevicePrimaryCtxRetain=101",
+            1,
+            &["cuda:0 (a card) failed (cuDevicePrimaryCtxRetain"],
+        ),
+        (
+            "cuda",
+            "new",
+            "cuStreamCreate=999",
+            1,
+            &["failed (cuStreamCreate: error 999)", "leave the device out"],
+        ),
+        ("cuda", "new", "cuCtxPushCurrent_v2=201", 1, &["failed (cuCtxPushCurrent: error 201)"]),
+        (
+            "cuda",
+            "new",
+            "cuModuleLoadDataEx=218",
+            1,
+            &["a kernel does not build: ptxas", "error   : a word", "update"],
+        ),
+        (
+            "cuda",
+            "new",
+            "cuModuleLoadDataEx=222",
+            1,
+            &["does not build: cuModuleLoadDataEx: error 222", "update"],
+        ),
+        ("cuda", "new", "cuMemAlloc_v2=2", 1, &["is out of memory (cuMemAlloc: error 2)", "give it less"]),
+        ("cuda", "new", "cuMemcpyHtoDAsync_v2=700", 1, &["failed (cuMemcpyHtoDAsync: error 700)"]),
+        ("cuda", "new", "cuStreamSynchronize=719", 1, &["failed (cuStreamSynchronize: error 719)"]),
+        ("cuda", "new", "cuModuleGetFunction=500", 1, &["failed (cuModuleGetFunction: error 500)"]),
+        ("cuda", "new", "cuLaunchKernel=701", 1, &["out of resources", "cuLaunchKernel: error 701"]),
+        ("cuda", "new", "cuEventRecord=46", 1, &["failed (cuEventRecord: error 46)"]),
+        ("cuda", "new", "cuEventSynchronize=702", 1, &["out of resources", "cuEventSynchronize: error 702"]),
+    ] {
+        let output = run(&product(platform), place, fail, &[]);
+        let said = said(&output);
+        assert_eq!((output.status.code(), said.len()), (Some(code), 1), "{fail}: {said:?}");
+        holds(&said[0], says);
+        assert!(here.files() == before, "{fail}: it left something behind");
+    }
+    // A card is listed unless OpenCL lists it, and no error of its driver is one of `detect`.
+    let listed = |fail: &str, card: &str| {
+        let output = run("detect --json", "new", fail, &[("CARD", card)]);
+        assert!(output.status.success(), "{fail}: {:?}", said(&output));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let devices = found["devices"].as_array().unwrap().clone();
+        let cards = devices.into_iter().filter(|device| device["api"] == "cuda").collect::<Vec<_>>();
+        cards.into_iter().map(|card| card["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed("", "a card that OpenCL does not list"), ["cuda:0"]);
+    assert!(listed("cuInit=999", "a card").is_empty());
+    if let Some(device) = apportion::device::devices().unwrap_or_default().first() {
+        assert!(listed("", &device.name).is_empty(), "{}", device.name);
     }
 }

@@ -17,7 +17,7 @@ fn a_machine_is_described_in_eighty_columns() {
         let text = String::from_utf8(output.stdout).unwrap();
         holds(
             &text,
-            &["processor", "cores", "NUMA nodes", "CPU quota", "memory", "MPI", "BLAS", "OpenCL", "clock"],
+            &["processor", "cores", "NUMA nodes", "CPU quota", "memory", "MPI", "BLAS", "devices", "clock"],
         );
         let long = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(long, None, "{text}");

@@ -16,8 +16,18 @@
 //
 // As on the host, among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, ... is kept, NaN is
 // never better than anything, zeros of max-plus and min-plus absorb, and integers saturate.
+//
+// CUDA compiles the same source after `cuda/dialect.h`, which has other definitions of these.
 
+#ifndef CHOOSE
 #pragma OPENCL FP_CONTRACT ON
+// One of two vectors, element by element.
+#define CHOOSE(condition, yes, no) ((condition) ? (yes) : (no))
+// What the memory of a pointer's target is called.
+#define IN_LOCAL __local
+#define GROUP_SIZE(across, down) __attribute__((reqd_work_group_size(across, down, 1)))
+#define UNROLL SLAB
+#endif
 
 #if TYPE == 1
 #ifdef cl_khr_fp64
@@ -75,11 +85,12 @@ typedef vector element_vector;
 #endif
 
 #define TILE_ROWS (DOWN * ROWS)
+#define PADDED_ROWS(rows) (((rows) + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS)
 #define TILE_COLS (ACROSS * WIDE * VECTOR)
 #if SLAB
-#define GROUP __attribute__((reqd_work_group_size(ACROSS, DOWN, 1)))
+#define GROUP GROUP_SIZE(ACROSS, DOWN)
 #else
-#define GROUP __attribute__((reqd_work_group_size(1, 1, 1)))
+#define GROUP GROUP_SIZE(1, 1)
 #endif
 
 // The elements that an item passes over: every item a part on cores, neighbours side by side on GPUs.
@@ -92,7 +103,7 @@ typedef vector element_vector;
 #endif
 
 // C := zero.
-kernel void clear(global element *c, const ulong length) {
+__kernel void clear(__global element *c, const ulong length) {
     for EACH(i, length)
         c[i] = ZERO;
 }
@@ -115,8 +126,8 @@ static inline int is_wild(element x) {
 }
 
 // Sets the flag to the number of this update if an element is beyond what `update` computes with.
-kernel void scan(global const element *a, const ulong a_length, global const element *b, const ulong b_length,
-                 global int *flag, const uint number) {
+__kernel void scan(__global const element *a, const ulong a_length, __global const element *b,
+                   const ulong b_length, __global int *flag, const uint number) {
     int wild = 0;
     for EACH(i, a_length)
         wild |= is_wild(a[i]);
@@ -148,12 +159,14 @@ static inline element prepare(element x, int plain) {
 
 #if TYPE == 4
 // Packs the bits of rows of A, 64 along a row into a word. An item makes a word: (word, row).
-kernel void pack_a(global const uchar *a, const uint rows, const uint depth, const uint words,
-                   global ulong *to, global const int *flag, const uint number) {
+__kernel void pack_a(__global const uchar *a, const uint rows, const uint depth, const uint words,
+                     __global ulong *to, __global const int *flag, const uint number) {
     const uint w = get_global_id(0), i = get_global_id(1);
+    if (i >= PADDED_ROWS(rows))
+        return;
     ulong word = 0;
     if (i < rows) {
-        global const uchar *from = a + (size_t)i * depth;
+        __global const uchar *from = a + (size_t)i * depth;
         const uint first = w * 64, end = min(first + 64, depth);
         uint p = first;
         for (; p + 8 <= end; p += 8) {
@@ -172,9 +185,11 @@ kernel void pack_a(global const uchar *a, const uint rows, const uint depth, con
 }
 
 // Packs the bits of columns of B, 64 along a column into a word. An item makes VECTOR words: (vector, word).
-kernel void pack_b(global const uchar *b, const uint cols, const uint depth, const uint words,
-                   global ulong *to, global const int *flag, const uint number) {
+__kernel void pack_b(__global const uchar *b, const uint cols, const uint depth, const uint words,
+                     __global ulong *to, __global const int *flag, const uint number) {
     const uint j = get_global_id(0) * VECTOR, w = get_global_id(1);
+    if (w >= words)
+        return;
     const uint first = w * 64, end = min(first + 64, depth);
     vector eight = 0;
     if (j + VECTOR <= cols) {
@@ -183,8 +198,8 @@ kernel void pack_b(global const uchar *b, const uint cols, const uint depth, con
             // A comparison of vectors is 0 or -1.
             eight |= (JOIN(convert_ulong, VECTOR)(bytes != (element_vector)0) & (vector)1) << (ulong)(p - first);
         }
-        global ulong *place = to + ((size_t)(j / TILE_COLS) * words + w) * TILE_COLS + j % TILE_COLS;
-        *(global vector *)place = eight;
+        __global ulong *place = to + ((size_t)(j / TILE_COLS) * words + w) * TILE_COLS + j % TILE_COLS;
+        *(__global vector *)place = eight;
     } else {
         for (uint e = 0; e < VECTOR; e++) {
             ulong word = 0;
@@ -197,10 +212,10 @@ kernel void pack_b(global const uchar *b, const uint cols, const uint depth, con
 }
 #elif SLAB
 // Packs A. A group of 16 x 16 items turns a square: (column, row).
-kernel __attribute__((reqd_work_group_size(16, 16, 1))) void
-pack_a(global const element *a, const uint rows, const uint depth, const uint padded, global element *to,
-       global const int *flag, const uint number) {
-    local element square[16][17];
+__kernel GROUP_SIZE(16, 16) void
+pack_a(__global const element *a, const uint rows, const uint depth,
+       const uint padded, __global element *to, __global const int *flag, const uint number) {
+    __local element square[16][17];
     const int plain = PLAIN(flag, number);
     const uint x = get_local_id(0), y = get_local_id(1);
     uint p = get_global_id(0), i = get_global_id(1);
@@ -208,28 +223,30 @@ pack_a(global const element *a, const uint rows, const uint depth, const uint pa
     barrier(CLK_LOCAL_MEM_FENCE);
     p = p - x + y;
     i = i - y + x;
-    if (p < padded && i < (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS)
+    if (p < padded && i < PADDED_ROWS(rows))
         to[((size_t)(i / TILE_ROWS) * padded + p) * TILE_ROWS + i % TILE_ROWS] = square[x][y];
 }
 
 // Packs B. An item packs an element: (column, row).
-kernel void pack_b(global const element *b, const uint cols, const uint depth, const uint padded,
-                   global element *to, global const int *flag, const uint number) {
+__kernel void pack_b(__global const element *b, const uint cols, const uint depth, const uint padded,
+                     __global element *to, __global const int *flag, const uint number) {
     const uint j = get_global_id(0), p = get_global_id(1);
+    if (p >= padded)
+        return;
     const element x = j < cols && p < depth ? b[(size_t)p * cols + j] : (element)ZERO;
     to[((size_t)(j / TILE_COLS) * padded + p) * TILE_COLS + j % TILE_COLS] = prepare(x, PLAIN(flag, number));
 }
 #else
 // Packs A. An item packs 16 columns of a strip: (columns, strip).
-kernel GROUP void pack_a(global const element *a, const uint rows, const uint depth, const uint padded,
-                         global element *to, global const int *flag, const uint number) {
+__kernel GROUP void pack_a(__global const element *a, const uint rows, const uint depth, const uint padded,
+                           __global element *to, __global const int *flag, const uint number) {
     const int plain = PLAIN(flag, number);
     const uint first = get_global_id(0) * 16, end = min(first + 16, depth), strip = get_global_id(1);
     to += (size_t)strip * padded * TILE_ROWS;
     for (uint i = 0; i < TILE_ROWS; i++) {
         const uint row = strip * TILE_ROWS + i;
         if (row < rows) {
-            global const element *from = a + (size_t)row * depth;
+            __global const element *from = a + (size_t)row * depth;
             for (uint p = first; p < end; p++)
                 to[(size_t)p * TILE_ROWS + i] = prepare(from[p], plain);
         } else {
@@ -240,14 +257,14 @@ kernel GROUP void pack_a(global const element *a, const uint rows, const uint de
 }
 
 // Packs B. An item packs 16 rows of a strip: (strip, rows).
-kernel GROUP void pack_b(global const element *b, const uint cols, const uint depth, const uint padded,
-                         global element *to, global const int *flag, const uint number) {
+__kernel GROUP void pack_b(__global const element *b, const uint cols, const uint depth, const uint padded,
+                           __global element *to, __global const int *flag, const uint number) {
     const int plain = PLAIN(flag, number);
     const uint first = get_global_id(1) * 16, end = min(first + 16, depth), strip = get_global_id(0);
     const uint left = min(cols - strip * TILE_COLS, (uint)TILE_COLS);
     for (uint p = first; p < end; p++) {
-        global const element *from = b + (size_t)p * cols + strip * TILE_COLS;
-        global element *row = to + ((size_t)strip * padded + p) * TILE_COLS;
+        __global const element *from = b + (size_t)p * cols + strip * TILE_COLS;
+        __global element *row = to + ((size_t)strip * padded + p) * TILE_COLS;
         if (left == TILE_COLS) {
             for (uint j = 0; j < TILE_COLS; j++)
                 row[j] = prepare(from[j], plain);
@@ -261,10 +278,10 @@ kernel GROUP void pack_b(global const element *b, const uint cols, const uint de
 
 // The better of two vectors: the first if it is strictly better.
 #if SEMIRING == 1
-#define BETTER(x, y) ((x) > (y) ? (x) : (y))
+#define BETTER(x, y) CHOOSE((x) > (y), x, y)
 #define QUICK_BETTER(x, y) fmax(x, y)
 #elif SEMIRING == 2
-#define BETTER(x, y) ((x) < (y) ? (x) : (y))
+#define BETTER(x, y) CHOOSE((x) < (y), x, y)
 #define QUICK_BETTER(x, y) fmin(x, y)
 #endif
 
@@ -277,7 +294,7 @@ static inline vector step(packed_t x, vector y, vector sum, const int exact) {
 #elif INTEGER
     if (exact) {
         const vector product = x == ZERO ? (vector)ZERO : add_sat((vector)x, y);
-        const vector absorbed = y == (vector)ZERO ? (vector)ZERO : product;
+        const vector absorbed = CHOOSE(y == (vector)ZERO, (vector)ZERO, product);
         return BETTER(absorbed, sum);
     }
     const vector product = x + y;
@@ -303,9 +320,9 @@ static inline element_vector finish(vector sum, element_vector c, const int exac
     if (exact)
         return better;
 #if SEMIRING == 1
-    return sum >= (vector)(-2 * LARGEST) ? better : c;
+    return CHOOSE(sum >= (vector)(-2 * LARGEST), better, c);
 #else
-    return sum <= (vector)(2 * LARGEST) ? better : c;
+    return CHOOSE(sum <= (vector)(2 * LARGEST), better, c);
 #endif
 #else
     return BETTER(sum, c);
@@ -313,26 +330,26 @@ static inline element_vector finish(vector sum, element_vector c, const int exac
 }
 
 #if SLAB
-#define SLABS , local packed_t *a_slab, local vector *b_slab
+#define SLABS , IN_LOCAL packed_t *a_slab, IN_LOCAL vector *b_slab
 #else
 #define SLABS
 #endif
 
 // The tile of this group: adds the products of columns `first` to `end` of A, of `depth` that are packed.
-static inline void multiply(global const packed_t *a, global const packed_t *b, global element *c, const uint pitch,
-                     const uint rows, const uint cols, const uint depth, const uint first, const uint end,
-                     const int exact SLABS) {
+static inline void multiply(__global const packed_t *a, __global const packed_t *b, __global element *c,
+                            const uint pitch, const uint rows, const uint cols, const uint depth,
+                            const uint first, const uint end, const int exact SLABS) {
 #if SLAB
     const uint strip = get_group_id(1), other = get_group_id(0);
     const uint y = get_local_id(1), x = get_local_id(0);
 #else
     const uint strip = get_global_id(1), other = get_global_id(2) * get_global_size(0) + get_global_id(0);
     const uint y = 0, x = 0;
-    if (other * TILE_COLS >= cols)
-        return;
 #endif
+    if ((size_t)strip * TILE_ROWS >= rows || (size_t)other * TILE_COLS >= cols)
+        return;
     a += (size_t)strip * depth * TILE_ROWS;
-    global const vector *b_row = (global const vector *)(b + (size_t)other * depth * TILE_COLS);
+    __global const vector *b_row = (__global const vector *)(b + (size_t)other * depth * TILE_COLS);
     vector sum[ROWS][WIDE];
     #pragma unroll
     for (uint i = 0; i < ROWS; i++)
@@ -348,7 +365,7 @@ static inline void multiply(global const packed_t *a, global const packed_t *b, 
         for (uint e = item; e < SLAB * ACROSS * WIDE; e += DOWN * ACROSS)
             b_slab[e] = b_row[(size_t)start * ACROSS * WIDE + e];
         barrier(CLK_LOCAL_MEM_FENCE);
-        #pragma unroll
+        #pragma unroll UNROLL
         for (uint p = 0; p < SLAB; p++) {
             vector right[WIDE];
             #pragma unroll
@@ -388,7 +405,7 @@ static inline void multiply(global const packed_t *a, global const packed_t *b, 
             const uint col = other * TILE_COLS + (j * ACROSS + x) * VECTOR;
             // What is beyond the last column is added as zero: to the padding of a row, or to its neighbours.
             if (row < rows && col < cols) {
-                global element *place = c + (size_t)row * pitch + col;
+                __global element *place = c + (size_t)row * pitch + col;
                 const element_vector before = JOIN(vload, VECTOR)(0, place);
                 JOIN(vstore, VECTOR)(finish(sum[i][j], before, exact), 0, place);
             }
@@ -398,8 +415,8 @@ static inline void multiply(global const packed_t *a, global const packed_t *b, 
 
 #if SLAB
 #define LOCAL_SLABS \
-    local packed_t a_slab[SLAB * TILE_ROWS]; \
-    local vector b_slab[SLAB * ACROSS * WIDE];
+    __local packed_t a_slab[SLAB * TILE_ROWS] __attribute__((aligned(16))); \
+    __local vector b_slab[SLAB * ACROSS * WIDE];
 #define THE_SLABS , a_slab, b_slab
 #else
 #define LOCAL_SLABS
@@ -414,18 +431,19 @@ static inline void multiply(global const packed_t *a, global const packed_t *b, 
 #endif
 
 // C is a part of a tile: it begins `offset` elements after the tile, whose rows begin `pitch` elements apart.
-kernel GROUP void update(global const packed_t *a, global const packed_t *b, global element *c, const ulong offset,
-                         const uint pitch, const uint rows, const uint cols, const uint depth, const uint first,
-                         const uint end, global const int *flag, const uint number) {
+__kernel GROUP void update(__global const packed_t *a, __global const packed_t *b, __global element *c,
+                           const ulong offset, const uint pitch, const uint rows, const uint cols,
+                           const uint depth, const uint first, const uint end, __global const int *flag,
+                           const uint number) {
     LOCAL_SLABS
     multiply(a, b, c + offset, pitch, rows, cols, depth, first, END(0), 0 THE_SLABS);
 }
 
 #if SCANS
-kernel GROUP void update_exact(global const packed_t *a, global const packed_t *b, global element *c,
-                               const ulong offset, const uint pitch, const uint rows, const uint cols,
-                               const uint depth, const uint first, const uint end, global const int *flag,
-                               const uint number) {
+__kernel GROUP void update_exact(__global const packed_t *a, __global const packed_t *b,
+                                 __global element *c, const ulong offset, const uint pitch, const uint rows,
+                                 const uint cols, const uint depth, const uint first, const uint end,
+                                 __global const int *flag, const uint number) {
     LOCAL_SLABS
     multiply(a, b, c + offset, pitch, rows, cols, depth, first, END(1), 1 THE_SLABS);
 }

@@ -2,10 +2,13 @@
 //! and B are on their way to it.
 //!
 //! [`DeviceTile`] is what a product uses. Beneath it, a [`Device`] allocates memory, copies rectangles in both
-//! directions, and runs the kernels of `kernels.cl`; `opencl` implements it by a library that is loaded while
-//! running. A short race ([`race`]) chooses the kernel's tile.
+//! directions, and runs the kernels of `kernels.cl`; `opencl` and `cuda` implement it by libraries that are loaded
+//! while running. A short race ([`race`]) chooses the kernel's tile.
 
+mod cuda;
+mod fault;
 mod host;
+mod library;
 mod opencl;
 mod race;
 mod tile;
@@ -20,11 +23,12 @@ use std::fmt::{self, Debug};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 pub use tile::DeviceTile;
+use variant::{Arithmetic, Variant};
 
 /// What a device is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// The interface and the number in it: `opencl:0`.
+    /// The interface and the number in it: `opencl:0`, `cuda:0`.
     pub id: String,
     /// What its driver calls it.
     pub name: String,
@@ -133,20 +137,18 @@ pub trait Device: Send + Sync + Debug {
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()>;
 
-    /// Compiles kernels from their source and the definitions of its macros.
+    /// The variants of the kernels that may suit the device, one style after the other, the likely one first.
+    fn styles(&self, arithmetic: Arithmetic) -> Vec<Vec<Variant>>;
+
+    /// Compiles the kernels of one of these variants: from what [`Device::binary`] gave for it on the same device, if
+    /// the driver still takes that.
     ///
     /// # Errors
-    /// The source is wrong, or the device lacks what it needs: the compiler's first line; exit code 1.
-    fn build(&self, source: &str, options: &str) -> Result<Program>;
+    /// The device lacks what they need, or the compiler refuses them: its first line; exit code 1.
+    fn build(&self, arithmetic: Arithmetic, variant: Variant, binary: Option<&[u8]>) -> Result<Program>;
 
-    /// What the compiler has made of a program, for [`Device::build_binary`]; `None` if the driver does not say.
+    /// What the compiler has made of a program; `None` if the driver does not say, or remembers it by itself.
     fn binary(&self, program: &Program) -> Option<Vec<u8>>;
-
-    /// Makes a program of what [`Device::binary`] gave on the same device, by the same driver.
-    ///
-    /// # Errors
-    /// The driver refuses it: exit code 1.
-    fn build_binary(&self, binary: &[u8]) -> Result<Program>;
 
     /// Starts a kernel when the ones before have ended, and returns at once.
     ///
@@ -199,9 +201,21 @@ enum Argument<'a> {
     U64(u64),
 }
 
-/// The devices of this machine, in the order of their numbers; `None` where no library can find any.
+/// The devices of this machine: those of OpenCL in the order of their numbers, then the cards that only CUDA serves.
+/// `None` where no library can find any.
 pub fn devices() -> Option<Vec<DeviceInfo>> {
-    opencl::devices()
+    let cards = cuda::devices();
+    match opencl::devices() {
+        None if cards.is_empty() => None,
+        devices => Some(with_other_cards(devices.unwrap_or_default(), cards)),
+    }
+}
+
+/// Adds the cards that none of the devices is, by their names: OpenCL drivers may add words to those.
+fn with_other_cards(mut devices: Vec<DeviceInfo>, mut cards: Vec<DeviceInfo>) -> Vec<DeviceInfo> {
+    cards.retain(|card| !devices.iter().any(|device| device.name.contains(&card.name)));
+    devices.append(&mut cards);
+    devices
 }
 
 /// A device by its `id`, such as `opencl:0`. It is opened once, and stays open until the process ends.
@@ -209,21 +223,26 @@ pub fn devices() -> Option<Vec<DeviceInfo>> {
 /// # Errors
 /// There is no such device, or no library or driver: exit code 2. It cannot be opened: exit code 1.
 pub fn open_device(id: &str) -> Result<Arc<dyn Device>> {
-    static OPEN: Mutex<BTreeMap<usize, Arc<dyn Device>>> = Mutex::new(BTreeMap::new());
-    let Some(number) = id.strip_prefix("opencl:").and_then(|number| number.parse().ok()) else {
-        let what = "is no device";
+    static OPEN: Mutex<BTreeMap<String, Arc<dyn Device>>> = Mutex::new(BTreeMap::new());
+    let interface = ["opencl", "cuda"].into_iter().find_map(|name| Some((name, id.strip_prefix(name)?)));
+    let parts = interface.and_then(|(name, number)| Some((name, number.strip_prefix(':')?.parse().ok()?)));
+    let Some((interface, number)) = parts else {
         return Err(Error::input(
             format!("`device = {id}`"),
-            what,
-            "give opencl: and a number, as `opencl:0`",
+            "is no device",
+            "give opencl: or cuda: and a number, as `opencl:0`",
         ));
     };
+    let key = format!("{interface}:{number}");
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(device) = open.get(&number) {
+    if let Some(device) = open.get(&key) {
         return Ok(Arc::clone(device));
     }
-    let device: Arc<dyn Device> = Arc::new(opencl::open(number)?);
-    open.insert(number, Arc::clone(&device));
+    let device: Arc<dyn Device> = match interface {
+        "cuda" => Arc::new(cuda::open(number)?),
+        _ => Arc::new(opencl::open(number)?),
+    };
+    open.insert(key, Arc::clone(&device));
     Ok(device)
 }
 

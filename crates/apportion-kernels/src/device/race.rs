@@ -4,7 +4,7 @@
 //! that holds what the compiler made of it.
 
 use crate::device::variant::{Arithmetic, SOURCE, Variant};
-use crate::device::{Device, DeviceKind, DeviceTile, Program};
+use crate::device::{Device, DeviceTile, Program};
 use crate::error::Result;
 use crate::files::{cache_directory, open_regular, read_own_text};
 use crate::kernels::View;
@@ -41,7 +41,7 @@ pub(super) struct Compiled {
 
 impl Compiled {
     pub(super) fn new(device: &dyn Device, arithmetic: Arithmetic, variant: Variant) -> Result<Self> {
-        Ok(Self { variant, program: device.build(SOURCE, &variant.options(arithmetic))? })
+        Ok(Self { variant, program: device.build(arithmetic, variant, None)? })
     }
 }
 
@@ -82,16 +82,13 @@ pub(super) fn fastest<T: Element>(
     Ok(compiled)
 }
 
-/// Compiles and times the variants, those first that suit the kind of device.
+/// Compiles and times the variants.
 fn race<T: Element>(
     device: &Arc<dyn Device>,
     arithmetic: Arithmetic,
     progress: &mut Progress<'_>,
 ) -> Result<Arc<Compiled>> {
-    let mut styles = Variant::styles(arithmetic);
-    if device.info().kind == DeviceKind::Cpu {
-        styles.reverse();
-    }
+    let styles = device.styles(arithmetic);
     let mut size = SIZES[0];
     let mut best: Option<(f64, Arc<Compiled>)> = None;
     let mut failure = None;
@@ -160,14 +157,13 @@ fn path(device: &dyn Device, arithmetic: Arithmetic) -> Option<PathBuf> {
 fn recall(device: &dyn Device, arithmetic: Arithmetic, path: &Path) -> Option<Compiled> {
     let value: Value = serde_json::from_str(&read_own_text(path).ok()?).ok()?;
     let name = value["variant"].as_str()?;
-    let variant = Variant::styles(arithmetic).into_iter().flatten().find(|variant| variant.name() == name)?;
-    let binary = load_binary(path).and_then(|binary| device.build_binary(&binary).ok());
-    if let Some(program) = binary {
-        return Some(Compiled { variant, program });
+    let variant = device.styles(arithmetic).into_iter().flatten().find(|variant| variant.name() == name)?;
+    let binary = load_binary(path);
+    let program = device.build(arithmetic, variant, binary.as_deref()).ok()?;
+    if device.binary(&program) != binary {
+        store_binary(device, &program, path);
     }
-    let compiled = Compiled::new(device, arithmetic, variant).ok()?;
-    store_binary(device, &compiled.program, path);
-    Some(compiled)
+    Some(Compiled { variant, program })
 }
 
 /// The file of the program beside that of the winner.

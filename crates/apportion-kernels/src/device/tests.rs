@@ -185,7 +185,7 @@ fn refusal<R>(result: Result<R>, code: u8) -> String {
 
 #[test]
 fn devices_are_numbered_and_others_refused() {
-    for id in ["cuda:0", "opencl", "opencl:x", "opencl:-1"] {
+    for id in ["tpu:0", "cuda", "cuda0", "cuda:x", "opencl", "opencl:x", "opencl:-1"] {
         let text = refusal(open_device(id), 2);
         assert!(text.starts_with(&format!("`device = {id}`: ")) && text.contains("`opencl:0`"), "{text}");
     }
@@ -194,13 +194,44 @@ fn devices_are_numbered_and_others_refused() {
     match all.as_deref() {
         None => assert!(text.contains("`apt install ocl-icd-libopencl1`"), "{text}"),
         Some([]) => assert!(text.contains("`apt install pocl-opencl-icd`"), "{text}"),
-        Some(all) => all.iter().for_each(|info| assert!(text.contains(&info.to_string()), "{text}")),
+        Some(all) => all
+            .iter()
+            .filter(|info| info.id.starts_with("opencl:"))
+            .for_each(|info| assert!(text.contains(&info.to_string()), "{text}")),
     }
-    for (i, info) in all.unwrap_or_default().iter().enumerate() {
+    let all = all.unwrap_or_default();
+    let opencl: Vec<&DeviceInfo> = all.iter().filter(|info| info.id.starts_with("opencl:")).collect();
+    for (i, info) in opencl.iter().enumerate() {
         assert_eq!(info.id, format!("opencl:{i}"));
+    }
+    for info in &all {
         assert!(!info.name.is_empty() && info.allocation_bytes > 0, "{info:?}");
         assert!(info.memory_bytes >= info.allocation_bytes, "{info:?}");
     }
+}
+
+/// CUDA has the cards that no OpenCL driver lists.
+#[test]
+fn a_card_is_listed_once() {
+    let info = |id: &str, name: &str| DeviceInfo {
+        id: id.into(),
+        name: name.into(),
+        driver: "a driver".into(),
+        kind: DeviceKind::Gpu,
+        memory_bytes: 1 << 30,
+        allocation_bytes: 1 << 30,
+        f64: true,
+        subnormal_f32: true,
+    };
+    let cards = || vec![info("cuda:0", "NVIDIA A"), info("cuda:1", "NVIDIA B")];
+    let ids =
+        |devices| with_other_cards(devices, cards()).into_iter().map(|info| info.id).collect::<Vec<_>>();
+    assert_eq!(ids(vec![]), ["cuda:0", "cuda:1"]);
+    assert_eq!(ids(vec![info("opencl:0", "NVIDIA B")]), ["opencl:0", "cuda:0"]);
+    assert_eq!(
+        ids(vec![info("opencl:0", "cpu"), info("opencl:1", "pocl NVIDIA A")]),
+        ["opencl:0", "opencl:1", "cuda:1"]
+    );
 }
 
 /// Every element, and not the loops of others.
@@ -306,6 +337,7 @@ fn a_tile_is_replaced_by_the_next() {
 #[test]
 fn a_program_is_made_again_of_its_binary() {
     let Some(device) = device() else { return };
+    let opencl = opencl::open(0).unwrap();
     let arithmetic = Arithmetic::of::<f64>(Semiring::PlusTimes).unwrap();
     let variant = Variant::styles(arithmetic)[1][3];
     let compiled = Compiled::new(device.as_ref(), arithmetic, variant).unwrap();
@@ -316,7 +348,7 @@ fn a_program_is_made_again_of_its_binary() {
     let binary = load_binary(&path).unwrap();
     assert_eq!(device.binary(&compiled.program), Some(binary.clone()));
 
-    let program = device.build_binary(&binary).unwrap();
+    let program = device.build(arithmetic, variant, Some(&binary)).unwrap();
     let again = Arc::new(Compiled { variant, program });
     let mut tile = DeviceTile::<f64>::with(&device, arithmetic, again, [5, 7, 3]).unwrap();
     tile.clear().unwrap();
@@ -325,7 +357,9 @@ fn a_program_is_made_again_of_its_binary() {
     tile.download(ViewMut::dense(&mut c, 5, 7)).unwrap();
     assert_eq!(c, [6.0; 35]);
 
-    refusal(device.build_binary(b"no program"), 1);
+    refusal(opencl.build_binary(b"no program"), 1);
+    opencl.build_binary(&binary).unwrap();
+    device.build(arithmetic, variant, Some(b"no program")).unwrap();
     let file = path.with_extension("bin");
     let mut contents = std::fs::read(&file).unwrap();
     *contents.last_mut().unwrap() ^= 1;
@@ -352,8 +386,10 @@ fn memory_that_is_too_small_is_an_error() {
 
 #[test]
 fn a_kernel_that_does_not_build_is_an_error_with_the_compilers_line() {
-    let Some(device) = device() else { return };
-    let text = refusal(device.build("kernel void broken(global int *x) { x[0] = unknown_name; }", ""), 1);
+    let Some(_) = device() else { return };
+    let opencl = opencl::open(0).unwrap();
+    let text =
+        refusal(opencl.build_source("kernel void broken(global int *x) { x[0] = unknown_name; }", ""), 1);
     assert!(text.contains("does not build") && text.contains("unknown_name"), "{text}");
 }
 

@@ -24,7 +24,7 @@ const MOST_VECTOR: usize = 16;
 
 /// A semiring over an element type, as the kernels see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arithmetic {
+pub struct Arithmetic {
     semiring: Semiring,
     /// The name of the element type in Rust.
     element: &'static str,
@@ -94,7 +94,7 @@ impl Arithmetic {
 
 /// One shape of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Variant {
+pub struct Variant {
     /// Elements of a vector.
     pub vector: usize,
     /// Rows of C that a work-item holds.
@@ -274,7 +274,7 @@ impl Strips {
         match (self.arithmetic.per_packed(), self.variant.slab) {
             (1, 0) => Items { global: [self.depth.div_ceil(16), self.count[0], 1], local: [1; 3] },
             (1, _) => Items { global: [self.depth.next_multiple_of(16), rows, 1], local: [16, 16, 1] },
-            _ => Items { global: [self.depth, rows, 1], local: [0; 3] },
+            _ => Items { global: [self.depth, rows, 1], local: self.pack_bits() },
         }
     }
 
@@ -284,8 +284,13 @@ impl Strips {
         match (self.arithmetic.per_packed(), self.variant.slab) {
             (1, 0) => Items { global: [self.count[1], self.depth.div_ceil(16), 1], local: [1; 3] },
             (1, _) => Items { global: [cols, self.depth, 1], local: [64, 4, 1] },
-            _ => Items { global: [cols / self.variant.vector, self.depth, 1], local: [0; 3] },
+            _ => Items { global: [cols / self.variant.vector, self.depth, 1], local: self.pack_bits() },
         }
+    }
+
+    /// Work-items of a group that packs bits. Through local memory, rows, vectors and the depth are multiples of 16.
+    fn pack_bits(self) -> [usize; 3] {
+        if self.variant.slab > 0 { [16, 16, 1] } else { [0; 3] }
     }
 
     /// Of `update` for some of the depth.

@@ -56,7 +56,8 @@ pub struct Processor {
     pub memory: Option<u64>,
     /// The cores that it is pinned to; empty for one thread that is not pinned.
     pub cores: Vec<usize>,
-    /// The device that computes for it, as `"opencl:0"`; `None` if its cores do. They then only drive the device.
+    /// The device that computes for it, as `"opencl:0"` or `"cuda:0"`; `None` if its cores do. They then only drive the
+    /// device.
     pub device: Option<String>,
     /// The words of the command that starts programs on its host, as `ssh beta`; empty for this machine. They are
     /// followed by the words of the program.

@@ -238,9 +238,10 @@ fn start_words(text: &str) -> std::result::Result<Vec<String>, String> {
     }
 }
 
-/// True for an interface and a number: `opencl:0`.
+/// True for an interface and a number: `opencl:0`, `cuda:0`.
 fn is_device(text: &str) -> bool {
-    text.strip_prefix("opencl:").is_some_and(|number| number.parse::<u16>().is_ok())
+    let numbered = text.split_once(':').filter(|(interface, _)| ["opencl", "cuda"].contains(interface));
+    numbered.is_some_and(|(_, number)| number.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Source of the interface: Khronos, "The OpenCL Specification", 3.0, and its headers of C; all
 //! functions are in version 1.1.
 
-use libloading::Library;
+use crate::device::library::table;
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
@@ -15,23 +15,6 @@ const LIBRARIES: [&str; 4] =
 pub type Handle = *mut c_void;
 /// A function that is called with errors of a context; none is given.
 type Notify = *const c_void;
-
-/// Declares the table: a field for each function, with its name in the library.
-macro_rules! table {
-    ($($field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
-        /// The table.
-        pub struct Api {
-            $(pub $field: unsafe extern "system" fn($($argument),*) -> $result,)*
-        }
-
-        impl Api {
-            fn of(library: &Library) -> Option<Self> {
-                // SAFETY: these are the types that the specification gives for the names.
-                unsafe { Some(Self { $($field: *library.get(concat!($name, "\0").as_bytes()).ok()?,)* }) }
-            }
-        }
-    };
-}
 
 table! {
     platforms = "clGetPlatformIDs": fn(u32, *mut Handle, *mut u32) -> i32;
@@ -71,19 +54,10 @@ table! {
     release_event = "clReleaseEvent": fn(Handle) -> i32;
 }
 
-/// The table of this machine's library, which stays loaded until the process ends; `None` without a library.
+/// The table of this machine's library; `None` without a library.
 pub fn api() -> Option<&'static Api> {
     static API: OnceLock<Option<Api>> = OnceLock::new();
-    let load = || {
-        // SAFETY: loading runs the library's own initialisers, and the loader reports an error for a file that
-        // is not a library.
-        let library = LIBRARIES.iter().find_map(|name| unsafe { Library::new(name) }.ok())?;
-        let api = Api::of(&library);
-        // Drivers with threads of their own do not unload safely.
-        std::mem::forget(library);
-        api
-    };
-    API.get_or_init(load).as_ref()
+    API.get_or_init(|| Api::load(&LIBRARIES).ok()).as_ref()
 }
 
 /// A property of 64 bits or fewer, by a function that is given the size of the place and the place; `None` if it

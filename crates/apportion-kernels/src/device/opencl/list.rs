@@ -1,6 +1,8 @@
 //! The devices of all platforms of this machine.
 
 use super::api::{Api, Handle, api, number, text};
+use crate::device::fault::no_such_device;
+use crate::device::library::one_line;
 use crate::device::{DeviceInfo, DeviceKind};
 use crate::error::{Error, Result};
 use std::sync::OnceLock;
@@ -100,10 +102,6 @@ fn describe(api: &Api, platform: Handle, device: Handle, id: String) -> DeviceIn
     }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// The devices of all platforms, in the order of the library; `None` without an OpenCL library.
 pub fn devices() -> Option<Vec<DeviceInfo>> {
     Some(list()?.iter().map(|listed| listed.info.clone()).collect())
@@ -115,23 +113,22 @@ pub fn devices() -> Option<Vec<DeviceInfo>> {
 /// There is no such device, or no library or driver: exit code 2.
 pub fn find(number: usize) -> Result<(&'static Api, &'static Listed)> {
     let refuse =
-        |what: String, remedy: &str| Err(Error::input(format!("`device = opencl:{number}`"), what, remedy));
+        |what: &str, remedy: &str| Err(Error::input(format!("`device = opencl:{number}`"), what, remedy));
     let (Some(api), Some(list)) = (api(), list()) else {
         return refuse(
-            "there is no OpenCL library".into(),
+            "there is no OpenCL library",
             "install one and the driver of the device: `apt install ocl-icd-libopencl1`, and `pocl-opencl-icd` to \
              run on the cores",
         );
     };
     if list.is_empty() {
         return refuse(
-            "the OpenCL library finds no driver with a device".into(),
+            "the OpenCL library finds no driver with a device",
             "install the driver of the device, or `apt install pocl-opencl-icd` to run on the cores",
         );
     }
-    if let Some(listed) = list.get(number) {
-        return Ok((api, listed));
+    match list.get(number) {
+        Some(listed) => Ok((api, listed)),
+        None => Err(no_such_device(&format!("opencl:{number}"), list.iter().map(|listed| &listed.info))),
     }
-    let there: Vec<String> = list.iter().map(|listed| listed.info.to_string()).collect();
-    refuse("there is no such device".into(), &format!("this machine has {}", there.join(", ")))
 }

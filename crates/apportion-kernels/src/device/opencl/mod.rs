@@ -5,10 +5,11 @@
 mod api;
 mod list;
 
+use crate::device::fault::{Fault, does_not_build, too_large};
 use crate::device::host::{HostRows, HostRowsMut};
-use crate::device::{Argument, Buffer, Device, DeviceInfo, Event, Launch, Program};
-use crate::error::{Error, Result};
-use crate::units::show_bytes;
+use crate::device::variant::{Arithmetic, SOURCE, Variant};
+use crate::device::{Argument, Buffer, Device, DeviceInfo, DeviceKind, Event, Launch, Program};
+use crate::error::Result;
 use api::{Api, Handle, number, text};
 use list::Listed;
 pub use list::devices;
@@ -157,35 +158,50 @@ pub fn open(number: usize) -> Result<OpenCl> {
 
 /// Turns an error code into an error.
 fn check(info: &DeviceInfo, call: &str, code: i32) -> Result<()> {
-    let failed = |what: &str| format!("{info} {what} ({call}: error {code})");
-    match code {
-        0 => Ok(()),
-        NO_MEMORY => Err(Error::TooLittleMemory {
-            what: failed("is out of memory"),
-            remedy: "end other programs that use the device, or give it less `memory` in the platform file"
-                .into(),
-        }),
-        NO_HOST_MEMORY => Err(Error::TooLittleMemory {
-            what: failed("finds too little memory on its host"),
-            remedy: "end other programs, or leave the device out".into(),
-        }),
+    let fault = match code {
+        0 => return Ok(()),
+        NO_MEMORY => Fault::Memory,
+        NO_HOST_MEMORY => Fault::HostMemory,
         // Drivers say so of memory, of a kernel with too many registers, and of a kernel that was ended for a
         // fault or for its time.
-        NO_RESOURCES => Err(Error::infeasible(
-            failed("failed or is out of resources: memory, registers, or time"),
-            "look for its driver's messages in the system's log; if there are none, give the device less `memory` \
-             in the platform file; or leave it out",
-        )),
-        _ => Err(Error::infeasible(
-            failed("failed"),
-            "look for its driver's messages in the system's log, and reset it; or leave the device out",
-        )),
-    }
+        NO_RESOURCES => Fault::Resources,
+        _ => Fault::Other,
+    };
+    Err(fault.error(info, call, code))
 }
 
 impl OpenCl {
     fn check(&self, call: &str, code: i32) -> Result<()> {
         check(&self.info, call, code)
+    }
+
+    /// Compiles kernels from their source and the definitions of its macros.
+    ///
+    /// # Errors
+    /// The source is wrong, or the device lacks what it needs: the compiler's first line; exit code 1.
+    pub fn build_source(&self, source: &str, options: &str) -> Result<Program> {
+        let api = self.api;
+        let (mut code, text_start, length) = (0, source.as_ptr().cast(), source.len());
+        // SAFETY: one text with its length, which the call copies.
+        let handle = unsafe { (api.program)(self.context, 1, &text_start, &length, &mut code) };
+        self.check("clCreateProgramWithSource", code)?;
+        self.built(Object { handle, release: api.release_program }, options)
+    }
+
+    /// Makes a program of what [`Device::binary`] gave on the same device, by the same driver.
+    ///
+    /// # Errors
+    /// The driver refuses it: exit code 1.
+    pub fn build_binary(&self, binary: &[u8]) -> Result<Program> {
+        let (api, start, length, mut accepted, mut code) = (self.api, binary.as_ptr(), binary.len(), 0, 0);
+        // SAFETY: one device with one binary and its length, which the call copies, and places for two codes.
+        let handle = unsafe {
+            (api.program_of_binary)(self.context, 1, &self.device, &length, &start, &mut accepted, &mut code)
+        };
+        self.check("clCreateProgramWithBinary", code)?;
+        let program = Object { handle, release: api.release_program };
+        self.check("clCreateProgramWithBinary", accepted)?;
+        self.built(program, "")
     }
 
     /// Builds a program.
@@ -200,10 +216,7 @@ impl OpenCl {
                 // SAFETY: as above; the place has the size that the call is told.
                 unsafe { (api.build_info)(handle, self.device, LOG, size, place, length) }
             });
-            return Err(Error::infeasible(
-                format!("{}: a kernel does not build: {}", self.info, first_error(&log)),
-                "update the driver of the device, or leave the device out",
-            ));
+            return Err(does_not_build(&self.info, &log));
         }
         self.check("clBuildProgram", code)?;
         Ok(Program(Box::new(Kernels { program, by_name: Mutex::default() })))
@@ -248,23 +261,13 @@ impl Device for OpenCl {
     }
 
     fn allocate(&self, bytes: u64) -> Result<Buffer> {
-        let too_large = bytes > self.info.allocation_bytes;
         let (mut code, mut handle) = (INVALID_BUFFER_SIZE, null_mut());
-        if let (false, Ok(size)) = (too_large, usize::try_from(bytes)) {
+        if let (true, Ok(size)) = (bytes <= self.info.allocation_bytes, usize::try_from(bytes)) {
             // SAFETY: without memory of the host, the call only allocates.
             handle = unsafe { (self.api.buffer)(self.context, READ_WRITE, size, null_mut(), &mut code) };
         }
         if code == INVALID_BUFFER_SIZE {
-            return Err(Error::TooLittleMemory {
-                what: format!(
-                    "{} allocates at most {} at once, and {} are needed",
-                    self.info,
-                    show_bytes(self.info.allocation_bytes as f64),
-                    show_bytes(bytes as f64)
-                ),
-                remedy: "give the device less `memory` in the platform file, so that its tiles are smaller"
-                    .into(),
-            });
+            return Err(too_large(&self.info, bytes));
         }
         self.check("clCreateBuffer", code)?;
         self.allocated.fetch_add(bytes, Ordering::Relaxed);
@@ -371,13 +374,19 @@ impl Device for OpenCl {
         done.and_then(|()| self.check("clWaitForEvents", code))
     }
 
-    fn build(&self, source: &str, options: &str) -> Result<Program> {
-        let api = self.api;
-        let (mut code, text_start, length) = (0, source.as_ptr().cast(), source.len());
-        // SAFETY: one text with its length, which the call copies.
-        let handle = unsafe { (api.program)(self.context, 1, &text_start, &length, &mut code) };
-        self.check("clCreateProgramWithSource", code)?;
-        self.built(Object { handle, release: api.release_program }, options)
+    fn styles(&self, arithmetic: Arithmetic) -> Vec<Vec<Variant>> {
+        let mut styles = Variant::styles(arithmetic);
+        if self.info.kind == DeviceKind::Cpu {
+            styles.reverse();
+        }
+        styles.into()
+    }
+
+    fn build(&self, arithmetic: Arithmetic, variant: Variant, binary: Option<&[u8]>) -> Result<Program> {
+        match binary.map(|binary| self.build_binary(binary)) {
+            Some(Ok(program)) => Ok(program),
+            _ => self.build_source(SOURCE, &variant.options(arithmetic)),
+        }
     }
 
     fn binary(&self, program: &Program) -> Option<Vec<u8>> {
@@ -394,18 +403,6 @@ impl Device for OpenCl {
         let code =
             unsafe { (self.api.program_info)(program, BINARIES, size_of::<*mut u8>(), place, null_mut()) };
         (code == 0).then_some(binary)
-    }
-
-    fn build_binary(&self, binary: &[u8]) -> Result<Program> {
-        let (api, start, length, mut accepted, mut code) = (self.api, binary.as_ptr(), binary.len(), 0, 0);
-        // SAFETY: one device with one binary and its length, which the call copies, and places for two codes.
-        let handle = unsafe {
-            (api.program_of_binary)(self.context, 1, &self.device, &length, &start, &mut accepted, &mut code)
-        };
-        self.check("clCreateProgramWithBinary", code)?;
-        let program = Object { handle, release: api.release_program };
-        self.check("clCreateProgramWithBinary", accepted)?;
-        self.built(program, "")
     }
 
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<Event> {
@@ -477,10 +474,4 @@ impl Device for OpenCl {
         }
         Ok(Some(times[1].saturating_sub(times[0]) as f64 * 1e-9))
     }
-}
-
-/// The first line of a compiler's messages that tells of an error, or the first at all.
-fn first_error(log: &str) -> &str {
-    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.clone().find(|line| line.contains("error")).or(lines.next()).unwrap_or("the compiler says nothing")
 }

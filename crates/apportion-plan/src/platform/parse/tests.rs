@@ -105,4 +105,10 @@ fn a_device_has_a_memory_behind_a_link() {
     let unknown = parse_platform(&format!("{TWO}device = \"opencl:0\"\n"), "p.toml").unwrap();
     assert!(!unknown.network.devices[&Rank(1)].has_known_link() && !unknown.has_memories_of_its_own());
     assert!(parse_platform(&unknown.to_toml(), "again").unwrap().network == unknown.network);
+    for (id, known) in
+        [("cuda:12", true), ("cuda:", false), ("cuda:-1", false), ("cuda0", false), ("hip:0", false)]
+    {
+        let parsed = parse_platform(&format!("{TWO}device = \"{id}\"\n"), "p.toml");
+        assert_eq!(parsed.is_ok(), known, "{id}");
+    }
 }

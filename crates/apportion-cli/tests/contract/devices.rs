@@ -306,7 +306,7 @@ fn a_device_that_is_lost_ends_the_run_with_its_error() {
     let Some(cc) = installed(Need::Compiler, &["cc", "gcc"], "gcc") else { return };
     save(&here, "a.npy", 97, 131, whole);
     save(&here, "b.npy", 131, 113, whole);
-    compile(&here, &cc, "lost_device.c", "layer.so", "");
+    compile(&here, cc, "lost_device.c", "layer.so", "");
     let layer = here.path("layer.so");
     for (platform, engine) in [("platform.toml", ""), ("capped.toml", ""), ("platform.toml", "--engine mpi")]
     {
@@ -353,7 +353,7 @@ fn a_cuda_driver_that_fails_is_an_error_with_a_remedy() {
     let Some(cc) = installed(Need::Compiler, &["cc", "gcc"], "gcc") else { return };
     for (place, more) in [("old", "-DOLD"), ("new", "")] {
         std::fs::create_dir(here.path(place)).unwrap();
-        compile(&here, &cc, "lost_cuda.c", &format!("{place}/libcuda.so.1"), more);
+        compile(&here, cc, "lost_cuda.c", &format!("{place}/libcuda.so.1"), more);
     }
     save(&here, "a.npy", 40, 40, whole);
     here.write("cuda.toml", PLATFORM.replace("opencl:0", "cuda:0"));

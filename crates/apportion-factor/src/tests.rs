@@ -529,9 +529,7 @@ fn conditions_are_estimated_from_below() {
 #[test]
 fn solutions_on_ranks_are_those_of_threads() {
     let (n, monitor) = (90, Monitor::new());
-    for (factors, sides) in
-        Factors::Factors::ALL.into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r)))
-    {
+    for (factors, sides) in Factors::ALL.into_iter().flat_map(|factors| [1, 4, 7, 70].map(|r| (factors, r))) {
         let (a, b) = system(factors, n as u64, sides as u64);
         for gigaflops in [&[3.0, 1.0][..], &[1.0, 1e-6, 5.0, 2.0]] {
             let threads = solve_system(factors, (&a, &b), n, gigaflops).unwrap();

@@ -46,8 +46,8 @@ pub struct PartitionArgs {
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN")]
     pub shape: Option<String>,
-    /// Instead of a product, lay out the block columns of a factorisation of the square matrix of --shape, in
-    /// the fastest block or that of --block.
+    /// Lay out a factorisation of the matrix of --shape instead of a product: its block columns, with the fastest
+    /// block or that of --block.
     #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
         conflicts_with_all = ["units", "plan", "surfaces", "communication", "groups", "minimise", "mesh",
         "shares", "keep_all", "left_over", "levels", "granularity", "repeat", "compare",

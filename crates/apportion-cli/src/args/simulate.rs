@@ -19,15 +19,15 @@ pub struct SimulateArgs {
     /// Plan to simulate (plan.json).
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
-    /// Instead of a plan, replay time-independent traces in the format of smpirun -replay: a list of file
+    /// Replay time-independent traces of smpirun instead of a plan: in the format of its -replay, a list of file
     /// names, or a directory with traces.txt.
     #[arg(long, value_name = "LIST",
         conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block",
         "blocks", "messages", "element", "export_simgrid", "sweep", "grid", "steps", "iterations",
         "nonoscillatory", "infinite_gauge", "third_order", "boundary", "exchange"])]
     pub traces: Option<PathBuf>,
-    /// Instead of a plan, forecast a factorisation of the square matrix of --shape by every layout of its block
-    /// columns, with the fastest block or that of --block.
+    /// Forecast a factorisation of the matrix of --shape instead of a plan: by every layout of its block columns,
+    /// with the fastest block or that of --block.
     #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
         conflicts_with_all = ["plan", "traces", "grid", "steps", "flow", "overlap", "look_ahead", "blocks",
         "messages", "levels", "explain", "export_simgrid", "trace"])]

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Parameter sweep")]
 pub struct SweepArgs {
-    /// Vary one parameter and find where another method or flow becomes the fastest:
+    /// Vary a parameter and find where another method or flow wins:
     /// bandwidth=100Mbit/s..10Gbit/s (of the slowest link; the others keep their ratio to it),
     /// latency=1us..1ms (of the longest), ratio=1..25 (speed of the first processor relative to the others'
     /// average; the sum of the speeds stays), processors=2..64 (the platform's, repeated from the first).

@@ -119,9 +119,10 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
     let shape = "partition --shape 64x64 --speeds 9,1";
     let saved = "partition --plan plan.json --export csv";
     // A value for the flag, and whether units, shapes and saved plans use it; `None` takes no value.
-    let flags: [(&str, Option<&str>, [bool; 3]); 39] = [
+    let flags: [(&str, Option<&str>, [bool; 3]); 40] = [
         ("--units", Some("5"), [true, false, false]),
         ("--shape", Some("8x8"), [false, true, false]),
+        ("--kind", Some("lu"), [false, true, false]),
         ("--plan", Some("plan.json"), [false, false, true]),
         ("--speeds", Some("1,1"), [true, true, false]),
         ("--models", Some("m.json"), [true, true, false]),

@@ -1,5 +1,6 @@
-/* An OpenCL layer around the real drivers: it counts copies, kernels and waits, and from the FAIL_AT-th on all of
-   them fail with FAIL_CODE, as those of a device that is lost. Each call adds a byte to the file CALLS.
+/* An OpenCL layer around the real drivers: it counts copies and kernels, and from the FAIL_AT-th on all of them and all
+   waits fail with FAIL_CODE, as those of a device that is lost. Each call that counts adds a byte to the file CALLS.
+   Waits do not count: how many there are depends on what has ended when a program looks.
 
    Source of the interface: Khronos, "The OpenCL Specification" and cl_layer.h; the numbers are places in
    cl_icd_dispatch, whose order is fixed. */
@@ -21,10 +22,17 @@ typedef int32_t rows_call(void *, void *, uint32_t, const size_t *, const size_t
 static void *real[MOST], *ours[MOST];
 static unsigned calls;
 
-/* The code of a call that fails, or 0. */
+/* The code of a call that fails after so many, or 0. */
+static int32_t code_after(unsigned number)
+{
+    const char *at = getenv("FAIL_AT"), *code = getenv("FAIL_CODE");
+    return at && number >= strtoul(at, NULL, 10) ? (int32_t)atoi(code) : 0;
+}
+
+/* The same for a call that counts. */
 static int32_t fault(void)
 {
-    const char *file = getenv("CALLS"), *at = getenv("FAIL_AT"), *code = getenv("FAIL_CODE");
+    const char *file = getenv("CALLS");
     unsigned number = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
     if (file) {
         FILE *out = fopen(file, "a");
@@ -33,13 +41,14 @@ static int32_t fault(void)
             fclose(out);
         }
     }
-    return at && number >= strtoul(at, NULL, 10) ? (int32_t)atoi(code) : 0;
+    return code_after(number);
 }
 
 static int32_t wait_for(uint32_t count, const void *events)
 {
     /* What was begun ends before the device is lost: its memory is still in use. */
-    int32_t done = ((wait_call *)real[WAIT])(count, events), code = fault();
+    int32_t done = ((wait_call *)real[WAIT])(count, events);
+    int32_t code = code_after(__atomic_load_n(&calls, __ATOMIC_SEQ_CST));
     return code ? code : done;
 }
 

@@ -317,7 +317,7 @@ impl Array {
     }
 
     /// The same elements as an array of one dimension, if this is a column and it should be one.
-    pub fn as_vector(self, is_vector: bool) -> Self {
+    pub fn into_vector(self, is_vector: bool) -> Self {
         let dimensions = if is_vector && self.sizes[1] == 1 { 1 } else { 2 };
         Self { dimensions, ..self }
     }

@@ -97,7 +97,7 @@ pub fn factor(py: Python<'_>, task: Task, a: Bound<'_, PyAny>, sources: Sources)
     let has_pivots = task.factors().map_err(exception)? == Factors::Lu;
     let pivots = |elements: Vec<i64>| {
         has_pivots.then(|| {
-            Array::of_matrix(AnyMatrix::I64(Matrix::new(elements.len(), 1, elements))).as_vector(true)
+            Array::of_matrix(AnyMatrix::I64(Matrix::new(elements.len(), 1, elements))).into_vector(true)
         })
     };
     let (n, kind) = (a.rows, kind_of(&[&a]));
@@ -134,7 +134,7 @@ pub fn solve(
     let kind = kind_of(&[&a, &b]);
     let is_empty = b.cols == 0 || a.rows == 0;
     if is_empty && a.rows == a.cols && a.rows == b.rows {
-        return Ok((Array::empty(kind, (b.rows, b.cols)).as_vector(b.is_vector), None));
+        return Ok((Array::empty(kind, (b.rows, b.cols)).into_vector(b.is_vector), None));
     }
     let singles = kind == Kind::F32;
     let factor = task.prepare(reals(&a, singles)?, &sources).map_err(exception)?;
@@ -144,5 +144,5 @@ pub fn solve(
         solve_matrix(task, Context::silent(&world, monitor))
     })?;
     let report = Report::of_factors(outcome.factor.report, Some(&outcome.report));
-    Ok((Array::of_matrix(outcome.x).as_vector(b.is_vector), Some(report)))
+    Ok((Array::of_matrix(outcome.x).into_vector(b.is_vector), Some(report)))
 }

@@ -1,9 +1,9 @@
-//! Locks of mailboxes, barriers and teams. With `--cfg loom` they are those of loom, which tries every order in
+//! Locks of mailboxes, barriers and teams. In tests with `--cfg loom` they are those of loom, which tries every order in
 //! which threads can meet (Lerch et al., after Norris and Demsky's CDSChecker, OOPSLA 2013).
 
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub use loom::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 pub use std::sync::{Condvar, Mutex, MutexGuard};
 
 use std::sync::PoisonError;

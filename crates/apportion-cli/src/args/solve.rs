@@ -27,7 +27,7 @@ pub struct SolveArgs {
     /// Factors: cholesky, lu with partial pivoting, or ldlt of a symmetric matrix that need not be positive definite.
     #[arg(long, value_enum, default_value = "lu", help_heading = "Factors")]
     pub kind: FactorKind,
-    /// Factor in f32 and refine to f64, which is faster for well-conditioned matrices; where that fails, go on in f64.
+    /// Factor in f32 and refine to f64, faster for large, well-conditioned matrices; where that fails, go on in f64.
     #[arg(long, help_heading = "Factors")]
     pub mixed: bool,
     /// Output file for the solution (.npy), of the shape of B; without it the solution is verified and dropped.

@@ -6,7 +6,8 @@
 
 Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
 product; `matmul`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
-forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems. `map` applies a function to data in unequal processes, and `measured` measures the speed of a
+forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems. `map` applies a function to data in
+unequal processes, and `measured` measures the speed of a
 function on each processor. The command `apportion` is installed too.
 """
 
@@ -420,10 +421,10 @@ def solve(
 
     B has one right-hand side, of one dimension, or one in each column; X has its shape, and is of A's kind. `kind`
     says by which factors: "lu", "cholesky" for a symmetric positive definite A, or "ldlt" for another symmetric one, of
-    which only the lower triangle is read. `mixed=True` factors in float32 and refines X to float64, which is faster where A is well conditioned; where
-    that fails, A is factored again in float64. X is float32 if both A and B are, and float64 otherwise. `report=True`
-    returns a `Report` besides, which has the residual and an estimate of the condition number (`report.to_dict()["solution"]`). The other arguments are
-    those of `cholesky`.
+    which only the lower triangle is read. `mixed=True` factors in float32 and refines X to float64, which is faster
+    where A is large and well conditioned; where that fails, A is factored again in float64. X is float32 if both A and B
+    are, and float64 otherwise. `report=True` returns a `Report` besides, which has the residual and an estimate of the
+    condition number (`report.to_dict()["solution"]`). The other arguments are those of `cholesky`.
 
     >>> a = memoryview(bytes([2, 0, 0, 4])).cast("B", [2, 2])
     >>> solve(a, bytes([1, 2]), speeds=[1, 1]).tolist()

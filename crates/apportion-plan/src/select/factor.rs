@@ -239,9 +239,9 @@ pub fn lay_out_columns(
         FactorLayout::Ratio => {
             let slowest = speed(*fastest_first.last().expect("there is a fastest one"));
             let times = |rank: usize| (speed(rank) / slowest).round() as usize;
-            let round: Vec<Rank> =
-                (0..p).flat_map(|rank| std::iter::repeat_n(Rank(rank), times(rank))).collect();
-            round.into_iter().cycle().take(count).collect()
+            // A round may be much longer than the matrix.
+            let round = (0..p).flat_map(|rank| std::iter::repeat_n(Rank(rank), times(rank)));
+            round.cycle().take(count).collect()
         }
         FactorLayout::Cyclic => (0..count).map(|column| Rank(column % p)).collect(),
         FactorLayout::Greedy => give_out(problem, machine, |_| &fastest_first),
@@ -381,6 +381,8 @@ mod tests {
         assert_eq!(owners[..8], [0, 0, 0, 1, 1, 1, 2, 0]);
         let halves = lay_out_columns(LU, FactorLayout::Ratio, &Machine::from_speeds(&[0.0, 2.0]).unwrap(), 8);
         assert!(halves.unwrap().owners().iter().all(|owner| owner.0 == 1));
+        let far = lay_out_columns(LU, FactorLayout::Ratio, &Machine::from_speeds(&[1e15, 1.0]).unwrap(), 8);
+        assert!(far.unwrap().owners().iter().all(|owner| owner.0 == 0), "a round longer than any memory");
     }
 
     #[test]

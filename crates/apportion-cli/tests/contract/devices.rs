@@ -14,6 +14,10 @@ use std::process::Command;
 const PLATFORM: &str = "[[processor]]\nname = \"cpu\"\nspeed = \"1 Gflop/s\"\n\
     [[processor]]\nname = \"device\"\nspeed = \"1 Gflop/s\"\ndevice = \"opencl:0\"\n";
 
+/// A link whose cost is stated, so that no time measured beside other programs decides whether the device is used.
+const LINK: &str =
+    "[[network.link]]\nbetween = [\"device\", \"cpu\"]\nlatency = \"1 us\"\nbandwidth = \"10 GB/s\"\n";
+
 /// A place with a platform of a core and a device, and with matrices; `None` without a device.
 fn place() -> Option<Bench> {
     if apportion::device::devices().is_none_or(|devices| devices.is_empty()) {
@@ -21,10 +25,10 @@ fn place() -> Option<Bench> {
         return None;
     }
     let here = Bench::new();
-    here.write("platform.toml", PLATFORM);
+    here.write("platform.toml", format!("{PLATFORM}{LINK}"));
     let capped = PLATFORM.replace("opencl:0\"", "opencl:0\"\nmemory = \"40 kB\"");
     assert_ne!(capped, PLATFORM);
-    here.write("capped.toml", capped);
+    here.write("capped.toml", capped + LINK);
     Some(here)
 }
 

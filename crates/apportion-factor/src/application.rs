@@ -296,16 +296,16 @@ fn eliminate<T: Real>(
 
 /// A block column of the trapezoid below a panel of a symmetric matrix: its rows begin at the diagonal.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+pub(crate) struct Step {
     /// First row, below the panel's diagonal block.
-    row: usize,
+    pub row: usize,
     /// First column here.
-    col: usize,
-    width: usize,
+    pub col: usize,
+    pub width: usize,
 }
 
 /// Bands of rows with about equal parts of a trapezoid.
-fn bands_of(steps: &[Step], rows: usize, count: usize) -> Vec<Range<usize>> {
+pub(crate) fn bands_of(steps: &[Step], rows: usize, count: usize) -> Vec<Range<usize>> {
     let area = |end: usize| steps.iter().map(|step| end.saturating_sub(step.row) * step.width).sum::<usize>();
     let all = area(rows);
     let count = count.max(1);
@@ -322,19 +322,19 @@ fn bands_of(steps: &[Step], rows: usize, count: usize) -> Vec<Range<usize>> {
 }
 
 /// C := C + L U for the elements of C from the diagonal of the matrix down.
-struct Trapezoid<'a, 'c, T> {
-    kernel: Kernel<T>,
-    l: View<'a, T>,
-    u: View<'a, T>,
-    c: ViewMut<'c, T>,
+pub(crate) struct Trapezoid<'a, 'c, T> {
+    pub kernel: Kernel<T>,
+    pub l: View<'a, T>,
+    pub u: View<'a, T>,
+    pub c: ViewMut<'c, T>,
     /// The row of the first row of C.
-    top: usize,
+    pub top: usize,
 }
 
 impl<T: Real> Trapezoid<'_, '_, T> {
     /// Updates some block columns in these rows. What lies below the last of them is as wide as they all are: wide
     /// products, and narrow ones for the rest, which is cut in halves.
-    fn update(&mut self, steps: &[Step], rows: Range<usize>) {
+    pub fn update(&mut self, steps: &[Step], rows: Range<usize>) {
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return };
         if let [_] = steps {
             return self.rectangle(first, last, rows.start.max(first.row)..rows.end);

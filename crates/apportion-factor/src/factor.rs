@@ -2,15 +2,16 @@
 
 use crate::application::Elimination;
 use crate::residual::Witness;
+use crate::tiles::TileElimination;
 use crate::{LocalColumns, MOST_SCALED, Residual};
 use apportion::error::{Error, Result};
 #[cfg(doc)]
 use apportion::kernels::factor::ldlt_panel;
 use apportion::kernels::{Kernel, Real};
-use apportion::plan::Factors;
+use apportion::plan::{Blocks, Factors};
 use apportion::run::{Session, World, run, trace_of_all};
 use apportion::schedule::FactorSchedule;
-use apportion::trace::Trace;
+use apportion::trace::{Lane, Trace};
 use std::time::Instant;
 
 /// Larger elements of L make L D L^T inaccurate. By pivots from the whole matrix they are below 3; some hundreds, as in
@@ -20,7 +21,7 @@ const MOST_OF_L: f64 = 100.0;
 /// The factors of a matrix.
 #[derive(Debug)]
 pub struct FactorOutput<T> {
-    /// This process's block columns, by rank: L with zeros above it, L without its diagonal of ones and U, or L without
+    /// This process's block columns or tiles, by rank: L with zeros above it, L without its diagonal of ones and U, or L without
     /// its diagonal of ones and D, with zeros above them, as [`ldlt_panel`] leaves them.
     pub columns: Vec<LocalColumns<T>>,
     /// On every process. Of LU: row i was exchanged with row `pivots[i]`, one after the other. Of L D L^T: those of
@@ -64,30 +65,65 @@ pub(crate) fn compute<T: Real>(
     session: &Session<'_>,
 ) -> Result<FactorOutput<T>> {
     let (world, factors) = (session.world(), schedule.factors());
-    let n = schedule.columns().n() as usize;
+    let n = schedule.blocks().n() as usize;
     let begin = Instant::now();
     let witness = Witness::new(factors, n, &columns, seed, world)?;
     let before = begin.elapsed().as_secs_f64();
-    let shares = world.is_solo() && !session.copies();
-    let elimination = Elimination::new(schedule, kernel, columns, shares);
-    let output = run(&elimination, session)?;
-    let failed = output.locals.iter().filter_map(|held| held.failed).min();
+    let Eliminated { mut columns, failed, pivots, lanes } = match schedule.blocks() {
+        Blocks::Columns(of) => {
+            let shares = world.is_solo() && !session.copies();
+            let output = run(&Elimination::new(schedule, kernel, columns, shares), session)?;
+            let held = output.locals.into_iter().map(|held| {
+                let own = of.own(held.columns.rank()).to_vec();
+                (vec![held.columns], held.failed, (own, held.pivots))
+            });
+            Eliminated::new(held, output.lanes)
+        }
+        Blocks::Tiles(tiles) => {
+            let output = run(&TileElimination::new(schedule, tiles, kernel, columns), session)?;
+            let held = output.locals.into_iter().map(|held| {
+                let own = tiles.diagonal(held.parts[0].rank()).to_vec();
+                (held.parts, held.failed, (own, held.pivots))
+            });
+            Eliminated::new(held, output.lanes)
+        }
+    };
     let failed = world.all_reduce(&[failed.unwrap_or(u64::MAX)], u64::min)?[0];
     world.all_ok(if failed < u64::MAX { Err(not_factored(schedule, failed)) } else { Ok(()) })?;
-    let owned = |held: &crate::application::ProcessorData<T>| {
-        let columns = schedule.columns().own(held.columns.rank()).iter();
-        columns.map(|&column| (column, held.pivots[column].clone())).collect::<Vec<_>>()
-    };
-    let own: Vec<(usize, Vec<i64>)> = output.locals.iter().flat_map(owned).collect();
-    let pivots = all_pivots(schedule, own, world)?;
-    let mut columns: Vec<LocalColumns<T>> = output.locals.into_iter().map(|held| held.columns).collect();
+    let pivots = all_pivots(schedule, pivots, world)?;
     if factors.is_symmetric() {
         columns.iter_mut().for_each(LocalColumns::clear_above);
     }
     let begin = Instant::now();
     let residual = witness.residual(&columns, &pivots, world)?;
     let verify_seconds = before + begin.elapsed().as_secs_f64();
-    Ok(FactorOutput { columns, pivots, trace: trace_of_all(output.lanes, world)?, residual, verify_seconds })
+    Ok(FactorOutput { columns, pivots, trace: trace_of_all(lanes, world)?, residual, verify_seconds })
+}
+
+/// What this process's processors have after the steps.
+struct Eliminated<T> {
+    columns: Vec<LocalColumns<T>>,
+    /// The first column that cannot be factored.
+    failed: Option<u64>,
+    /// Those of the panels whose diagonal blocks are here.
+    pivots: Vec<(usize, Vec<i64>)>,
+    lanes: Vec<Lane>,
+}
+
+/// What a processor has: its parts, the column that cannot be factored, and the block columns of its diagonal blocks with
+/// the pivots of all.
+type Held<T> = (Vec<LocalColumns<T>>, Option<u64>, (Vec<usize>, Vec<Vec<i64>>));
+
+impl<T> Eliminated<T> {
+    fn new(held: impl Iterator<Item = Held<T>>, lanes: Vec<Lane>) -> Self {
+        let mut all = Self { columns: Vec::new(), failed: None, pivots: Vec::new(), lanes };
+        for (columns, failed, (own, mut pivots)) in held {
+            all.columns.extend(columns);
+            all.failed = all.failed.into_iter().chain(failed).min();
+            all.pivots.extend(own.into_iter().map(|column| (column, std::mem::take(&mut pivots[column]))));
+        }
+        all
+    }
 }
 
 impl<T: Real> FactorOutput<T> {
@@ -108,9 +144,9 @@ fn all_pivots(schedule: &FactorSchedule, own: Vec<(usize, Vec<i64>)>, world: &Wo
     if schedule.factors() == Factors::Cholesky {
         return Ok(Vec::new());
     }
-    let mut pivots = vec![0; schedule.columns().n() as usize];
+    let mut pivots = vec![0; schedule.blocks().n() as usize];
     for (column, panel) in own {
-        let first = schedule.columns().span(column).start;
+        let first = schedule.blocks().span(column).start;
         for (i, pivot) in panel.into_iter().enumerate() {
             pivots[first as usize + i] = shift_pivot(pivot, first as i64);
         }
@@ -140,9 +176,9 @@ fn largest_of_l<T: Real>(columns: &[LocalColumns<T>], pivots: &[i64], world: &Wo
     let (mut largest, pairs) = (0.0, pairs(pivots));
     for local in columns {
         let places: Vec<u64> = local.columns().collect();
-        for (i, row) in local.elements().chunks_exact(local.width().max(1)).enumerate() {
+        for (i, row) in local.matrix_rows().zip(local.elements().chunks_exact(local.width().max(1))) {
             // Beside the diagonal, in a block of two rows, is an element of D.
-            let of_l = |j: u64| j + 1 < i as u64 || j + 1 == i as u64 && !pairs[j as usize];
+            let of_l = |j: u64| j + 1 < i || j + 1 == i && !pairs[j as usize];
             let elements = row.iter().zip(&places).filter(|(_, j)| of_l(**j));
             largest = elements.map(|(x, _)| x.to_f64().abs()).fold(largest, larger);
         }
@@ -175,7 +211,7 @@ fn not_factored(schedule: &FactorSchedule, index: u64) -> Error {
             "remove rows or columns that depend on others",
         ),
         Factors::Ldlt => {
-            let columns = schedule.columns();
+            let columns = schedule.blocks();
             let rows = columns.span((index / columns.block()) as usize);
             let zero = format!("D({index}, {index}), counted from 0, is exactly zero (info {info})");
             if rows.end == columns.n() {

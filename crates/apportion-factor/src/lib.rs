@@ -31,6 +31,7 @@ mod residual;
 mod solve;
 mod system;
 mod task;
+mod tiles;
 mod vectors;
 
 pub use factor::{FactorOutput, factor};

@@ -1,25 +1,31 @@
-//! The block columns of a processor as one matrix, and how they are read and written.
+//! The block columns or tiles of a processor, and how they are read and written.
 
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::{Real, View, ViewMut};
 use apportion::matrix::{LocalBlocks, NpyFile};
-use apportion::plan::BlockColumns;
+use apportion::plan::{BlockColumns, Blocks, TileSet};
 use std::ops::Range;
 
 /// Elements that are read from a file at once.
 const BAND: u64 = 1 << 20;
 
-/// The block columns of one processor, side by side: all rows of the matrix, and as many columns as it owns.
+/// Block columns of one processor, side by side: all rows of the matrix, and as many columns as it owns; or some of its
+/// tiles, in rows and columns that are together here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalColumns<T> {
     /// The processor.
     rank: Rank,
+    /// Rows and columns of the matrix.
+    n: usize,
+    /// Its rows of the matrix, ascending: all, or a span for each block row.
+    heights: Vec<Span>,
     /// Its columns of the matrix, ascending, one span for each block column.
     spans: Vec<Span>,
     /// The first column here of each span, and the number of columns.
     starts: Vec<usize>,
-    rows: usize,
+    /// Of tiles, only those below the diagonal are its own; the others are zeros.
+    below: bool,
     /// Row by row.
     elements: Vec<T>,
 }
@@ -31,11 +37,42 @@ impl<T: Real> LocalColumns<T> {
     /// There is no memory for them: exit code 1.
     pub fn zeros(columns: &BlockColumns, rank: Rank) -> Result<Self> {
         let spans: Vec<Span> = columns.own(rank).iter().map(|&column| columns.span(column)).collect();
+        Self::of_spans(rank, columns.n(), vec![Span::new(0, columns.n())], spans)
+    }
+
+    /// The parts of a processor, with zeros: its block columns, or its tiles below the diagonal and then its diagonal
+    /// tiles. At least one, which may be empty.
+    ///
+    /// # Errors
+    /// There is no memory for them: exit code 1.
+    pub(crate) fn of_blocks(blocks: &Blocks, rank: Rank) -> Result<Vec<Self>> {
+        let tiles = match blocks {
+            Blocks::Columns(columns) => return Ok(vec![Self::zeros(columns, rank)?]),
+            Blocks::Tiles(tiles) => tiles,
+        };
+        let spans = |places: &[usize]| places.iter().map(|&place| tiles.span(place)).collect::<Vec<Span>>();
+        let of =
+            |rows: &[usize], columns: &[usize]| Self::of_spans(rank, tiles.n(), spans(rows), spans(columns));
+        let mut parts = Vec::new();
+        for TileSet { rows, columns } in tiles.sets(rank) {
+            parts.push(Self { below: true, ..of(rows, columns)? });
+        }
+        for &place in tiles.diagonal(rank) {
+            parts.push(of(&[place], &[place])?);
+        }
+        if parts.is_empty() {
+            parts.push(of(&[], &[])?);
+        }
+        Ok(parts)
+    }
+
+    fn of_spans(rank: Rank, n: u64, heights: Vec<Span>, spans: Vec<Span>) -> Result<Self> {
         let mut starts = vec![0];
         for span in &spans {
             starts.push(starts[starts.len() - 1] + span.len() as usize);
         }
-        let (rows, width) = (columns.n() as usize, starts[spans.len()]);
+        let rows = heights.iter().map(|span| span.len() as usize).sum::<usize>();
+        let width = starts[spans.len()];
         let elements = apportion::memory::ask(|| {
             let mut elements: Vec<T> = Vec::new();
             elements.try_reserve_exact(rows.saturating_mul(width)).map(|()| elements)
@@ -45,7 +82,7 @@ impl<T: Real> LocalColumns<T> {
             remedy: "use a smaller matrix or a machine with more memory".into(),
         })?;
         elements.resize(rows * width, T::ZERO);
-        Ok(Self { rank, spans, starts, rows, elements })
+        Ok(Self { rank, n: n as usize, heights, spans, starts, below: false, elements })
     }
 
     /// The processor.
@@ -53,14 +90,35 @@ impl<T: Real> LocalColumns<T> {
         self.rank
     }
 
-    /// Rows of the matrix.
+    /// Rows and columns of the matrix.
+    pub(crate) fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Number of rows that are here: of block columns, all of the matrix.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.heights.iter().map(|span| span.len() as usize).sum()
+    }
+
+    /// The row of the matrix of each row here.
+    pub(crate) fn matrix_rows(&self) -> impl Iterator<Item = u64> + '_ {
+        self.heights.iter().flat_map(|span| span.start..span.end)
+    }
+
+    /// The rows of the matrix that are here, ascending.
+    pub(crate) fn heights(&self) -> &[Span] {
+        &self.heights
     }
 
     /// Number of columns that are here.
     pub fn width(&self) -> usize {
         self.starts[self.spans.len()]
+    }
+
+    /// True if the diagonal block of these columns is here.
+    pub(crate) fn has_diagonal(&self, columns: Span) -> bool {
+        let here = |rows: &Span| rows.start <= columns.start && columns.end <= rows.end;
+        !self.below && self.heights.iter().any(here)
     }
 
     /// The columns of the matrix that are here, one span for each block column.
@@ -70,9 +128,16 @@ impl<T: Real> LocalColumns<T> {
 
     /// The same columns with elements of another type, multiplied by a factor.
     pub(crate) fn convert<F: Real>(&self, factor: f64) -> LocalColumns<F> {
-        let Self { rank, spans, starts, rows, elements } = self;
-        let elements = elements.iter().map(|x| F::from_f64(x.to_f64() * factor)).collect();
-        LocalColumns { rank: *rank, spans: spans.clone(), starts: starts.clone(), rows: *rows, elements }
+        let elements = self.elements.iter().map(|x| F::from_f64(x.to_f64() * factor)).collect();
+        LocalColumns {
+            rank: self.rank,
+            n: self.n,
+            heights: self.heights.clone(),
+            spans: self.spans.clone(),
+            starts: self.starts.clone(),
+            below: self.below,
+            elements,
+        }
     }
 
     /// Where the block columns in these places begin and end here.
@@ -86,11 +151,11 @@ impl<T: Real> LocalColumns<T> {
     }
 
     pub(crate) fn view(&self) -> View<'_, T> {
-        View::dense(&self.elements, self.rows, self.width())
+        View::dense(&self.elements, self.rows(), self.width())
     }
 
     pub(crate) fn view_mut(&mut self) -> ViewMut<'_, T> {
-        let (rows, width) = (self.rows, self.width());
+        let (rows, width) = (self.rows(), self.width());
         ViewMut::dense(&mut self.elements, rows, width)
     }
 
@@ -99,27 +164,52 @@ impl<T: Real> LocalColumns<T> {
         self.spans.iter().flat_map(|span| span.start..span.end)
     }
 
-    /// Copies rows of the matrix, `band` being all columns of rows from `first` on.
+    /// The columns here, of `columns` of the matrix in row `row` of it, that are its own: without tiles that are not
+    /// below the diagonal, if it has only these.
+    fn own_spans(&self, row: u64) -> impl Iterator<Item = (Span, usize)> + '_ {
+        let own = move |span: &&Span| !self.below || span.end <= row;
+        self.spans.iter().take_while(own).copied().zip(self.starts.iter().copied())
+    }
+
+    /// The rows here, each with its place, of `rows` of the matrix.
+    fn rows_in(&self, rows: Span) -> impl Iterator<Item = (u64, usize)> + use<T> {
+        let (mut first, mut found) = (0, Vec::new());
+        for span in &self.heights {
+            let (start, end) = (span.start.max(rows.start), span.end.min(rows.end));
+            if start < end {
+                found.push((start..end, first + (start - span.start) as usize));
+            }
+            first += span.len() as usize;
+        }
+        found.into_iter().flat_map(|(rows, first)| rows.enumerate().map(move |(i, row)| (row, first + i)))
+    }
+
+    /// Copies its part of rows of the matrix, `band` being all columns of rows from `first` on.
     fn fill(&mut self, first: usize, band: &[T]) {
         let width = self.width();
         if width == 0 {
             return;
         }
-        let into = self.elements[first * width..].chunks_exact_mut(width);
-        for (into, from) in into.zip(band.chunks_exact(self.rows)) {
-            for (span, start) in self.spans.iter().zip(&self.starts) {
+        let end = first + band.len() / self.n;
+        for (row, place) in self.rows_in(Span::new(first as u64, end as u64)) {
+            let from = &band[(row as usize - first) * self.n..][..self.n];
+            let spans: Vec<(Span, usize)> = self.own_spans(row).collect();
+            let into = &mut self.elements[place * width..][..width];
+            for (span, start) in spans {
                 let part = &from[span.start as usize..span.end as usize];
-                into[*start..][..part.len()].copy_from_slice(part);
+                into[start..][..part.len()].copy_from_slice(part);
             }
         }
     }
 
-    /// Copies a block column.
+    /// Copies its part of a block column of the matrix, of all rows.
     fn fill_block(&mut self, place: usize, block: &[T]) {
-        let columns = self.range(place..place + 1);
-        let mut tile = self.view_mut();
-        for (i, from) in block.chunks_exact(columns.len()).enumerate() {
-            tile.row(i)[columns.clone()].copy_from_slice(from);
+        let (columns, width, span) = (self.range(place..place + 1), self.width(), self.spans[place]);
+        for (row, place) in self.rows_in(Span::new(0, self.n as u64)) {
+            if !self.below || span.end <= row {
+                let from = &block[row as usize * columns.len()..][..columns.len()];
+                self.elements[place * width..][columns.clone()].copy_from_slice(from);
+            }
         }
     }
 
@@ -128,74 +218,89 @@ impl<T: Real> LocalColumns<T> {
     /// # Panics
     /// If there are not as many elements.
     pub fn fill_from(&mut self, whole: &[T]) {
-        assert_eq!(whole.len(), self.rows * self.rows, "a square matrix");
+        assert_eq!(whole.len(), self.n * self.n, "a square matrix");
         self.fill(0, whole);
     }
 
-    /// Puts the rows from `first` on into `band`, which has all columns of them.
+    /// Puts its part of the rows from `first` on into `band`, which has all columns of them.
     pub(crate) fn put(&self, first: usize, band: &mut [T]) {
         let width = self.width();
         if width == 0 {
             return;
         }
-        let from = self.elements[first * width..].chunks_exact(width);
-        for (from, into) in from.zip(band.chunks_exact_mut(self.rows)) {
-            for (span, start) in self.spans.iter().zip(&self.starts) {
+        let end = first + band.len() / self.n;
+        for (row, place) in self.rows_in(Span::new(first as u64, end as u64)) {
+            let from = &self.elements[place * width..][..width];
+            let into = &mut band[(row as usize - first) * self.n..][..self.n];
+            for (span, start) in self.own_spans(row) {
                 let part = &mut into[span.start as usize..span.end as usize];
-                part.copy_from_slice(&from[*start..][..part.len()]);
+                part.copy_from_slice(&from[start..][..part.len()]);
             }
         }
     }
 
     /// Sets what is above the diagonal of the matrix to zero.
     pub(crate) fn clear_above(&mut self) {
-        let width = self.width();
-        for (i, row) in self.elements.chunks_exact_mut(width.max(1)).enumerate() {
+        let (width, rows) = (self.width(), self.matrix_rows().collect::<Vec<u64>>());
+        for (i, row) in rows.into_iter().zip(self.elements.chunks_exact_mut(width.max(1))) {
             let mut column = 0;
             for span in &self.spans {
-                let first = (i as u64 + 1).clamp(span.start, span.end);
+                let first = (i + 1).clamp(span.start, span.end);
                 row[column + (first - span.start) as usize..column + span.len() as usize].fill(T::ZERO);
                 column += span.len() as usize;
             }
         }
     }
 
-    /// The block columns, each a rectangle of the matrix.
+    /// Its parts, each a rectangle of the matrix: block columns; or tiles, with the zeros of their mirror images.
     pub(crate) fn blocks(&self) -> LocalBlocks<T> {
-        let (view, rows) = (self.view(), Span::new(0, self.rows as u64));
-        let block = |(span, start): (&Span, &usize)| {
-            let row = |i| &view.row(i)[*start..*start + span.len() as usize];
-            (Rect::new(rows, *span), (0..self.rows).flat_map(row).copied().collect())
-        };
-        self.spans.iter().zip(&self.starts).map(block).collect()
+        let mut blocks = LocalBlocks::new();
+        for (span, start) in self.spans.iter().zip(&self.starts) {
+            let mut first = 0;
+            for rows in &self.heights {
+                let height = rows.len() as usize;
+                let row = |i| &self.view().row(i)[*start..*start + span.len() as usize];
+                if !self.below || span.end <= rows.start {
+                    blocks.push((
+                        Rect::new(*rows, *span),
+                        (first..first + height).flat_map(row).copied().collect(),
+                    ));
+                }
+                if self.below && span.end <= rows.start {
+                    let zeros = vec![T::ZERO; height * span.len() as usize];
+                    blocks.push((Rect::new(*span, *rows), zeros));
+                }
+                first += height;
+            }
+        }
+        blocks
     }
 
     /// The first element, by row and column of the matrix, that is not finite; of the lower triangle only, if so
     /// asked.
     pub(crate) fn first_not_finite(&self, lower: bool) -> Option<([u64; 2], T)> {
         let columns: Vec<u64> = self.columns().collect();
-        for (i, row) in self.elements.chunks_exact(self.width().max(1)).enumerate() {
-            let bad = |(x, j): (&T, &u64)| !x.to_f64().is_finite() && (!lower || *j <= i as u64);
+        for (i, row) in self.matrix_rows().zip(self.elements.chunks_exact(self.width().max(1))) {
+            let bad = |(x, j): (&T, &u64)| !x.to_f64().is_finite() && (!lower || *j <= i);
             if let Some(at) = row.iter().zip(&columns).position(bad) {
-                return Some(([i as u64, columns[at]], row[at]));
+                return Some(([i, columns[at]], row[at]));
             }
         }
         None
     }
 }
 
-/// The block columns of some processors from a file of the whole matrix.
+/// The parts of some processors from a file of the whole matrix.
 ///
 /// # Errors
 /// The file cannot be read; there is no memory.
 pub(crate) fn read_columns<T: Real>(
     file: &mut NpyFile,
-    columns: &BlockColumns,
+    blocks: &Blocks,
     ranks: Range<usize>,
 ) -> Result<Vec<LocalColumns<T>>> {
-    let mut locals: Vec<LocalColumns<T>> =
-        ranks.map(|rank| LocalColumns::zeros(columns, Rank(rank))).collect::<Result<_>>()?;
-    let n = columns.n();
+    let mut locals = all_zeros(blocks, ranks)?;
+    let n = blocks.n();
     let whole = Span::new(0, n);
     let mut memory = Vec::new();
     if file.header().fortran {
@@ -218,15 +323,18 @@ pub(crate) fn read_columns<T: Real>(
 /// The same from a whole matrix in memory, row by row.
 pub(crate) fn cut_columns<T: Real>(
     matrix: &[T],
-    columns: &BlockColumns,
+    blocks: &Blocks,
     ranks: Range<usize>,
 ) -> Result<Vec<LocalColumns<T>>> {
-    let one = |rank| {
-        let mut local = LocalColumns::zeros(columns, Rank(rank))?;
-        local.fill_from(matrix);
-        Ok(local)
-    };
-    ranks.map(one).collect()
+    let mut locals = all_zeros(blocks, ranks)?;
+    locals.iter_mut().for_each(|local| local.fill_from(matrix));
+    Ok(locals)
+}
+
+fn all_zeros<T: Real>(blocks: &Blocks, ranks: Range<usize>) -> Result<Vec<LocalColumns<T>>> {
+    let parts: Vec<_> =
+        ranks.map(|rank| LocalColumns::of_blocks(blocks, Rank(rank))).collect::<Result<_>>()?;
+    Ok(parts.into_iter().flatten().collect())
 }
 
 /// Bands of all columns of the matrix, from the top to the bottom, from the block columns of all processors.

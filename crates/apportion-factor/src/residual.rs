@@ -127,34 +127,37 @@ impl Witness {
         world: &World,
     ) -> Result<Vectors> {
         let scale = self.scale.sqrt();
-        let one = |local: &LocalColumns<T>| {
-            let mut inner = vec![[0.0; TOGETHER]; local.width()];
-            Columns { local, part: Part::Lower, scale, x, y: &mut inner }.compute();
-            let mut outer = vec![[0.0; TOGETHER]; self.n];
-            Rows { local, part: Part::Lower, scale, x: &inner, y: &mut outer }.compute();
-            outer
-        };
-        sum(columns, one, world)
+        let inner = |local: &LocalColumns<T>| self.turned(local, (Part::Lower, scale), x);
+        let inner = sum(columns, inner, world)?;
+        let outer = |local: &LocalColumns<T>| self.straight(local, (Part::Lower, scale), &inner);
+        sum(columns, outer, world)
+    }
+
+    /// A^T x for a part of what a processor has.
+    fn turned<T: Real>(&self, local: &LocalColumns<T>, (part, scale): (Part, f64), x: &Vectors) -> Vectors {
+        let mut own = vec![[0.0; TOGETHER]; local.width()];
+        Columns { local, part, scale, x, y: &mut own }.compute();
+        let mut image = vec![[0.0; TOGETHER]; self.n];
+        local.columns().zip(own).for_each(|(j, own)| image[j as usize] = own);
+        image
+    }
+
+    /// A x for a part of what a processor has.
+    fn straight<T: Real>(&self, local: &LocalColumns<T>, (part, scale): (Part, f64), x: &Vectors) -> Vectors {
+        let own: Vectors = local.columns().map(|j| x[j as usize]).collect();
+        let mut image = vec![[0.0; TOGETHER]; self.n];
+        Rows { local, part, scale, x: &own, y: &mut image }.compute();
+        image
     }
 
     /// L (U x).
     fn by_lu<T: Real>(&self, columns: &[LocalColumns<T>], x: &Vectors, world: &World) -> Result<Vectors> {
-        let upper = |local: &LocalColumns<T>| {
-            let own: Vectors = local.columns().map(|j| x[j as usize]).collect();
-            let mut image = vec![[0.0; TOGETHER]; self.n];
-            Rows { local, part: Part::Upper, scale: self.scale, x: &own, y: &mut image }.compute();
-            image
-        };
+        let upper = |local: &LocalColumns<T>| self.straight(local, (Part::Upper, self.scale), x);
         let inner = sum(columns, upper, world)?;
-        let lower = |local: &LocalColumns<T>| {
-            let own: Vectors = local.columns().map(|j| inner[j as usize]).collect();
-            let mut image = vec![[0.0; TOGETHER]; self.n];
-            Rows { local, part: Part::StrictLower, scale: 1.0, x: &own, y: &mut image }.compute();
-            // Ones are on the diagonal.
-            local.columns().zip(&own).for_each(|(j, x)| add(&mut image[j as usize], x));
-            image
-        };
-        sum(columns, lower, world)
+        let lower = |local: &LocalColumns<T>| self.straight(local, (Part::StrictLower, 1.0), &inner);
+        let mut image = sum(columns, lower, world)?;
+        image.iter_mut().zip(&inner).for_each(|(sum, x)| add(sum, x));
+        Ok(image)
     }
 
     /// P^T L (D (L^T P x)), where exchanges remain within block columns.
@@ -165,27 +168,36 @@ impl Witness {
         x: &Vectors,
         world: &World,
     ) -> Result<Vectors> {
-        let one = |local: &LocalColumns<T>| {
-            let mut inner: Vectors = vec![[0.0; TOGETHER]; local.width()];
-            Columns { local, part: Part::Below, scale: 1.0, x, y: &mut inner }.compute();
-            let mut outer = vec![[0.0; TOGETHER]; self.n];
-            let blocks: Vec<DiagonalBlock<T>> = DiagonalBlock::all(local, pivots).collect();
-            for block in &blocks {
-                let own = &mut inner[block.columns.clone()];
-                let mut there = x[block.rows.clone()].to_vec();
-                block.multiply_upper(&mut there);
-                own.iter_mut().zip(&there).for_each(|(sum, x)| add(sum, x));
+        let inner = |local: &LocalColumns<T>| {
+            let mut image = self.turned(local, (Part::Below, 1.0), x);
+            for block in DiagonalBlock::all(local, pivots) {
+                let mut own = x[block.rows.clone()].to_vec();
+                block.multiply_upper(&mut own);
+                image[block.rows.clone()].iter_mut().zip(&own).for_each(|(sum, x)| add(sum, x));
+            }
+            image
+        };
+        let mut inner = sum(columns, inner, world)?;
+        let middle = |local: &LocalColumns<T>| {
+            let mut image = vec![[0.0; TOGETHER]; self.n];
+            for block in DiagonalBlock::all(local, pivots) {
+                let own = &mut image[block.rows.clone()];
+                own.copy_from_slice(&inner[block.rows.clone()]);
                 block.multiply_diagonal(own, self.scale);
             }
-            Rows { local, part: Part::Below, scale: 1.0, x: &inner, y: &mut outer }.compute();
-            for block in &blocks {
-                let own = &mut inner[block.columns.clone()];
-                block.multiply_lower(own);
-                outer[block.rows.clone()].iter_mut().zip(own).for_each(|(sum, x)| add(sum, x));
-            }
-            outer
+            image
         };
-        sum(columns, one, world)
+        inner = sum(columns, middle, world)?;
+        let outer = |local: &LocalColumns<T>| {
+            let mut image = self.straight(local, (Part::Below, 1.0), &inner);
+            for block in DiagonalBlock::all(local, pivots) {
+                let mut own = inner[block.rows.clone()].to_vec();
+                block.multiply_lower(&mut own);
+                image[block.rows.clone()].iter_mut().zip(&own).for_each(|(sum, x)| add(sum, x));
+            }
+            image
+        };
+        sum(columns, outer, world)
     }
 }
 
@@ -203,9 +215,10 @@ struct DiagonalBlock<'a, T> {
 }
 
 impl<'a, T: Real> DiagonalBlock<'a, T> {
-    /// Those of some block columns.
+    /// Those of some block columns, or of a diagonal tile.
     fn all(local: &'a LocalColumns<T>, pivots: &'a [i64]) -> impl Iterator<Item = Self> {
-        local.spans().iter().enumerate().map(move |(place, span)| {
+        let diagonal = local.spans().iter().enumerate().filter(|(_, span)| local.has_diagonal(**span));
+        diagonal.map(move |(place, span)| {
             let rows = span.start as usize..span.end as usize;
             let pivots = &pivots[rows.clone()];
             Self { local, rows, columns: local.range(place..place + 1), pivots, pairs: pairs(pivots) }
@@ -215,7 +228,8 @@ impl<'a, T: Real> DiagonalBlock<'a, T> {
     /// An element, by row and column of the block.
     fn element(&self, i: usize, j: usize) -> f64 {
         let width = self.local.width();
-        self.local.elements()[(self.rows.start + i) * width + self.columns.start + j].to_f64()
+        let first = self.rows.start - self.local.heights()[0].start as usize;
+        self.local.elements()[(first + i) * width + self.columns.start + j].to_f64()
     }
 
     /// Exchanges the rows of the pivot that begins in row j, if one does.

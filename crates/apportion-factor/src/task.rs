@@ -17,7 +17,7 @@ use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_matrix};
 use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
-use apportion::plan::{BlockColumns, Factors, Plan, Problem};
+use apportion::plan::{Blocks, Factors, Plan, Problem};
 use apportion::platform::{Platform, Processor, ProcessorKind};
 use apportion::run::{Session, World};
 use apportion::schedule::{Application, FactorSchedule, FactorTimes};
@@ -112,14 +112,14 @@ impl FactorTask {
         }
     }
 
-    /// The plan that is run, if there is one: its method and block columns, for a matrix of n rows.
-    fn plan(&self, n: u64) -> Result<Option<(String, BlockColumns)>> {
+    /// The plan that is run, if there is one: its method and blocks, for a matrix of n rows.
+    fn plan(&self, n: u64) -> Result<Option<(String, Blocks)>> {
         let Some(plan) = &self.sources.plan else { return Ok(None) };
         let refuse = |what: String, remedy: &str| Err(Error::input(&self.sources.plan_place, what, remedy));
         if !matches!(plan.problem(), Problem::Factorisation { .. }) {
             return refuse("is of no factorisation".into(), "give the plan of a factorisation");
         }
-        let (factors, columns) = plan.block_columns()?;
+        let (factors, columns) = plan.blocks()?;
         if (factors, columns.n()) != (self.factors, n) {
             let what =
                 format!("is of {factors} of {} rows, but this is {} of {n} rows", columns.n(), self.factors);
@@ -154,7 +154,7 @@ impl AnyColumns {
             Self::F64(columns) => Box::new(columns),
         };
         let columns = columns.downcast::<Vec<LocalColumns<T>>>().ok()?;
-        let n = columns.first()?.rows();
+        let n = columns.first()?.n();
         let mut whole = vec![T::ZERO; n * n];
         columns.iter().for_each(|local| local.put(0, &mut whole));
         Some(whole)
@@ -417,16 +417,25 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     world.all_ok(outputs.reserve(n, element))?;
     let platform = task.sources.processors_of_world(world)?;
     let planned = world.all_ok(task.plan(n))?;
+    if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| N::KEEPS) {
+        let what = "divides the matrix into tiles, but a system is solved by block columns";
+        return world.all_ok(Err(Error::input(
+            &task.sources.plan_place,
+            what,
+            "leave it out, or use `factor`",
+        )));
+    }
     let given = planned.as_ref().map(|(_, columns)| columns.block()).or(task.block.map(|block| block.min(n)));
     let blocks = given.map_or_else(|| candidate_blocks(n, platform.len()), |block| vec![block]);
     let problem = Factorisation { factors: task.factors, n, block: blocks[0] };
     let known = machine::find(&task.sources, platform, kernel, (problem, given), task.remeasure, context)?;
     // What was measured with one block tells nothing of others.
     let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
-    let question = Question { problem, blocks: &blocks, layout: task.layout, planned, element };
+    let question =
+        Question { problem, blocks: &blocks, layout: task.layout, columns_only: N::KEEPS, planned, element };
     let plans = decide(&known, question, world)?;
     let best = plans[0].clone();
-    let (_, columns) = best.block_columns()?;
+    let (_, columns) = best.blocks()?;
     let problem = Factorisation { block: columns.block(), ..problem };
     let schedule = FactorSchedule::new(task.factors, columns.clone());
     let processors = schedule.processors();
@@ -588,20 +597,22 @@ struct Question<'a> {
     problem: Factorisation,
     blocks: &'a [u64],
     layout: Option<FactorLayout>,
-    /// A plan that is run as it is: its method and block columns.
-    planned: Option<(String, BlockColumns)>,
+    /// What follows knows block columns only.
+    columns_only: bool,
+    /// A plan that is run as it is: its method and blocks.
+    planned: Option<(String, Blocks)>,
     element: u64,
 }
 
 /// The plans, decided on rank 0; on other ranks only the best.
 fn decide(known: &KnownMachine, question: Question<'_>, world: &World) -> Result<Vec<Plan>> {
     let KnownMachine { machine, ratios, times, .. } = known;
-    let Question { problem, blocks, layout, planned, element } = question;
+    let Question { problem, blocks, layout, columns_only, planned, element } = question;
     let plans = || {
         // Shares that a caller gives are kept, not compared with others.
         let layout = layout.or(ratios.is_some().then_some(FactorLayout::Greedy));
         let (weights, times) = (ratios.as_ref(), times.as_ref());
-        let options = FactorOptions { layout, blocks, weights, times, element };
+        let options = FactorOptions { layout, columns_only, blocks, weights, times, element };
         let plans = plan_factorisation(problem.factors, problem.n, machine, options)?;
         let Some((method, columns)) = planned else { return Ok(plans) };
         let plan = appraise(problem, machine, times, &method, &columns, element)?;
@@ -631,7 +642,7 @@ fn check_memory(machine: &Machine, bytes: &[u64]) -> Result<()> {
 }
 
 /// This process's block columns.
-fn read<T: Real>(input: Input, columns: &BlockColumns, world: &World) -> Result<Vec<LocalColumns<T>>> {
+fn read<T: Real>(input: Input, columns: &Blocks, world: &World) -> Result<Vec<LocalColumns<T>>> {
     let here = world.processors_here(columns.processors());
     match input {
         Input::Npy(mut file) => read_columns(&mut file, columns, here),

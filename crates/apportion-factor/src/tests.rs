@@ -1,12 +1,13 @@
 //! Any division and engine gives the bytes of one processor, the three counts agree, and what is wrong is found.
 
 use super::*;
+use crate::local_columns::cut_columns;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::job::{Context, Sources};
 use apportion::kernels::{Kernel, Real, View, ViewMut, gemm};
 use apportion::matrix::{AnyMatrix, Matrix, npy_header};
-use apportion::plan::{BlockColumns, Factors};
+use apportion::plan::{BlockColumns, BlockTiles, Blocks, Factors};
 use apportion::platform::{Platform, Speed};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, FactorSchedule};
@@ -34,32 +35,41 @@ fn matrix<T: Real>(factors: Factors, n: u64) -> Vec<T> {
     (0..n * n).map(element).collect()
 }
 
-/// The divisions of n columns that are tried.
-fn divisions(n: u64, block: u64) -> Vec<BlockColumns> {
+/// The divisions of n rows that are tried.
+fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
     let count = n.div_ceil(block) as usize;
     let of = |p: usize, owner: &dyn Fn(usize) -> usize| {
         BlockColumns::new(n, block, p, (0..count).map(|column| Rank(owner(column))).collect())
     };
-    vec![
+    let columns = [
         of(1, &|_| 0),
         of(2, &|column| column % 2),
         of(3, &|column| [1, 1, 0, 1][column % 4]),
         of(4, &|column| (column * column / 2) % 4),
         of(count + 2, &|column| count - column),
-    ]
+    ];
+    let tiles = |p: usize, owner: &dyn Fn(usize, usize) -> usize| {
+        Blocks::from(BlockTiles::new(n, block, p, |row, column| Rank(owner(row, column))))
+    };
+    let mut all: Vec<Blocks> = columns.into_iter().map(Blocks::from).collect();
+    if factors.is_symmetric() {
+        all.extend([
+            tiles(2, &|_, _| 1),
+            tiles(2, &|row, _| row % 2),
+            tiles(4, &|row, column| row % 2 * 2 + column % 2),
+            tiles(3, &|row, column| [[0, 0, 1], [0, 2, 2], [1, 2, 1]][row % 3][column % 3]),
+            tiles(6, &|row, column| (row * 7 + column * column * 3) % 5),
+        ]);
+    }
+    all
 }
 
 fn platform(processors: usize) -> Platform {
     Platform::from_speeds(&vec![1.0; processors]).unwrap()
 }
 
-fn own<T: Real>(whole: &[T], columns: &BlockColumns, ranks: std::ops::Range<usize>) -> Vec<LocalColumns<T>> {
-    let one = |rank| {
-        let mut local = LocalColumns::zeros(columns, Rank(rank)).unwrap();
-        local.fill_from(whole);
-        local
-    };
-    ranks.map(one).collect()
+fn own<T: Real>(whole: &[T], blocks: &Blocks, ranks: std::ops::Range<usize>) -> Vec<LocalColumns<T>> {
+    cut_columns(whole, blocks, ranks).unwrap()
 }
 
 fn on<T: Real>(
@@ -71,12 +81,12 @@ fn on<T: Real>(
     let p = schedule.processors();
     let (platform, monitor) = (platform(p), Monitor::new());
     let session = Session::new(world, &platform, &monitor, 1.0).copying(copies);
-    factor(schedule, kernel, own(whole, schedule.columns(), world.processors_here(p)), 1, &session)
+    factor(schedule, kernel, own(whole, schedule.blocks(), world.processors_here(p)), 1, &session)
 }
 
 /// The factors as a whole matrix, and the pivots.
 fn whole<T: Real>(columns: &[LocalColumns<T>]) -> Vec<u64> {
-    let n = columns[0].rows();
+    let n = columns[0].n();
     let mut whole = vec![T::ZERO; n * n];
     columns.iter().for_each(|local| local.put(0, &mut whole));
     whole.iter().map(|x| x.to_f64().to_bits()).collect()
@@ -86,7 +96,7 @@ fn check_engines<T: Real>(factors: Factors, n: u64, block: u64) {
     let a: Vec<T> = matrix(factors, n);
     let (monitor, kernel) = (Monitor::new(), Kernel::plus_times());
     let mut wanted = None;
-    for columns in divisions(n, block) {
+    for columns in divisions(factors, n, block) {
         let schedule = FactorSchedule::new(factors, columns.clone());
         for copies in [false, true] {
             let output = on(&a, &schedule, kernel, (&World::solo(&monitor), copies)).unwrap();
@@ -150,18 +160,19 @@ fn pools_give_the_same_bytes() {
     for factors in Factors::ALL {
         let (n, monitor) = (230, Monitor::new());
         let a: Vec<f64> = matrix(factors, n);
-        let columns = divisions(n, 32).remove(1);
-        let schedule = FactorSchedule::new(factors, columns.clone());
-        let by = |cores: &[usize]| {
-            let mut platform = platform(2);
-            platform.processors.iter_mut().for_each(|processor| processor.cores = cores.to_vec());
-            let world = World::solo(&monitor);
-            let session = Session::new(&world, &platform, &monitor, 1.0);
-            let output =
-                factor(&schedule, Kernel::plus_times(), own(&a, &columns, 0..2), 1, &session).unwrap();
-            (whole(&output.columns), output.pivots)
-        };
-        assert!(by(&[]) == by(&[0, 0, 0]), "{factors}");
+        for blocks in divisions(factors, n, 32).into_iter().filter(|blocks| blocks.processors() == 2) {
+            let schedule = FactorSchedule::new(factors, blocks.clone());
+            let by = |cores: &[usize]| {
+                let mut platform = platform(2);
+                platform.processors.iter_mut().for_each(|processor| processor.cores = cores.to_vec());
+                let world = World::solo(&monitor);
+                let session = Session::new(&world, &platform, &monitor, 1.0);
+                let output =
+                    factor(&schedule, Kernel::plus_times(), own(&a, &blocks, 0..2), 1, &session).unwrap();
+                (whole(&output.columns), output.pivots)
+            };
+            assert!(by(&[]) == by(&[0, 0, 0]), "{factors} by {blocks:?}");
+        }
     }
 }
 
@@ -170,7 +181,7 @@ fn pools_give_the_same_bytes() {
 fn the_exact_residual_is_that_of_the_definition() {
     let n = 60_usize;
     let (a, monitor): (Vec<f64>, _) = (matrix(Factors::Lu, n as u64), Monitor::new());
-    let schedule = FactorSchedule::new(Factors::Lu, divisions(n as u64, 16).remove(1));
+    let schedule = FactorSchedule::new(Factors::Lu, divisions(Factors::Lu, n as u64, 16).remove(1));
     let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
     let lu: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
     let mut rows: Vec<Vec<f64>> = a.chunks(n).map(<[f64]>::to_vec).collect();
@@ -195,7 +206,7 @@ fn the_exact_residual_of_ldlt_is_that_of_the_definition() {
     let n = 61_usize;
     // Its residual is much larger than the rounding errors of these loops.
     let (a, monitor) = (indefinite(n as u64, 0), Monitor::new());
-    let schedule = FactorSchedule::new(Factors::Ldlt, divisions(n as u64, 16).remove(1));
+    let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n as u64, 16).remove(1));
     let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
     let found: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
     let pivots = &output.pivots;
@@ -247,7 +258,7 @@ fn small_pivots_are_refused_and_said_to_be_the_cause() {
         let element = |at: u64| if at / n < 8 { value(at * 5) * tiny } else { value(at * 5) };
         let a: Vec<f64> = (0..n * n).map(element).collect();
         let by = |block: u64| {
-            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(n, block).remove(1));
+            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n, block).remove(1));
             on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false))
         };
         let error = by(8).unwrap_err();
@@ -276,7 +287,7 @@ fn saddle_points_are_factored_in_any_order() {
     let mixed = |at: u64| entry(at / n * 77 % n, at % n * 77 % n);
     for a in [a.clone(), (0..n * n).map(mixed).collect()] {
         for block in [16, 64, n] {
-            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(n, block).remove(2));
+            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n, block).remove(2));
             let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
             assert!(output.residual.scaled < 5.0, "{block}: {:?}", output.residual);
         }
@@ -321,7 +332,7 @@ fn wrong_factors_are_found() {
     for factors in Factors::ALL {
         for n in [100, 300] {
             let a: Vec<f64> = matrix(factors, n);
-            let schedule = FactorSchedule::new(factors, divisions(n, 32).remove(1));
+            let schedule = FactorSchedule::new(factors, divisions(factors, n, 32).remove(1));
             let kernel = Kernel::plus_times().with_update(wrong);
             let error = on(&a, &schedule, kernel, (&World::solo(&monitor), false)).unwrap_err();
             assert!(matches!(error, Error::WrongResult { .. }) && error.exit_code() == 1, "{error}");
@@ -336,7 +347,7 @@ fn large_and_small_elements_are_verified() {
     for factors in Factors::ALL {
         for scale in [1e200, 1e-200] {
             let a: Vec<f64> = matrix::<f64>(factors, 140).into_iter().map(|x| x * scale).collect();
-            let schedule = FactorSchedule::new(factors, divisions(140, 32).remove(1));
+            let schedule = FactorSchedule::new(factors, divisions(factors, 140, 32).remove(1));
             let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
             assert!(output.residual.scaled < 1.0 && output.residual.scaled > 0.0, "{:?}", output.residual);
         }
@@ -359,7 +370,7 @@ fn what_cannot_be_factored_is_named_by_its_index() {
             (Factors::Lu, singular, format!("U({at}, {at})")),
             (Factors::Ldlt, without, format!("D({at}, {at})")),
         ] {
-            for columns in divisions(n, 8) {
+            for columns in divisions(factors, n, 8) {
                 let schedule = FactorSchedule::new(factors, columns);
                 let world = World::solo(&monitor);
                 let error = on(&a, &schedule, Kernel::plus_times(), (&world, false)).unwrap_err();

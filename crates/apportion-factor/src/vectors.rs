@@ -64,7 +64,7 @@ pub(crate) fn frobenius<T: Real>(
     world: &World,
 ) -> Result<f64> {
     let parts = columns.iter().map(|local| vec![squares(local, symmetric, scale)]).collect();
-    Ok(ordered_sum(parts, world)?[0].sqrt())
+    Ok(ordered_sum(by_rank(columns, parts), world)?[0].sqrt())
 }
 
 pub(crate) fn add(sum: &mut [f64; TOGETHER], other: &[f64; TOGETHER]) {
@@ -79,8 +79,23 @@ pub(crate) fn sum<T: Real>(
 ) -> Result<Vectors> {
     let mut parts: Vec<Vectors> = vec![Vec::new(); columns.len()];
     parallel::all(columns.iter().zip(&mut parts).collect(), |(local, part)| *part = one(local))?;
-    let numbers = ordered_sum(parts.iter().map(|part| part.as_flattened().to_vec()).collect(), world)?;
+    let parts = parts.into_iter().map(|part| part.as_flattened().to_vec()).collect();
+    let numbers = ordered_sum(by_rank(columns, parts), world)?;
     Ok(numbers.as_chunks::<TOGETHER>().0.to_vec())
+}
+
+/// The sums of what the parts of each processor contribute.
+fn by_rank<T: Real>(columns: &[LocalColumns<T>], parts: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let mut sums: Vec<Vec<f64>> = Vec::new();
+    let mut last = None;
+    for (local, part) in columns.iter().zip(parts) {
+        match sums.last_mut().filter(|_| last == Some(local.rank())) {
+            Some(sum) => sum.iter_mut().zip(&part).for_each(|(x, y)| *x += y),
+            None => sums.push(part),
+        }
+        last = Some(local.rank());
+    }
+    sums
 }
 
 /// The sum, element by element, of the numbers of each processor, in the order of ranks: the same bits on every
@@ -114,9 +129,9 @@ pub(crate) fn numbers_of<N: bytemuck::Pod>(bytes: &[u8]) -> Vec<N> {
 fn squares<T: Real>(local: &LocalColumns<T>, symmetric: bool, scale: f64) -> f64 {
     let columns: Vec<u64> = local.columns().collect();
     let mut total = 0.0;
-    for (i, row) in local.elements().chunks_exact(local.width().max(1)).enumerate() {
+    for (i, row) in local.matrix_rows().zip(local.elements().chunks_exact(local.width().max(1))) {
         for (x, &j) in row.iter().zip(&columns) {
-            let weight = match j.cmp(&(i as u64)) {
+            let weight = match j.cmp(&i) {
                 _ if !symmetric => 1.0,
                 std::cmp::Ordering::Less => 2.0,
                 std::cmp::Ordering::Equal => 1.0,
@@ -182,8 +197,9 @@ impl<T: Real> Loop for Rows<'_, T> {
     #[inline(always)]
     fn run(self) {
         let Self { local, part, scale, x, y } = self;
-        for (i, (row, y)) in local.elements().chunks_exact(local.width()).zip(y).enumerate() {
-            let here = part.range(local, i);
+        for (i, row) in local.matrix_rows().zip(local.elements().chunks_exact(local.width())) {
+            let here = part.range(local, i as usize);
+            let y = &mut y[i as usize];
             let mut sums = *y;
             for (a, x) in row[here.clone()].iter().zip(&x[here]) {
                 let a = a.to_f64() * scale;
@@ -217,8 +233,9 @@ impl<T: Real> Loop for Columns<'_, T> {
     #[inline(always)]
     fn run(self) {
         let Self { local, part, scale, x, y } = self;
-        for (i, (row, x)) in local.elements().chunks_exact(local.width()).zip(x).enumerate() {
-            let here = part.range(local, i);
+        for (i, row) in local.matrix_rows().zip(local.elements().chunks_exact(local.width())) {
+            let here = part.range(local, i as usize);
+            let x = &x[i as usize];
             for (a, y) in row[here.clone()].iter().zip(&mut y[here]) {
                 let a = a.to_f64() * scale;
                 for (sum, x) in y.iter_mut().zip(x) {

@@ -38,7 +38,7 @@ pub enum MinimiseName {
     recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; inner and \
     boxes cut the inner dimension too; for comparison square-edge, square-middle.\n\
-    Methods for --kind: greedy, dropout, ratio, cyclic, alone, auto.")]
+    Methods for --kind: greedy, dropout, grid, symmetric, ratio, cyclic, alone, auto.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX))]
@@ -46,8 +46,8 @@ pub struct PartitionArgs {
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN")]
     pub shape: Option<String>,
-    /// Lay out a factorisation of the matrix of --shape instead of a product: its block columns, with the fastest
-    /// block or that of --block.
+    /// Lay out a factorisation of the matrix of --shape instead of a product: its block columns or tiles, with the
+    /// fastest block or that of --block.
     #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
         conflicts_with_all = ["units", "plan", "surfaces", "communication", "groups", "minimise", "mesh",
         "shares", "keep_all", "left_over", "levels", "granularity", "repeat", "compare",

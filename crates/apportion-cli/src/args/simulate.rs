@@ -26,8 +26,8 @@ pub struct SimulateArgs {
         "blocks", "messages", "element", "export_simgrid", "sweep", "grid", "steps", "iterations",
         "nonoscillatory", "infinite_gauge", "third_order", "boundary", "exchange"])]
     pub traces: Option<PathBuf>,
-    /// Forecast a factorisation of the matrix of --shape instead of a plan: by every layout of its block columns,
-    /// with the fastest block or that of --block.
+    /// Forecast a factorisation of the matrix of --shape instead of a plan: by every layout of its block columns
+    /// or tiles, with the fastest block or that of --block.
     #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
         conflicts_with_all = ["plan", "traces", "grid", "steps", "flow", "overlap", "look_ahead", "blocks",
         "messages", "levels", "explain", "export_simgrid", "trace"])]

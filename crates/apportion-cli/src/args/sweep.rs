@@ -36,7 +36,7 @@ pub struct SweepArgs {
     pub margin: Option<f64>,
     /// Methods to compare, each with its fastest flow; with a single method, its flows [default: the plan's
     /// own layout, or all methods that auto compares; with processors also auto itself, which leaves out
-    /// those that are not worth their messages; with --kind all layouts of block columns].
+    /// those that are not worth their messages; with --kind all its layouts].
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',',
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub methods: Option<Vec<String>>,

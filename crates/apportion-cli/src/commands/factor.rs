@@ -70,7 +70,7 @@ pub fn print(
     for (place, plan) in plans.iter().enumerate() {
         let mark = if place == 0 { "chosen" } else { "against" };
         let seconds = plan.forecast.as_ref().map_or_else(|| "-".into(), |f| show_seconds(f.seconds));
-        let block = plan.block_columns()?.1.block();
+        let block = plan.blocks()?.1.block();
         console
             .detail(format!("{mark}: {:8} in blocks of {block} {seconds}, by speeds {source}", plan.method));
     }
@@ -129,7 +129,7 @@ fn forecast_of(outcome: &FactorOutcome) -> Result<Option<Trace>> {
     if report.forecast_seconds.is_none() {
         return Ok(None);
     }
-    let (factors, columns) = report.plan.block_columns()?;
+    let (factors, columns) = report.plan.blocks()?;
     let schedule = FactorSchedule::new(factors, columns).with_times(times.clone());
     let rates = schedule.rates(machine);
     let costs =

@@ -102,7 +102,14 @@ pub fn partition(args: &PartitionArgs, kind: FactorKind, console: &Console) -> R
         Some(name) => Some(name.parse()?),
     };
     let blocks = blocks(args.flow.block, n, machine.processors());
-    let options = FactorOptions { layout, blocks: &blocks, weights: None, times: None, element: 8 };
+    let options = FactorOptions {
+        layout,
+        columns_only: false,
+        blocks: &blocks,
+        weights: None,
+        times: None,
+        element: 8,
+    };
     monitor().begin(0);
     let plan = || plan_factorisation(kind.factors(), n, &machine, options);
     let plans = console.watch("planning", monitor(), plan)?;
@@ -125,7 +132,7 @@ pub fn partition(args: &PartitionArgs, kind: FactorKind, console: &Console) -> R
         || match export.as_ref().and_then(|export| export.text.as_ref()) {
             Some(exported) => exported.clone(),
             None => {
-                let block = best.block_columns().map_or(0, |(_, columns)| columns.block());
+                let block = best.blocks().map_or(0, |(_, columns)| columns.block());
                 let more = vec![
                     ("factors", kind.factors().to_string()),
                     ("block", format!("{block} columns")),

@@ -151,7 +151,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<F
 fn of_factorisation(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<Forecast> {
     refuse_flow(args)?;
     let processors = processors(args, Some(&plan))?;
-    let (factors, columns) = plan.block_columns()?;
+    let (factors, columns) = plan.blocks()?;
     let block = columns.block();
     let schedule = FactorSchedule::new(factors, columns);
     let rates = processors.rates(&schedule.sizes());

@@ -138,13 +138,22 @@ fn every_layout_gives_the_same_bytes() {
         let call = format!("factor a.npy --kind {kind} --block 16");
         bench.done(&format!("{call} --speeds 1 -o one.npy"));
         let one = bench.bytes("one.npy");
+        let tiles = [
+            "--speeds 3,1,2 --method grid",
+            "--speeds 9,1 --method symmetric --copy",
+            "--speeds 1,1,1,1,1,1 --method symmetric",
+            "--speeds 1,2,0,4,1,1,1 --method grid",
+        ];
         for flags in [
             "--speeds 3,1,2 --method greedy",
             "--speeds 3,1,2 --method cyclic --copy",
             "--speeds 1,1,1,1,1,1,1,1,1,5 --method dropout",
             "--speeds 2,7 --method alone",
             "--platform two.toml",
-        ] {
+        ]
+        .into_iter()
+        .chain(tiles.into_iter().filter(|_| kind != "lu"))
+        {
             let run = bench.json(&format!("{call} {flags} -o other.npy"));
             assert!(bench.bytes("other.npy") == one, "{kind} {flags}");
             assert_eq!(run["volume"], run["plan"]["metrics"]["volume"], "{kind} {flags}");
@@ -157,6 +166,44 @@ fn every_layout_gives_the_same_bytes() {
             assert_eq!(bench.json(&call)["element"], "f32");
         }
     }
+}
+
+/// What knows block columns only refuses tiles; their plans are run as they are.
+#[test]
+fn tiles_are_planned_and_refused_where_they_cannot_be() {
+    let (bench, n) = (Bench::new(), 96);
+    save(&bench, "a.npy", n, &matrix(n));
+    let made = bench.json(
+        "partition --shape 96x96 --kind ldlt --method symmetric --block 8 --speeds 1,1,1 -o plan.json --svg plan.svg",
+    );
+    holds(&bench.text("plan.svg"), &["<svg", "symmetric", "ldlt of 96"]);
+    let run = bench.json("factor a.npy --kind ldlt --plan plan.json -o planned.npy");
+    assert_eq!((&run["plan"]["layout"], &run["volume"]), (&made["layout"], &made["metrics"]["volume"]));
+    bench.done("factor a.npy --kind ldlt --block 8 --speeds 1,5 --method greedy -o other.npy");
+    assert!(bench.bytes("planned.npy") == bench.bytes("other.npy"));
+    holds(&bench.done("factor a.npy --kind ldlt --plan plan.json"), &["symmetric layout of tiles"]);
+    bench.done("random 96 96 -o b.npy");
+    bench.write("cluster.toml", CLUSTER);
+    for (line, words) in [
+        ("factor a.npy --kind lu --method grid --speeds 1,2", &["--method", "grid", "block columns"][..]),
+        ("factor a.npy --kind cholesky --method grid --speeds 1", &["--method", "grid", "96 rows"]),
+        (
+            "solve a.npy b.npy -o x.npy --kind ldlt --method symmetric --speeds 1,2",
+            &["--method", "symmetric"],
+        ),
+        ("solve a.npy b.npy -o x.npy --kind ldlt --plan plan.json", &["plan.json", "tiles"]),
+        ("simulate --kind lu --shape 96x96 --platform cluster.toml --methods grid", &["grid", "lu"]),
+        ("partition --kind lu --shape 96x96 --speeds 1,2 --method symmetric", &["--method", "symmetric"]),
+    ] {
+        holds(&bench.fails(2, line), words);
+    }
+    // A processor has half of a tile.
+    let mut plan = made;
+    let parts = plan["layout"].as_array_mut().unwrap();
+    let cut = parts.iter_mut().find(|part| part["cols"][1] == 8 && part["rows"][0] == 0).unwrap();
+    cut["cols"][1] = 4.into();
+    bench.write("cut.json", plan.to_string());
+    assert!(!bench.fails(2, "factor a.npy --kind ldlt --plan cut.json").is_empty());
 }
 
 #[test]
@@ -352,7 +399,8 @@ fn ranks_give_the_bytes_of_threads() {
         }
         save(&bench, "a.npy", n, &a);
         let pivots = if kind == "cholesky" { "--trace" } else { "--pivots" };
-        let call = format!("factor a.npy --kind {kind} --platform platform.toml --block 8");
+        let method = if kind == "ldlt" { "symmetric" } else { "greedy" };
+        let call = format!("factor a.npy --kind {kind} --platform platform.toml --block 8 --method {method}");
         let Some(mut command) = Mpi::Open.command(
             &bench,
             3,

@@ -3,7 +3,7 @@
 
 mod raw;
 
-use super::{BlockColumns, Factors, Layout, Metrics, Problem};
+use super::{Blocks, Factors, Layout, Metrics, Problem};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::input::{Object, name_defect, read_text};
@@ -56,7 +56,7 @@ pub enum Division {
         factors: Factors,
         /// Columns of a block.
         block: u64,
-        /// A part for each block column.
+        /// Of block columns, or of tiles of a symmetric matrix.
         layout: Layout,
     },
 }
@@ -163,17 +163,17 @@ impl Plan {
         method: impl Into<String>,
         processors: Vec<String>,
         factors: Factors,
-        columns: &BlockColumns,
+        blocks: &Blocks,
         imbalance: f64,
     ) -> Self {
-        let layout = columns.layout();
-        let received = (0..processors.len()).map(|rank| columns.received(factors, Rank(rank)));
+        let layout = blocks.layout();
+        let received = (0..processors.len()).map(|rank| blocks.received(factors, Rank(rank)));
         Self {
             method: method.into(),
             metrics: Metrics { volume: Some(received.sum()), ..Metrics::of_units(imbalance) },
             processors,
             shares: layout.shares(),
-            division: Division::Factorisation { factors, block: columns.block(), layout },
+            division: Division::Factorisation { factors, block: blocks.block(), layout },
             forecast: None,
             relative_times: None,
             baselines: None,
@@ -212,14 +212,14 @@ impl Plan {
         }
     }
 
-    /// The factors and the block columns.
+    /// The factors and the parts of the processors.
     ///
     /// # Errors
     /// The plan divides another problem: exit code 2.
-    pub fn block_columns(&self) -> Result<(Factors, BlockColumns)> {
+    pub fn blocks(&self) -> Result<(Factors, Blocks)> {
         match &self.division {
             Division::Factorisation { factors, block, layout } => {
-                Ok((*factors, BlockColumns::of_layout(layout, *block)?))
+                Ok((*factors, Blocks::of_layout(*factors, layout, *block)?))
             }
             _ => Err(Error::input("plan", "is of no factorisation", "use the plan of a factorisation")),
         }
@@ -362,8 +362,8 @@ impl Plan {
                     }
                     Layout::new(shape, p, parts.iter().map(RawPart::part))
                 })?;
-                let columns = BlockColumns::of_layout(&layout, block)?;
-                Self::of_factorisation(raw.method, raw.processors, factors, &columns, imbalance)
+                let blocks = Blocks::of_layout(factors, &layout, block)?;
+                Self::of_factorisation(raw.method, raw.processors, factors, &blocks, imbalance)
             }
             Problem::Units { .. } if raw.layout.is_some() => {
                 return refuse("layout", "units have none".into(), "remove the field");

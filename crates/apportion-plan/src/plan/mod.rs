@@ -9,6 +9,8 @@
 
 pub mod arrange;
 mod block_columns;
+mod block_tiles;
+mod blocks;
 mod boxes;
 mod constraints;
 mod export;
@@ -22,6 +24,8 @@ pub mod shares;
 mod volume_bound;
 
 pub use block_columns::BlockColumns;
+pub use block_tiles::{BlockTiles, TileSet};
+pub use blocks::Blocks;
 pub use boxes::Cuboid;
 #[cfg(test)]
 pub(crate) use boxes::tests::random_layout;

@@ -1,16 +1,18 @@
-//! The steps of a Cholesky, LU or L D L^T factorisation by block columns.
+//! The steps of a Cholesky, LU or L D L^T factorisation, here by block columns; those of symmetric matrices by tiles are
+//! in `tiles`.
 //!
 //! Each block column is a panel in its turn: its owner factors it and sends it to those who own later columns,
 //! and everybody updates his later columns with it. The owner of the next panel updates and factors that first
 //! (a look-ahead of one panel), so that it travels while everybody is busy with the last. Rows that LU exchanges in
 //! columns left of a panel are exchanged at the end.
 
+mod tiles;
 mod times;
 
 use super::{Application, Broadcast, Message, Piece, Step, StepOf, Work};
 use crate::geometry::Rank;
 use crate::model::Machine;
-use crate::plan::{BlockColumns, Factors};
+use crate::plan::{BlockColumns, Blocks, Factors};
 use std::ops::Range;
 use std::sync::Arc;
 pub use times::{BlockTimes, FactorTimes};
@@ -56,10 +58,28 @@ struct Extent {
 pub struct PanelPiece {
     /// The block column.
     pub column: usize,
+    /// Which part of it.
+    pub part: PanelPart,
     /// Number of elements of marks: whether it failed, and the pivots or the elements of D. They come first.
     pub marks: u64,
     /// Number of elements of the panel, row by row; 0 if only the marks travel.
     pub elements: u64,
+}
+
+/// A part of a panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PanelPart {
+    /// Everything that others need.
+    Whole,
+    /// Its diagonal tile before it is factored.
+    Diagonal,
+    /// The rows of one processor's tiles that another one needs.
+    Rows {
+        /// Whose they are.
+        from: Rank,
+        /// Who needs them.
+        to: Rank,
+    },
 }
 
 impl Piece for PanelPiece {
@@ -71,7 +91,8 @@ impl Piece for PanelPiece {
 /// What is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FactorTask {
-    /// A block column is factored as a panel.
+    /// A block column is factored as a panel; where the matrix is divided into tiles, the diagonal tile and the own ones
+    /// below it are.
     Panel(usize),
     /// Own block columns in a range are updated with a panel.
     Update {
@@ -98,19 +119,25 @@ impl Work for FactorWork {
     }
 }
 
-/// A factorisation by block columns.
+/// A factorisation by block columns or tiles.
 #[derive(Debug, Clone)]
 pub struct FactorSchedule {
     factors: Factors,
-    columns: BlockColumns,
+    blocks: Blocks,
     /// What the work costs, if it was measured.
     times: Option<Arc<FactorTimes>>,
 }
 
 impl FactorSchedule {
-    /// A factorisation of these block columns.
-    pub fn new(factors: Factors, columns: BlockColumns) -> Self {
-        Self { factors, columns, times: None }
+    /// A factorisation of these block columns, or of a symmetric matrix by these tiles.
+    ///
+    /// # Panics
+    /// If there are tiles and the factors are L and U.
+    pub fn new(factors: Factors, blocks: impl Into<Blocks>) -> Self {
+        let blocks = blocks.into();
+        let possible = factors.is_symmetric() || matches!(blocks, Blocks::Columns(_));
+        assert!(possible, "{factors} is by block columns");
+        Self { factors, blocks, times: None }
     }
 
     /// The same with measured times: work is in seconds of the processor that does it.
@@ -131,9 +158,20 @@ impl FactorSchedule {
         self.factors
     }
 
+    /// The parts of the processors.
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
     /// The block columns.
+    ///
+    /// # Panics
+    /// If it is by tiles.
     pub fn columns(&self) -> &BlockColumns {
-        &self.columns
+        match &self.blocks {
+            Blocks::Columns(columns) => columns,
+            Blocks::Tiles(_) => unreachable!("a factorisation by tiles has no block columns"),
+        }
     }
 
     /// The sizes at which speed functions are evaluated, by rank: the [shares](Application::share), at least 1.
@@ -141,31 +179,35 @@ impl FactorSchedule {
         (0..self.processors()).map(|rank| self.share(Rank(rank)).ceil().max(1.0) as u64).collect()
     }
 
-    /// Elements that a processor holds at most: its columns, and a panel; or two where it factors one while it still
-    /// uses the last.
+    /// Elements that a processor holds at most: its columns or tiles, and a panel; or two where it factors one while it
+    /// still uses the last.
     pub fn memory(&self, rank: Rank) -> u64 {
-        let own = self.columns.own(rank);
+        if let Blocks::Tiles(tiles) = &self.blocks {
+            return self.memory_of_tiles(tiles, rank);
+        }
+        let own = self.columns().own(rank);
         let Some(&last) = own.last() else { return 0 };
         let panel = |column| self.piece(column, true).elements();
         let two = own.iter().map(|&column| panel(column) + if column > 0 { panel(column - 1) } else { 0 });
         let most = (0..last).map(panel).chain(two).max();
-        let width: u64 = own.iter().map(|&column| self.columns.span(column).len()).sum();
-        self.columns.n() * width + most.unwrap_or(0)
+        let width: u64 = own.iter().map(|&column| self.columns().span(column).len()).sum();
+        self.columns().n() * width + most.unwrap_or(0)
     }
 
     /// The panel of a block column, as it travels; only its marks where others need no more.
     fn piece(&self, column: usize, whole: bool) -> PanelPiece {
-        let rows = self.columns.panel_rows(self.factors, column).len();
+        let rows = self.columns().panel_rows(self.factors, column).len();
         PanelPiece {
             column,
-            marks: self.columns.panel_marks(self.factors, column),
-            elements: if whole { rows * self.columns.span(column).len() } else { 0 },
+            part: PanelPart::Whole,
+            marks: self.columns().panel_marks(self.factors, column),
+            elements: if whole { rows * self.columns().span(column).len() } else { 0 },
         }
     }
 
     /// The message with a panel to a processor, if that needs it.
     fn message(&self, column: usize, to: Rank) -> Option<Message<PanelPiece>> {
-        let (from, own) = (self.columns.owner(column), self.columns.own(to));
+        let (from, own) = (self.columns().owner(column), self.columns().own(to));
         if from == to {
             return None;
         }
@@ -177,19 +219,22 @@ impl FactorSchedule {
 
     /// The messages with a panel, to the owner of the next one first.
     pub fn messages(&self, column: usize) -> Vec<Message<PanelPiece>> {
-        let p = self.columns.processors();
-        let next = (column + 1).min(self.columns.count() - 1);
-        let first = self.columns.owner(next).0;
+        let p = self.columns().processors();
+        let next = (column + 1).min(self.columns().count() - 1);
+        let first = self.columns().owner(next).0;
         (0..p).filter_map(|i| self.message(column, Rank((first + i) % p))).collect()
     }
 
     /// The updates of some block columns of a processor with a panel.
     fn extent(&self, rank: Rank, panel: usize, columns: Range<usize>) -> Extent {
-        let (n, end) = (self.columns.n(), self.columns.span(panel).end);
-        let own = &self.columns.own(rank)[self.columns.places(rank, columns)];
+        if let Blocks::Tiles(tiles) = &self.blocks {
+            return Self::extent_of_tiles(tiles, rank, columns);
+        }
+        let (n, end) = (self.columns().n(), self.columns().span(panel).end);
+        let own = &self.columns().own(rank)[self.columns().places(rank, columns)];
         let mut extent = Extent { elements: 0, across: 0 };
         for &column in own {
-            let span = self.columns.span(column);
+            let span = self.columns().span(column);
             let rows = if self.factors == Factors::Lu { n - end } else { n - span.start };
             extent.elements += rows * span.len();
             extent.across += span.len();
@@ -198,7 +243,7 @@ impl FactorSchedule {
     }
 
     fn update(&self, rank: Rank, panel: usize, columns: Range<usize>) -> StepOf<Self> {
-        let width = self.columns.span(panel).len() as f64;
+        let width = self.blocks.span(panel).len() as f64;
         let Extent { elements, across } = self.extent(rank, panel, columns.clone());
         let (elements, across) = (elements as f64, across as f64);
         let amount = match &self.times {
@@ -219,17 +264,8 @@ impl FactorSchedule {
 
     /// Factors a panel and sends it.
     fn panel(&self, column: usize) -> impl Iterator<Item = StepOf<Self>> + use<> {
-        let span = self.columns.span(column);
-        let (rows, width) = ((self.columns.n() - span.start) as f64, span.len() as f64);
-        let amount = match (&self.times, self.factors) {
-            (Some(times), _) => times.panel(self.columns.owner(column), rows, width),
-            (None, Factors::Lu) => Weight::LU.amount(width * width * (rows / 2.0 - width / 6.0), width),
-            (None, Factors::Cholesky) => {
-                Weight::CHOLESKY.amount(width * width * (rows / 2.0 - width / 3.0), width)
-            }
-            (None, Factors::Ldlt) => Weight::LDLT.amount(width * width * (rows / 2.0 - width / 3.0), width),
-        };
-        let work = FactorWork { task: FactorTask::Panel(column), amount };
+        let span = self.columns().span(column);
+        let work = self.panel_work(self.columns().owner(column), column, self.columns().n() - span.start);
         let mut messages = self.messages(column);
         let send = match messages.len() {
             0 => None,
@@ -239,23 +275,37 @@ impl FactorSchedule {
         std::iter::once(Step::Compute(work)).chain(send)
     }
 
+    /// The factorisation of a panel, of so many rows with its diagonal block, by a processor.
+    fn panel_work(&self, rank: Rank, column: usize, rows: u64) -> FactorWork {
+        let (rows, width) = (rows as f64, self.blocks.span(column).len() as f64);
+        let amount = match (&self.times, self.factors) {
+            (Some(times), _) => times.panel(rank, rows, width),
+            (None, Factors::Lu) => Weight::LU.amount(width * width * (rows / 2.0 - width / 6.0), width),
+            (None, Factors::Cholesky) => {
+                Weight::CHOLESKY.amount(width * width * (rows / 2.0 - width / 3.0), width)
+            }
+            (None, Factors::Ldlt) => Weight::LDLT.amount(width * width * (rows / 2.0 - width / 3.0), width),
+        };
+        FactorWork { task: FactorTask::Panel(column), amount }
+    }
+
     /// What a processor does with a panel.
     fn turn(&self, rank: Rank, panel: usize) -> Vec<StepOf<Self>> {
-        let (count, mut steps) = (self.columns.count(), Vec::new());
+        let (count, mut steps) = (self.columns().count(), Vec::new());
         let incoming = |column| if column < count { self.message(column, rank) } else { None };
         steps.extend(incoming(panel + 1).map(Step::PostReceive));
         let arrival =
             |message: Message<PanelPiece>| Step::WaitReceive { from: message.from, tag: message.tag };
         steps.extend(incoming(panel).map(arrival));
-        let last = self.columns.own(rank).last().copied().unwrap_or(0);
+        let last = self.columns().own(rank).last().copied().unwrap_or(0);
         let free = Step::Free(self.piece(panel, true));
         if last <= panel {
             // The owner of its own last panel has sent it.
-            steps.extend((self.columns.owner(panel) == rank).then_some(free));
+            steps.extend((self.columns().owner(panel) == rank).then_some(free));
             return steps;
         }
         let mut next = panel + 1;
-        if self.columns.owner(next) == rank {
+        if self.columns().owner(next) == rank {
             steps.push(self.update(rank, panel, next..next + 1));
             steps.extend(self.panel(next));
             next += 1;
@@ -269,9 +319,9 @@ impl FactorSchedule {
 
     /// The exchanges of rows left of later panels.
     fn exchange(&self, rank: Rank) -> Option<StepOf<Self>> {
-        let own = self.columns.own(rank);
-        let width = |column: usize| self.columns.span(column).len() as f64;
-        let later = |column: usize| (self.columns.n() - self.columns.span(column).end) as f64;
+        let own = self.columns().own(rank);
+        let width = |column: usize| self.columns().span(column).len() as f64;
+        let later = |column: usize| (self.columns().n() - self.columns().span(column).end) as f64;
         let elements = own.iter().map(|&column| width(column) * later(column)).sum();
         let amount = match &self.times {
             Some(times) => times.exchange(rank, elements),
@@ -287,18 +337,21 @@ impl Application for FactorSchedule {
     type Work = FactorWork;
 
     fn processors(&self) -> usize {
-        self.columns.processors()
+        self.blocks.processors()
     }
 
     fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = StepOf<Self>> + '_> {
-        if self.columns.own(rank).is_empty() {
+        if let Blocks::Tiles(tiles) = &self.blocks {
+            return self.steps_of_tiles(tiles, rank);
+        }
+        if self.columns().own(rank).is_empty() {
             return Box::new(std::iter::empty());
         }
-        let first: Vec<StepOf<Self>> = match self.columns.owner(0) == rank {
+        let first: Vec<StepOf<Self>> = match self.columns().owner(0) == rank {
             true => self.panel(0).collect(),
             false => self.message(0, rank).map(Step::PostReceive).into_iter().collect(),
         };
-        let turns = (0..self.columns.count()).flat_map(move |panel| self.turn(rank, panel));
+        let turns = (0..self.columns().count()).flat_map(move |panel| self.turn(rank, panel));
         Box::new(first.into_iter().chain(turns).chain(self.exchange(rank)))
     }
 
@@ -308,11 +361,11 @@ impl Application for FactorSchedule {
 
     /// Elements of the matrix that it updates with one column of a panel, on average over all columns.
     fn share(&self, rank: Rank) -> f64 {
-        let count = self.columns.count();
+        let count = self.blocks.count();
         let products = |panel: usize| {
-            self.columns.span(panel).len() as f64 * self.extent(rank, panel, panel + 1..count).elements as f64
+            self.blocks.span(panel).len() as f64 * self.extent(rank, panel, panel + 1..count).elements as f64
         };
-        (0..count).map(products).sum::<f64>() / self.columns.n() as f64
+        (0..count).map(products).sum::<f64>() / self.blocks.n() as f64
     }
 }
 
@@ -344,30 +397,30 @@ mod tests {
     #[test]
     fn every_column_is_updated_with_every_earlier_panel_before_it_is_factored() {
         for schedule in schedules() {
-            let count = schedule.columns.count();
+            let count = schedule.columns().count();
             let mut factored = vec![0; count];
             for rank in (0..schedule.processors()).map(Rank) {
                 let (mut updated, mut known) = (vec![0; count], vec![false; count]);
                 for step in schedule.steps(rank) {
                     match step {
                         Step::WaitReceive { from, tag } => {
-                            assert_eq!(from, schedule.columns.owner(tag as usize));
+                            assert_eq!(from, schedule.columns().owner(tag as usize));
                             known[tag as usize] = true;
                         }
                         Step::Compute(FactorWork { task: FactorTask::Panel(column), .. }) => {
-                            assert_eq!((schedule.columns.owner(column), updated[column]), (rank, column));
+                            assert_eq!((schedule.columns().owner(column), updated[column]), (rank, column));
                             factored[column] += 1;
                             known[column] = true;
                         }
                         Step::Compute(FactorWork { task: FactorTask::Update { panel, columns }, .. }) => {
                             assert!(known[panel]);
-                            for column in columns.filter(|column| schedule.columns.owner(*column) == rank) {
+                            for column in columns.filter(|column| schedule.columns().owner(*column) == rank) {
                                 assert_eq!(updated[column], panel, "updates are in order");
                                 updated[column] += 1;
                             }
                         }
                         Step::Compute(FactorWork { task: FactorTask::Exchange, .. }) => {
-                            let first = schedule.columns.own(rank)[0];
+                            let first = schedule.columns().own(rank)[0];
                             assert!(known[first..].iter().all(|known| *known));
                         }
                         _ => {}
@@ -400,7 +453,7 @@ mod tests {
                 let counted: u64 = sent.iter().filter(|m| m.to == rank).map(|m| m.elements()).sum();
                 assert_eq!(
                     counted,
-                    schedule.columns.received(schedule.factors, rank),
+                    schedule.columns().received(schedule.factors, rank),
                     "{schedule:?} {rank:?}"
                 );
             }

@@ -1,19 +1,21 @@
-//! Which block columns each processor of a factorisation owns.
+//! Which block columns or tiles each processor of a factorisation owns.
 //!
 //! Sources: Boulet, Dongarra, Rastello, Robert, Vivien, Algorithmic issues on heterogeneous computing platforms,
 //! Parallel Processing Letters 9(2), 1999; Beaumont, Boudet, Petitet, Rastello, Robert, A proposal for a heterogeneous
 //! cluster ScaLAPACK, IEEE Transactions on Computers 50(10), 2001; Lastovetsky and Reddy, Data distribution for dense
 //! factorization on computers with memory heterogeneity, Parallel Computing 33(12), 2007.
 
+mod tiles;
+
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::model::{Machine, Model};
-use crate::plan::{Baselines, BlockColumns, Factors, FastestAlone, Plan};
+use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, Plan};
 use crate::schedule::{Application, FactorSchedule, FactorTimes};
 use crate::simulate::{self, CostModel};
 use std::sync::Arc;
 
-/// How block columns are given out.
+/// How block columns, or the tiles of a symmetric matrix, are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorLayout {
     /// From the last to the first, each to the processor that finishes its part of what remains first: whatever
@@ -21,6 +23,12 @@ pub enum FactorLayout {
     Greedy,
     /// The same, but towards the end only among those whose messages cost less time than their work saves.
     Dropout,
+    /// Tiles of a symmetric matrix, in a grid: block columns to groups of processors, and their block rows within a
+    /// group, both by speed.
+    Grid,
+    /// Tiles of a symmetric matrix: block rows and columns in a few classes, and those of a pair of classes to one
+    /// processor, by speed.
+    Symmetric,
     /// In rounds, in each of which a processor gets as many as it is faster than the slowest one, rounded: a
     /// ratio as it is typed by hand, for HPL by `-f`.
     Ratio,
@@ -32,17 +40,36 @@ pub enum FactorLayout {
 
 impl FactorLayout {
     /// Every layout, the simplest last.
-    pub const ALL: [Self; 5] = [Self::Greedy, Self::Dropout, Self::Ratio, Self::Cyclic, Self::Alone];
+    pub const ALL: [Self; 7] =
+        [Self::Greedy, Self::Dropout, Self::Grid, Self::Symmetric, Self::Ratio, Self::Cyclic, Self::Alone];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Greedy => "greedy",
             Self::Dropout => "dropout",
+            Self::Grid => "grid",
+            Self::Symmetric => "symmetric",
             Self::Ratio => "ratio",
             Self::Cyclic => "cyclic",
             Self::Alone => "alone",
         }
+    }
+
+    /// True if it divides this factorisation: tiles are of symmetric matrices only.
+    pub fn divides(self, factors: Factors) -> bool {
+        factors.is_symmetric() || self.has_columns()
+    }
+
+    /// True if it gives out whole block columns.
+    pub fn has_columns(self) -> bool {
+        !matches!(self, Self::Grid | Self::Symmetric)
+    }
+}
+
+impl std::fmt::Display for FactorLayout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -96,6 +123,8 @@ pub fn candidate_blocks(n: u64, processors: usize) -> Vec<u64> {
 pub struct FactorOptions<'a> {
     /// The only layout; by default every one.
     pub layout: Option<FactorLayout>,
+    /// Only layouts of whole block columns.
+    pub columns_only: bool,
     /// Columns of a block that are compared, at least one; the first is taken where there is no forecast.
     pub blocks: &'a [u64],
     /// Speeds that decide the layouts instead of the machine's.
@@ -110,7 +139,8 @@ pub struct FactorOptions<'a> {
 /// in the order of [`FactorLayout::ALL`] where speeds are ratios.
 ///
 /// # Errors
-/// Every processor has speed 0, or those of a forecast.
+/// Every processor has speed 0; a layout by tiles for LU, where only block columns are wanted, or where there is
+/// none (exit code 2); those of a forecast.
 ///
 /// # Panics
 /// If there are no blocks.
@@ -120,22 +150,43 @@ pub fn plan_factorisation(
     machine: &Machine,
     options: FactorOptions<'_>,
 ) -> Result<Vec<Plan>> {
-    let FactorOptions { layout, blocks, weights, times, element } = options;
+    let FactorOptions { layout, columns_only, blocks, weights, times, element } = options;
     let blocks = if machine.only_ratios() { &blocks[..1] } else { blocks };
     assert!(!blocks.is_empty(), "a block is at least one column");
+    let columns_only = columns_only || !factors.is_symmetric();
+    if let Some(layout) = layout.filter(|layout| columns_only && !layout.has_columns()) {
+        let what = match factors {
+            Factors::Lu => "which only symmetric factorisations know",
+            _ => "but a system is solved by block columns",
+        };
+        let what = format!("{layout} divides the matrix into tiles, {what}");
+        return Err(Error::input("`method`", what, "choose auto, or a layout of block columns"));
+    }
     let seconds = |plan: &Plan| plan.forecast.as_ref().map_or(f64::INFINITY, |forecast| forecast.seconds);
+    let is_better = |plan: &Plan, other: &Plan| match machine.only_ratios() {
+        true => plan.metrics.imbalance < other.metrics.imbalance,
+        false => seconds(plan) < seconds(other),
+    };
     let mut best: Vec<(FactorLayout, Plan)> = Vec::new();
     for kind in FactorLayout::ALL {
         let mut fastest: Option<Plan> = None;
         for &block in blocks {
             let problem = Factorisation { factors, n, block };
-            let columns = lay_out_columns(problem, kind, weights.unwrap_or(machine), element)?;
-            let plan = appraise(problem, machine, times, kind.name(), &columns, element)?;
-            if fastest.as_ref().is_none_or(|other| seconds(&plan) < seconds(other)) {
-                fastest = Some(plan);
+            if columns_only && !kind.has_columns() {
+                continue;
+            }
+            for blocks in lay_out(problem, kind, weights.unwrap_or(machine), element)? {
+                let plan = appraise(problem, machine, times, kind.name(), &blocks, element)?;
+                if fastest.as_ref().is_none_or(|other| is_better(&plan, other)) {
+                    fastest = Some(plan);
+                }
             }
         }
-        best.push((kind, fastest.expect("there is a block")));
+        best.extend(fastest.map(|fastest| (kind, fastest)));
+    }
+    if let Some(layout) = layout.filter(|layout| best.iter().all(|(kind, _)| kind != layout)) {
+        let what = format!("{layout} divides no matrix of {n} rows among these processors");
+        return Err(Error::input("`method`", what, "choose auto, larger blocks, or another layout"));
     }
     let of = |wanted| &best.iter().find(|(kind, _)| *kind == wanted).expect("every layout is appraised").1;
     let alone = of(FactorLayout::Alone);
@@ -155,11 +206,15 @@ pub fn plan_factorisation(
             plans.push(Plan { baselines: baselines.clone(), ..plan });
         }
     }
-    plans.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+    let cost = |plan: &Plan| (seconds(plan), plan.metrics.volume);
+    plans.sort_by(|a, b| {
+        let ((a, few), (b, others)) = (cost(a), cost(b));
+        a.total_cmp(&b).then(if a.is_finite() { few.cmp(&others) } else { std::cmp::Ordering::Equal })
+    });
     Ok(plans)
 }
 
-/// The plan of these block columns with its forecast, its imbalance and the seconds that no plan can beat. Without
+/// The plan of these blocks with its forecast, its imbalance and the seconds that no plan can beat. Without
 /// a forecast where speeds are ratios, or a processor with a part has speed 0.
 ///
 /// # Errors
@@ -169,10 +224,10 @@ pub fn appraise(
     machine: &Machine,
     times: Option<&Arc<FactorTimes>>,
     method: &str,
-    columns: &BlockColumns,
+    blocks: &Blocks,
     element: u64,
 ) -> Result<Plan> {
-    let schedule = FactorSchedule::new(problem.factors, columns.clone());
+    let schedule = FactorSchedule::new(problem.factors, blocks.clone());
     let sizes = schedule.sizes();
     let speed = |rank: usize| machine.models[rank].speed(sizes[rank] as f64);
     let work: Vec<f64> = (0..machine.processors()).map(|rank| schedule.work(Rank(rank))).collect();
@@ -182,7 +237,7 @@ pub fn appraise(
     // JSON has no infinity: a processor of speed 0 never ends.
     let imbalance = if longest.is_finite() { (longest / ideal).max(1.0) } else { f64::NAN };
     let names = machine.platform.names();
-    let mut plan = Plan::of_factorisation(method, names, problem.factors, columns, imbalance);
+    let mut plan = Plan::of_factorisation(method, names, problem.factors, blocks, imbalance);
     if machine.only_ratios() {
         plan.relative_times =
             longest.is_finite().then(|| (0..work.len()).map(|i| seconds(i) / ideal).collect());
@@ -214,11 +269,48 @@ fn least_seconds(problem: Factorisation, machine: &Machine, times: Option<&Facto
     all.max(panels)
 }
 
-/// The block columns by a layout, for the speeds of a machine and elements of `element` bytes.
+/// The divisions by a layout, for the speeds of a machine and elements of `element` bytes: of block columns one; of
+/// tiles several, among which a forecast chooses, or none for LU, a single processor, or too many tiles.
 ///
 /// # Errors
 /// Every processor has speed 0.
-pub fn lay_out_columns(
+pub fn lay_out(
+    problem: Factorisation,
+    layout: FactorLayout,
+    machine: &Machine,
+    element: u64,
+) -> Result<Vec<Blocks>> {
+    let tiles = match layout {
+        _ if !layout.divides(problem.factors) => return Ok(Vec::new()),
+        FactorLayout::Grid => tiles::grids(problem, machine)?,
+        FactorLayout::Symmetric => tiles::symmetric(problem, machine)?,
+        _ => return Ok(vec![lay_out_columns(problem, layout, machine, element)?.into()]),
+    };
+    Ok(tiles.into_iter().map(Blocks::from).collect())
+}
+
+/// What each would update at a time if all were equal, about.
+fn typical_size(problem: Factorisation, machine: &Machine) -> f64 {
+    (problem.n as f64 * problem.n as f64 / machine.processors() as f64).max(1.0)
+}
+
+/// The processors that have a speed above 0.
+///
+/// # Errors
+/// There is none.
+fn fastest_first(problem: Factorisation, machine: &Machine) -> Result<Vec<usize>> {
+    let size = typical_size(problem, machine);
+    let speed = |rank: usize| machine.models[rank].speed(size);
+    let mut order: Vec<usize> = (0..machine.processors()).filter(|rank| speed(*rank) > 0.0).collect();
+    order.sort_by(|a, b| speed(*b).total_cmp(&speed(*a)));
+    if order.is_empty() {
+        return Err(Error::infeasible("no processor has a speed above 0", "give one a speed"));
+    }
+    Ok(order)
+}
+
+/// The block columns by a layout of them.
+fn lay_out_columns(
     problem: Factorisation,
     layout: FactorLayout,
     machine: &Machine,
@@ -226,49 +318,50 @@ pub fn lay_out_columns(
 ) -> Result<BlockColumns> {
     let Factorisation { n, block, .. } = problem;
     let (p, count) = (machine.processors(), n.div_ceil(block) as usize);
-    // About what each would update at a time if all were equal.
-    let size = (n as f64 * n as f64 / p as f64).max(1.0);
-    let speed = |rank: usize| machine.models[rank].speed(size);
-    let mut fastest_first: Vec<usize> = (0..p).filter(|rank| speed(*rank) > 0.0).collect();
-    fastest_first.sort_by(|a, b| speed(*b).total_cmp(&speed(*a)));
-    let Some(&fastest) = fastest_first.first() else {
-        return Err(Error::infeasible("no processor has a speed above 0", "give one a speed"));
-    };
+    let fastest_first = fastest_first(problem, machine)?;
+    let fastest = fastest_first[0];
+    let speed = |rank: usize| machine.models[rank].speed(typical_size(problem, machine));
+    let seconds = |rank: usize, work: f64| machine.models[rank].seconds(work);
     let owners = match layout {
-        FactorLayout::Alone => vec![Rank(fastest); count],
+        FactorLayout::Alone => vec![fastest; count],
         FactorLayout::Ratio => {
             let slowest = speed(*fastest_first.last().expect("there is a fastest one"));
             let times = |rank: usize| (speed(rank) / slowest).round() as usize;
             // A round may be much longer than the matrix.
-            let round = (0..p).flat_map(|rank| std::iter::repeat_n(Rank(rank), times(rank)));
+            let round = (0..p).flat_map(|rank| std::iter::repeat_n(rank, times(rank)));
             round.cycle().take(count).collect()
         }
-        FactorLayout::Cyclic => (0..count).map(|column| Rank(column % p)).collect(),
-        FactorLayout::Greedy => give_out(problem, machine, |_| &fastest_first),
-        FactorLayout::Dropout => give_out(problem, machine, |rows| {
+        FactorLayout::Cyclic => (0..count).map(|column| column % p).collect(),
+        FactorLayout::Greedy => give_out(problem, p, seconds, |_| &fastest_first),
+        FactorLayout::Dropout => give_out(problem, p, seconds, |rows| {
             &fastest_first[..worthwhile(problem, machine, &fastest_first, rows, element)]
         }),
+        FactorLayout::Grid | FactorLayout::Symmetric => unreachable!("tiles are no block columns"),
     };
-    Ok(BlockColumns::new(n, block, p, owners))
+    Ok(BlockColumns::new(n, block, p, owners.into_iter().map(Rank).collect()))
 }
 
-/// Gives out block columns from the last to the first, each to the processor among `takers` of the remaining rows
-/// that would need the least time for its part of what remains. O(N p).
-fn give_out<'a>(problem: Factorisation, machine: &Machine, takers: impl Fn(u64) -> &'a [usize]) -> Vec<Rank> {
+/// Gives out block columns from the last to the first, each to the one among `takers` of the remaining rows that
+/// would need the least time for its part of what remains, by `seconds` for so many elements. O(N p).
+fn give_out<'a>(
+    problem: Factorisation,
+    p: usize,
+    seconds: impl Fn(usize, f64) -> f64,
+    takers: impl Fn(u64) -> &'a [usize],
+) -> Vec<usize> {
     let Factorisation { factors, n, block } = problem;
     let count = n.div_ceil(block);
-    let (mut owners, mut taken) = (vec![Rank(0); count as usize], vec![0.0; machine.processors()]);
+    let (mut owners, mut taken) = (vec![0; count as usize], vec![0.0; p]);
     for column in (0..count).rev() {
         let (start, end) = (column * block, ((column + 1) * block).min(n));
         let (rows, width) = ((n - start) as f64, (end - start) as f64);
         // Columns of LU are as high as what remains; those of symmetric matrices begin at the diagonal.
         let (weight, height) = if factors == Factors::Lu { (width, rows) } else { (width * rows, 1.0) };
-        let seconds = |rank: &usize| machine.models[*rank].seconds((taken[*rank] + weight) * height);
-        let takers = takers(n - start);
-        let taker = takers.iter().copied().min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+        let time = |taker: &usize| seconds(*taker, (taken[*taker] + weight) * height);
+        let taker = takers(n - start).iter().copied().min_by(|a, b| time(a).total_cmp(&time(b)));
         let taker = taker.expect("there is at least one taker");
         taken[taker] += weight;
-        owners[column as usize] = Rank(taker);
+        owners[column as usize] = taker;
     }
     owners
 }
@@ -319,7 +412,14 @@ mod tests {
     const LU: Factorisation = Factorisation { factors: Factors::Lu, n: 2400, block: 100 };
 
     fn plans(factors: Factors, machine: &Machine, layout: Option<FactorLayout>) -> Vec<Plan> {
-        let options = FactorOptions { layout, blocks: &[LU.block], weights: None, times: None, element: 8 };
+        let options = FactorOptions {
+            layout,
+            columns_only: false,
+            blocks: &[LU.block],
+            weights: None,
+            times: None,
+            element: 8,
+        };
         plan_factorisation(factors, LU.n, machine, options).unwrap()
     }
 
@@ -363,7 +463,8 @@ mod tests {
         let machine = machine(&[8.0, 2.0], Network::uniform(2e-2, 1e9));
         let of = |layout| plans(Factors::Lu, &machine, layout).remove(0);
         let (greedy, dropout) = (of(Some(FactorLayout::Greedy)), of(Some(FactorLayout::Dropout)));
-        let last = |plan: &Plan| *plan.block_columns().unwrap().1.own(Rank(1)).last().unwrap();
+        let last =
+            |plan: &Plan| *plan.blocks().unwrap().1.into_columns("").unwrap().own(Rank(1)).last().unwrap();
         assert!(last(&dropout) < last(&greedy));
         let seconds = |plan: &Plan| plan.forecast.as_ref().unwrap().seconds;
         let best = of(None);
@@ -402,7 +503,14 @@ mod tests {
     fn the_forecast_chooses_the_block() {
         let machine = machine(&[9.0, 1.0, 4.0], Network::uniform(1e-4, 1e9));
         let by = |blocks: &[u64]| {
-            let options = FactorOptions { layout: None, blocks, weights: None, times: None, element: 8 };
+            let options = FactorOptions {
+                layout: None,
+                columns_only: false,
+                blocks,
+                weights: None,
+                times: None,
+                element: 8,
+            };
             plan_factorisation(Factors::Lu, LU.n, &machine, options).unwrap()
         };
         let all = by(&[32, 64, 128, 256]);
@@ -416,10 +524,16 @@ mod tests {
             }
         }
         let ratios = Machine::from_speeds(&[3.0, 1.0]).unwrap();
-        let options =
-            FactorOptions { layout: None, blocks: &[64, 32], weights: None, times: None, element: 8 };
+        let options = FactorOptions {
+            layout: None,
+            columns_only: false,
+            blocks: &[64, 32],
+            weights: None,
+            times: None,
+            element: 8,
+        };
         let plans = plan_factorisation(Factors::Lu, LU.n, &ratios, options).unwrap();
-        assert_eq!(plans[0].block_columns().unwrap().1.block(), 64, "nothing tells them apart");
+        assert_eq!(plans[0].blocks().unwrap().1.block(), 64, "nothing tells them apart");
     }
 
     #[test]

@@ -23,8 +23,7 @@ pub use balance::{
 };
 pub use baselines::{BaselinePlans, baseline_plans};
 pub use factor::{
-    FactorLayout, FactorOptions, Factorisation, appraise, candidate_blocks, lay_out_columns,
-    plan_factorisation,
+    FactorLayout, FactorOptions, Factorisation, appraise, candidate_blocks, lay_out, plan_factorisation,
 };
 pub use improve::LeftOut;
 pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};

@@ -11,7 +11,7 @@ use crate::run::Monitor;
 use crate::schedule::{FactorSchedule, MatmulSchedule, ScheduleOptions};
 use crate::select::{
     Cost, FactorLayout, Factorisation, PlanOptions, areas, check_has_times, communication_of, forecast,
-    lay_out_columns, plan_matmul, preferred,
+    lay_out, plan_matmul, preferred,
 };
 use crate::simulate::{self, CostModel, Fluid, forecast_fluid};
 use crate::units;
@@ -249,7 +249,7 @@ impl Race<'_> {
             }
             let layout = match &contender.way {
                 LayoutSource::Columns { factors, layout, blocks } => {
-                    forecasts.push(Some(self.factorisation(*factors, *layout, blocks, machine)?));
+                    forecasts.push(self.factorisation(*factors, *layout, blocks, machine)?);
                     continue;
                 }
                 LayoutSource::Given(_) if !self.parameter.is_of_the_network() => {
@@ -345,32 +345,35 @@ impl Race<'_> {
         Ok(all[preferred(&costs, 0.0).expect("a contender has an order")])
     }
 
-    /// The forecast of a factorisation with its fastest block.
+    /// The forecast of a factorisation with its fastest block, if the layout divides it.
     fn factorisation(
         &self,
         factors: Factors,
         layout: FactorLayout,
         blocks: &[u64],
         machine: &Machine,
-    ) -> Result<CandidateForecast> {
+    ) -> Result<Option<CandidateForecast>> {
         let (n, element) = (self.setting.shape.n, self.setting.element);
         let mut best: Option<CandidateForecast> = None;
         for &block in blocks {
-            let columns = lay_out_columns(Factorisation { factors, n, block }, layout, machine, element)?;
-            let received = |rank| columns.received(factors, Rank(rank));
-            let volume = (0..machine.processors()).map(received).sum();
-            let schedule = FactorSchedule::new(factors, columns);
-            let rates = schedule.rates(machine);
-            let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
-            let seconds = match self.setting.sharing {
-                None => simulate::forecast(&schedule, costs)?.seconds,
-                Some(rules) => forecast_fluid(&schedule, costs, &machine.platform.names(), rules)?.seconds,
-            };
-            if best.is_none_or(|best| seconds < best.seconds) {
-                best = Some(CandidateForecast { seconds, block, order: None, volume });
+            for blocks in lay_out(Factorisation { factors, n, block }, layout, machine, element)? {
+                let received = |rank| blocks.received(factors, Rank(rank));
+                let volume = (0..machine.processors()).map(received).sum();
+                let schedule = FactorSchedule::new(factors, blocks);
+                let rates = schedule.rates(machine);
+                let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
+                let seconds = match self.setting.sharing {
+                    None => simulate::forecast(&schedule, costs)?.seconds,
+                    Some(rules) => {
+                        forecast_fluid(&schedule, costs, &machine.platform.names(), rules)?.seconds
+                    }
+                };
+                if best.is_none_or(|best| seconds < best.seconds) {
+                    best = Some(CandidateForecast { seconds, block, order: None, volume });
+                }
             }
         }
-        best.ok_or_else(|| Error::input("`block`", "there is none", "give at least one"))
+        Ok(best)
     }
 
     /// Adds the crossovers between two values.

@@ -1,0 +1,106 @@
+//! How a factorisation is divided: by block columns, or a symmetric one by tiles.
+
+use super::{BlockColumns, BlockTiles, Factors, Layout};
+use crate::error::{Error, Result};
+use crate::geometry::{Rank, Span};
+
+/// The parts of the processors of a factorisation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Blocks {
+    /// Whole block columns.
+    Columns(BlockColumns),
+    /// Tiles of the lower triangle.
+    Tiles(BlockTiles),
+}
+
+impl Blocks {
+    /// The blocks of a layout of n x n elements.
+    ///
+    /// # Errors
+    /// The layout is not square, not of whole blocks, or for LU not of whole block columns: exit code 2.
+    pub fn of_layout(factors: Factors, layout: &Layout, block: u64) -> Result<Self> {
+        match BlockColumns::of_layout(layout, block) {
+            Ok(columns) => Ok(Self::Columns(columns)),
+            Err(error) if !factors.is_symmetric() => Err(error),
+            Err(_) => BlockTiles::of_layout(layout, block).map(Self::Tiles),
+        }
+    }
+
+    /// The layout of n x n elements.
+    pub fn layout(&self) -> Layout {
+        match self {
+            Self::Columns(columns) => columns.layout(),
+            Self::Tiles(tiles) => tiles.layout(),
+        }
+    }
+
+    /// Rows and columns of the matrix.
+    pub fn n(&self) -> u64 {
+        match self {
+            Self::Columns(columns) => columns.n(),
+            Self::Tiles(tiles) => tiles.n(),
+        }
+    }
+
+    /// Columns of a block.
+    pub fn block(&self) -> u64 {
+        match self {
+            Self::Columns(columns) => columns.block(),
+            Self::Tiles(tiles) => tiles.block(),
+        }
+    }
+
+    /// Number of processors.
+    pub fn processors(&self) -> usize {
+        match self {
+            Self::Columns(columns) => columns.processors(),
+            Self::Tiles(tiles) => tiles.processors(),
+        }
+    }
+
+    /// Number of block columns.
+    pub fn count(&self) -> usize {
+        self.n().div_ceil(self.block()) as usize
+    }
+
+    /// The columns of a block column.
+    pub fn span(&self, column: usize) -> Span {
+        match self {
+            Self::Columns(columns) => columns.span(column),
+            Self::Tiles(tiles) => tiles.span(column),
+        }
+    }
+
+    /// Number of elements that a processor receives, by formula.
+    pub fn received(&self, factors: Factors, rank: Rank) -> u64 {
+        match self {
+            Self::Columns(columns) => columns.received(factors, rank),
+            Self::Tiles(tiles) => tiles.received(factors, rank),
+        }
+    }
+
+    /// The block columns.
+    ///
+    /// # Errors
+    /// They are tiles: exit code 2. `place` names what has them.
+    pub fn into_columns(self, place: &str) -> Result<BlockColumns> {
+        match self {
+            Self::Columns(columns) => Ok(columns),
+            Self::Tiles(_) => {
+                Err(Error::input(place, "divides the matrix into tiles", "use one of whole block columns"))
+            }
+        }
+    }
+}
+
+impl From<BlockColumns> for Blocks {
+    fn from(columns: BlockColumns) -> Self {
+        Self::Columns(columns)
+    }
+}
+
+impl From<BlockTiles> for Blocks {
+    fn from(tiles: BlockTiles) -> Self {
+        Self::Tiles(tiles)
+    }
+}

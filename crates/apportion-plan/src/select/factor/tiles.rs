@@ -1,0 +1,267 @@
+//! Layouts of a symmetric factorisation in two dimensions.
+//!
+//! Sources: Kalinov and Lastovetsky, Heterogeneous distribution of computations solving linear algebra problems on
+//! networks of heterogeneous computers, Journal of Parallel and Distributed Computing 61, 2001; Beaumont, Boudet,
+//! Petitet, Rastello, Robert, A proposal for a heterogeneous cluster ScaLAPACK, IEEE Transactions on Computers 50(10),
+//! 2001; Beaumont, Duchon, Eyraud-Dubois, Langou, Verite, Symmetric block-cyclic distribution, SC22.
+
+use super::{Factorisation, fastest_first, give_out};
+use crate::error::Result;
+use crate::geometry::Rank;
+use crate::model::Machine;
+use crate::plan::BlockTiles;
+
+/// With more blocks in a row, a layout by tiles has many parts, and its forecast takes long.
+const MOST_BLOCKS: u64 = 160;
+
+/// Grids of groups of processors: a group has block columns in proportion to its speed, given out from the last to the
+/// first, and in these each of its processors block rows, given out in the same way. One for each number of groups but
+/// that of the processors, whose grid would be of whole block columns; none where one processor has a speed.
+///
+/// # Errors
+/// Every processor has speed 0.
+pub(super) fn grids(problem: Factorisation, machine: &Machine) -> Result<Vec<BlockTiles>> {
+    let order = fastest_first(problem, machine)?;
+    if problem.n.div_ceil(problem.block) > MOST_BLOCKS {
+        return Ok(Vec::new());
+    }
+    // More columns than a square of processors has are no better than whole columns.
+    let most = (order.len() as f64).sqrt().ceil() as usize + 1;
+    let one = |count: usize| grid(problem, machine, &groups(problem, machine, &order, count));
+    Ok((1..order.len().min(most + 1)).map(one).collect())
+}
+
+/// Cuts processors, given from the fastest to the slowest, into `count` groups of neighbours whose columns have the least
+/// sum of half-perimeters. O(count p^2).
+fn groups(problem: Factorisation, machine: &Machine, order: &[usize], count: usize) -> Vec<Vec<usize>> {
+    let p = order.len();
+    let mut sums = vec![0.0; p + 1];
+    order.iter().enumerate().for_each(|(i, &rank)| sums[i + 1] = sums[i] + speed(problem, machine, rank));
+    let cost = |from: usize, to: usize| (to - from) as f64 * (sums[to] - sums[from]) / sums[p];
+    // By the number of groups and of processors in them: the cost, and where the last group begins.
+    let mut best = vec![vec![(f64::INFINITY, 0); p + 1]; count + 1];
+    best[0][0].0 = 0.0;
+    for number in 1..=count {
+        for to in number..=p {
+            let of = |from: usize| (best[number - 1][from].0 + cost(from, to), from);
+            let least = (number - 1..to).map(of).min_by(|a, b| a.0.total_cmp(&b.0));
+            best[number][to] = least.expect("a group has a processor");
+        }
+    }
+    let (mut groups, mut to) = (Vec::new(), p);
+    for number in (1..=count).rev() {
+        let from = best[number][to].1;
+        groups.push(order[from..to].to_vec());
+        to = from;
+    }
+    groups
+}
+
+/// The grid of these groups.
+fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> BlockTiles {
+    let Factorisation { n, block, .. } = problem;
+    let count = n.div_ceil(block) as usize;
+    let width = |place: usize| ((place as u64 + 1) * block).min(n) - place as u64 * block;
+    let all: Vec<usize> = (0..groups.len()).collect();
+    // A group takes what its processors take together.
+    let seconds = |group: usize, area: f64| {
+        area / groups[group].iter().map(|&rank| speed(problem, machine, rank)).sum::<f64>()
+    };
+    let group_of = give_out(problem, groups.len(), seconds, |_| &all);
+    let mut rows: Vec<Vec<Rank>> = Vec::new();
+    for (group, members) in groups.iter().enumerate() {
+        let mut owners = vec![Rank(0); count];
+        let mut taken = vec![0.0; members.len()];
+        for row in (0..count).rev() {
+            let columns = (0..=row).filter(|&column| group_of[column] == group);
+            let area = (width(row) * columns.map(width).sum::<u64>()) as f64;
+            let time = |i: &usize| machine.models[members[*i]].seconds(taken[*i] + area.max(1.0));
+            let taker = (0..members.len()).min_by(|a, b| time(a).total_cmp(&time(b)));
+            let taker = taker.expect("a group has a processor");
+            taken[taker] += area;
+            owners[row] = Rank(members[taker]);
+        }
+        rows.push(owners);
+    }
+    BlockTiles::new(n, block, machine.processors(), |row, column| rows[group_of[column]][row])
+}
+
+/// Symmetric block-cyclic layouts: block rows and columns are in classes, in turn, and the tiles of two classes belong to
+/// one processor, so that it needs few of them. The processor that would finish first takes the pair with the fewest
+/// classes that are new to it; tiles of one class go to those who have it. For r (r - 1) / 2 equal processors and r
+/// classes, this is the layout of SC22. One for each of some numbers of classes.
+///
+/// # Errors
+/// Every processor has speed 0.
+pub(super) fn symmetric(problem: Factorisation, machine: &Machine) -> Result<Vec<BlockTiles>> {
+    let order = fastest_first(problem, machine)?;
+    let count = problem.n.div_ceil(problem.block);
+    if order.len() < 2 || count > MOST_BLOCKS {
+        return Ok(Vec::new());
+    }
+    let least = ((2.0 * order.len() as f64).sqrt() as usize).max(2);
+    // Few classes need few messages; many are balanced better among unequal processors.
+    let numbers = [least, least + 1, least + 2, 2 * least, 4 * least];
+    let fits = numbers.into_iter().filter(|&classes| classes as u64 <= count);
+    Ok(fits.map(|classes| of_classes(problem, machine, &order, classes)).collect())
+}
+
+fn of_classes(problem: Factorisation, machine: &Machine, order: &[usize], classes: usize) -> BlockTiles {
+    let Factorisation { n, block, .. } = problem;
+    let count = n.div_ceil(block) as usize;
+    let width = |place: usize| (((place as u64 + 1) * block).min(n) - place as u64 * block) as f64;
+    // The elements of the tiles of each pair of classes.
+    let mut area = vec![vec![0.0; classes]; classes];
+    for row in 0..count {
+        for column in 0..row {
+            let (a, b) = pair(row % classes, column % classes);
+            area[a][b] += width(row) * width(column);
+        }
+    }
+    let mut taken = vec![0.0; machine.processors()];
+    let mut has = vec![vec![false; classes]; machine.processors()];
+    let time =
+        |taken: &[f64], rank: usize, more: f64| machine.models[rank].seconds(taken[rank] + more.max(1.0));
+    let mut owner: Vec<Vec<Option<usize>>> = vec![vec![None; classes]; classes];
+    let mut pairs: Vec<(usize, usize)> =
+        (0..classes).flat_map(|a| (a + 1..classes).map(move |b| (a, b))).collect();
+    while let Some(&(a, b)) = pairs.first() {
+        let more = area[a][b];
+        let first =
+            order.iter().copied().min_by(|x, y| time(&taken, *x, more).total_cmp(&time(&taken, *y, more)));
+        let taker = first.expect("there is a processor");
+        let new = |&(a, b): &(usize, usize)| usize::from(!has[taker][a]) + usize::from(!has[taker][b]);
+        let place = (0..pairs.len()).min_by_key(|&place| new(&pairs[place])).expect("there is a pair");
+        let (a, b) = pairs.remove(place);
+        owner[a][b] = Some(taker);
+        taken[taker] += area[a][b];
+        (has[taker][a], has[taker][b]) = (true, true);
+    }
+    // Tiles of one class, a block row at a time: to those who have the class anyway, or still fewer than two.
+    let mut within = vec![Rank(0); count];
+    for row in (0..count).rev() {
+        let class = row % classes;
+        let columns = (class..=row).step_by(classes);
+        let more = width(row) * columns.map(width).sum::<f64>();
+        let few = |rank: usize| has[rank].iter().filter(|has| **has).count() < 2;
+        let takers = order.iter().copied().filter(|&rank| has[rank][class] || few(rank));
+        let taker = takers.min_by(|x, y| time(&taken, *x, more).total_cmp(&time(&taken, *y, more)));
+        let taker = taker.expect("somebody has each class");
+        taken[taker] += more;
+        has[taker][class] = true;
+        within[row] = Rank(taker);
+    }
+    BlockTiles::new(n, block, machine.processors(), |row, column| {
+        let (a, b) = pair(row % classes, column % classes);
+        owner[a][b].map_or(within[row], Rank)
+    })
+}
+
+fn pair(a: usize, b: usize) -> (usize, usize) {
+    (a.min(b), a.max(b))
+}
+
+fn speed(problem: Factorisation, machine: &Machine, rank: usize) -> f64 {
+    machine.models[rank].speed(super::typical_size(problem, machine))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Factors;
+
+    const CHOLESKY: Factorisation = Factorisation { factors: Factors::Cholesky, n: 2400, block: 50 };
+
+    fn machine(speeds: &[f64]) -> Machine {
+        Machine::from_speeds(speeds).unwrap()
+    }
+
+    /// The products of each processor over all panels, relative to its speed and the ideal.
+    fn balance(tiles: &BlockTiles, speeds: &[f64]) -> f64 {
+        let work = |rank: usize| -> f64 {
+            let own = |i: usize, j: usize| tiles.owner(i, j) == Rank(rank);
+            let tiles = (0..tiles.count()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            tiles.filter(|&(i, j)| own(i, j)).map(|(_, j)| j as f64).sum()
+        };
+        let all: Vec<f64> = (0..speeds.len()).map(work).collect();
+        let ideal = all.iter().sum::<f64>() / speeds.iter().sum::<f64>();
+        all.iter().zip(speeds).map(|(work, speed)| work / speed / ideal).fold(0.0, f64::max)
+    }
+
+    /// Each suffix of a grid is balanced too.
+    #[test]
+    fn grids_are_balanced_by_speed() {
+        for speeds in [&[1.0; 4][..], &[4.0, 2.0, 1.0, 1.0], &[9.0, 1.0], &[3.0, 0.0, 2.0, 2.0, 1.0]] {
+            let grids = grids(CHOLESKY, &machine(speeds)).unwrap();
+            assert!(!grids.is_empty());
+            for tiles in grids {
+                let found = balance(&tiles, speeds);
+                assert!(found < 1.12, "{speeds:?}: {found}");
+                let used: Vec<bool> = (0..speeds.len()).map(|rank| tiles.has_tiles(Rank(rank))).collect();
+                assert_eq!(used, speeds.iter().map(|speed| *speed > 0.0).collect::<Vec<_>>());
+                assert!((0..speeds.len()).all(|rank| tiles.sets(Rank(rank)).len() <= 1), "one set each");
+            }
+        }
+        assert!(grids(CHOLESKY, &machine(&[0.0, 1.0])).unwrap().is_empty());
+    }
+
+    /// The cost of groups is the least of all that are neighbours.
+    #[test]
+    fn groups_are_the_cheapest() {
+        let speeds = [9.0, 7.0, 4.0, 2.0, 1.0, 1.0];
+        let machine = machine(&speeds);
+        let order: Vec<usize> = (0..speeds.len()).collect();
+        let cost = |groups: &[Vec<usize>]| -> f64 {
+            groups
+                .iter()
+                .map(|group| group.len() as f64 * group.iter().map(|&i| speeds[i]).sum::<f64>())
+                .sum()
+        };
+        for count in 1..=speeds.len() {
+            let found = cost(&groups(CHOLESKY, &machine, &order, count));
+            let cuts =
+                (0..1 << (speeds.len() - 1)).filter(|cuts: &usize| cuts.count_ones() as usize == count - 1);
+            let least = cuts.map(|cuts| {
+                let mut all = vec![vec![0]];
+                for i in 1..speeds.len() {
+                    if cuts >> (i - 1) & 1 == 1 {
+                        all.push(Vec::new());
+                    }
+                    all.last_mut().unwrap().push(i);
+                }
+                cost(&all)
+            });
+            assert!((found - least.fold(f64::INFINITY, f64::min)).abs() < 1e-9, "{count}");
+        }
+    }
+
+    /// The volume of SC22: with r classes, each row of a panel goes to the r - 2 other pairs that have its class, and
+    /// one less where the panel's class is not its own.
+    #[test]
+    fn equal_processors_move_what_symmetric_block_cyclic_moves() {
+        for classes in [3_usize, 4, 5] {
+            let p = classes * (classes - 1) / 2;
+            let machine = machine(&vec![1.0; p]);
+            let all = symmetric(CHOLESKY, &machine).unwrap();
+            let received = |tiles: &BlockTiles| -> f64 {
+                (0..p).map(|rank| tiles.received(Factors::Cholesky, Rank(rank))).sum::<u64>() as f64
+            };
+            let n = CHOLESKY.n as f64;
+            // Every tile of L goes to those who have its class, its owner excepted; and diagonal tiles.
+            let paper = n * n / 2.0 * (classes - 2) as f64 + n * CHOLESKY.block as f64 * (classes - 1) as f64;
+            let few = all.iter().filter(|tiles| received(tiles) <= 1.1 * paper);
+            let found = few.map(|tiles| balance(tiles, &vec![1.0; p])).fold(f64::INFINITY, f64::min);
+            assert!(found < 1.1, "{p}: {found}");
+        }
+    }
+
+    #[test]
+    fn pairs_of_classes_are_balanced_by_speed() {
+        for speeds in [&[4.0, 2.0, 1.0, 1.0][..], &[9.0, 1.0], &[1.0, 1.0], &[5.0, 4.0, 3.0, 2.0, 1.0, 1.0]] {
+            let all = symmetric(CHOLESKY, &machine(speeds)).unwrap();
+            let best = all.iter().map(|tiles| balance(tiles, speeds)).fold(f64::INFINITY, f64::min);
+            assert!(best < 1.15, "{speeds:?}: {best}");
+        }
+        assert!(symmetric(CHOLESKY, &machine(&[2.0])).unwrap().is_empty());
+    }
+}

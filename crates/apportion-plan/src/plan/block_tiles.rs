@@ -15,6 +15,19 @@ pub struct BlockTiles {
     owners: Vec<Rank>,
     /// By rank.
     own: Vec<OwnTiles>,
+    /// By block column.
+    transfers: Vec<Transfers>,
+}
+
+/// What travels of the panel of a block column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Transfers {
+    /// By receiver: from whom, ascending, and how many rows.
+    received: Vec<Vec<(Rank, u64)>>,
+    /// By sender: to whom, ascending, and how many rows.
+    sent: Vec<Vec<(Rank, u64)>>,
+    /// By sender: rows that anybody receives.
+    once: Vec<u64>,
 }
 
 /// The tiles of one processor.
@@ -28,6 +41,11 @@ struct OwnTiles {
     last_in_row: Vec<Option<usize>>,
     /// By block column: true if it has a tile in that column.
     in_column: Vec<bool>,
+    /// By block column: rows of its tiles below the diagonal.
+    below: Vec<u64>,
+    /// By block column: elements of its tiles in that column and all later ones, and the columns of these, those of a
+    /// diagonal tile counted apart.
+    later: Vec<[u64; 2]>,
 }
 
 /// Tiles below the diagonal: all those in some block rows and block columns, both ascending.
@@ -49,14 +67,16 @@ impl BlockTiles {
         let count = n.div_ceil(block) as usize;
         let owners: Vec<Rank> =
             (0..count).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| owner(i, j)).collect();
-        let own = (0..processors)
-            .map(|rank| OwnTiles::new(count, |i, j| owners[place(i, j)] == Rank(rank)))
-            .collect();
+        let length = |place: usize| ((place as u64 + 1) * block).min(n) - place as u64 * block;
+        let own = |rank| OwnTiles::new(count, |i, j| owners[place(i, j)] == Rank(rank), length);
+        let own: Vec<OwnTiles> = (0..processors).map(own).collect();
         assert!(
             owners.iter().all(|owner| owner.0 < processors),
             "an owner is one of {processors} processors"
         );
-        Self { n, block, owners, own }
+        let mut tiles = Self { n, block, owners, own, transfers: Vec::new() };
+        tiles.transfers = (0..count).map(|column| Transfers::new(&tiles, column)).collect();
+        tiles
     }
 
     /// The tiles of a layout of n x n elements, by its lower triangle.
@@ -165,6 +185,34 @@ impl BlockTiles {
         (column + 1..self.count()).filter(move |&row| self.owner(row, column) == rank)
     }
 
+    /// The rows below the diagonal of a processor's tiles in a block column.
+    pub fn rows_below(&self, rank: Rank, column: usize) -> u64 {
+        self.own[rank.0].below[column]
+    }
+
+    /// Elements of a processor's tiles in a range of block columns, and the number of columns of these, those of a
+    /// diagonal tile counted apart.
+    pub fn extent(&self, rank: Rank, columns: std::ops::Range<usize>) -> [u64; 2] {
+        let later = &self.own[rank.0].later;
+        let ([elements, across], [not, neither]) = (later[columns.start], later[columns.end]);
+        [elements - not, across - neither]
+    }
+
+    /// From whom a processor receives rows of the panel of a block column, ascending, and how many.
+    pub fn senders(&self, to: Rank, column: usize) -> &[(Rank, u64)] {
+        &self.transfers[column].received[to.0]
+    }
+
+    /// To whom a processor sends rows of the panel of a block column, ascending, and how many.
+    pub fn receivers(&self, from: Rank, column: usize) -> &[(Rank, u64)] {
+        &self.transfers[column].sent[from.0]
+    }
+
+    /// The rows of the panel of a block column that a processor sends to anybody, each counted once.
+    pub fn rows_sent(&self, from: Rank, column: usize) -> u64 {
+        self.transfers[column].once[from.0]
+    }
+
     /// True if a processor updates tiles with the part in a block row of the panel of a block column.
     pub fn needs(&self, rank: Rank, row: usize, column: usize) -> bool {
         let own = &self.own[rank.0];
@@ -189,24 +237,15 @@ impl BlockTiles {
     /// tiles below the diagonal, the diagonal tile; of each panel, the rows that it updates with, and the marks of all
     /// who send them; its own tiles excepted.
     pub fn received(&self, factors: Factors, rank: Rank) -> u64 {
-        let mut elements = 0;
-        for column in 0..self.count() {
+        let of = |column: usize| {
             let width = self.span(column).len();
-            if self.owner(column, column) != rank && self.below(rank, column).next().is_some() {
-                elements += width * width;
-            }
-            let mut senders = vec![false; self.processors()];
-            for row in column + 1..self.count() {
-                let owner = self.owner(row, column);
-                if owner != rank && self.needs(rank, row, column) {
-                    elements += self.span(row).len() * width;
-                    senders[owner.0] = true;
-                }
-            }
-            elements +=
-                senders.iter().filter(|sends| **sends).count() as u64 * self.panel_marks(factors, column);
-        }
-        elements
+            let is_sent = self.owner(column, column) != rank && self.rows_below(rank, column) > 0;
+            let senders = self.senders(rank, column);
+            let rows: u64 = senders.iter().map(|(_, rows)| rows).sum();
+            let marks = senders.len() as u64 * self.panel_marks(factors, column);
+            (if is_sent { width * width } else { 0 }) + rows * width + marks
+        };
+        (0..self.count()).map(of).sum()
     }
 }
 
@@ -215,8 +254,29 @@ fn place(row: usize, column: usize) -> usize {
     row * (row + 1) / 2 + column
 }
 
+impl Transfers {
+    fn new(tiles: &BlockTiles, column: usize) -> Self {
+        let p = tiles.processors();
+        let (mut rows, mut once) = (vec![0; p * p], vec![0; p]);
+        for row in column + 1..tiles.count() {
+            let (from, length) = (tiles.owner(row, column).0, tiles.span(row).len());
+            let needs = |to: &usize| *to != from && tiles.needs(Rank(*to), row, column);
+            let mut anybody = false;
+            (0..p).filter(needs).for_each(|to| {
+                rows[from * p + to] += length;
+                anybody = true;
+            });
+            once[from] += if anybody { length } else { 0 };
+        }
+        let some = |i: usize, rows: u64| (rows > 0).then_some((Rank(i), rows));
+        let received = |to: usize| (0..p).filter_map(|from| some(from, rows[from * p + to])).collect();
+        let sent = |from: usize| (0..p).filter_map(|to| some(to, rows[from * p + to])).collect();
+        Self { received: (0..p).map(received).collect(), sent: (0..p).map(sent).collect(), once }
+    }
+}
+
 impl OwnTiles {
-    fn new(count: usize, is_own: impl Fn(usize, usize) -> bool) -> Self {
+    fn new(count: usize, is_own: impl Fn(usize, usize) -> bool, length: impl Fn(usize) -> u64) -> Self {
         let diagonal: Vec<usize> = (0..count).filter(|&i| is_own(i, i)).collect();
         let mut sets: Vec<TileSet> = Vec::new();
         for column in 0..count {
@@ -233,7 +293,16 @@ impl OwnTiles {
         }
         let last_in_row = (0..count).map(|i| (0..=i).rev().find(|&j| is_own(i, j))).collect();
         let in_column = (0..count).map(|j| (j..count).any(|i| is_own(i, j))).collect();
-        Self { sets, diagonal, last_in_row, in_column }
+        let rows = |j: usize| (j + 1..count).filter(|&i| is_own(i, j)).map(&length).sum();
+        let below: Vec<u64> = (0..count).map(rows).collect();
+        let mut later = vec![[0; 2]; count + 1];
+        for j in (0..count).rev() {
+            let (width, [elements, across]) = (length(j), later[j + 1]);
+            let diagonal = if is_own(j, j) { width } else { 0 };
+            let beside = if below[j] > 0 { width } else { 0 };
+            later[j] = [elements + width * (below[j] + diagonal), across + beside + diagonal];
+        }
+        Self { sets, diagonal, last_in_row, in_column, below, later }
     }
 }
 

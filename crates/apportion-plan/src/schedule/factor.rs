@@ -228,7 +228,8 @@ impl FactorSchedule {
     /// The updates of some block columns of a processor with a panel.
     fn extent(&self, rank: Rank, panel: usize, columns: Range<usize>) -> Extent {
         if let Blocks::Tiles(tiles) = &self.blocks {
-            return Self::extent_of_tiles(tiles, rank, columns);
+            let [elements, across] = tiles.extent(rank, columns);
+            return Extent { elements, across };
         }
         let (n, end) = (self.columns().n(), self.columns().span(panel).end);
         let own = &self.columns().own(rank)[self.columns().places(rank, columns)];

@@ -8,7 +8,7 @@
 //! Source: Beaumont, Duchon, Eyraud-Dubois, Langou, Verite, Symmetric block-cyclic distribution, SC22, section 3, for who
 //! needs which tiles.
 
-use super::{Extent, FactorSchedule, PanelPart, PanelPiece};
+use super::{FactorSchedule, PanelPart, PanelPiece};
 use crate::geometry::Rank;
 use crate::plan::{BlockTiles, TileSet};
 use crate::schedule::{Broadcast, Message, Step, StepOf};
@@ -39,65 +39,57 @@ impl FactorSchedule {
         if next < count {
             steps.extend(self.incoming(tiles, next, rank).into_iter().map(Step::PostReceive));
         }
-        let arrival =
-            |message: Message<PanelPiece>| Step::WaitReceive { from: message.from, tag: message.tag };
-        steps.extend(self.rows_to(tiles, panel, rank).map(arrival));
+        let senders = tiles.senders(rank, panel).iter();
+        steps.extend(senders.map(|&(from, _)| Step::WaitReceive { from, tag: tag_of(panel, false) }));
         if next < count {
             let update = |columns: Range<usize>| {
-                let changes = Self::extent_of_tiles(tiles, rank, columns.clone()).elements > 0;
-                changes.then(|| self.update(rank, panel, columns))
+                let [changes, _] = tiles.extent(rank, columns.clone());
+                (changes > 0).then(|| self.update(rank, panel, columns))
             };
             steps.extend(update(next..next + 1));
             steps.extend(self.part_of_panel(tiles, next, rank));
             steps.extend(update(next + 1..count));
         }
         if self.held_of_panel(tiles, panel, rank) > 0 {
-            steps.push(Step::Free(self.rows_piece(tiles, panel, rank, rank)));
+            steps.push(Step::Free(self.rows_piece(tiles, panel, (rank, rank), 0)));
         }
         steps
     }
 
     /// Factors a processor's part of a panel, and sends it.
     fn part_of_panel(&self, tiles: &BlockTiles, column: usize, rank: Rank) -> Vec<StepOf<Self>> {
-        let owner = tiles.owner(column, column);
-        let rows = height(tiles, tiles.below(rank, column));
+        let (owner, rows) = (tiles.owner(column, column), tiles.rows_below(rank, column));
         if rank != owner && rows == 0 {
             return Vec::new();
         }
-        let mut steps = Vec::new();
+        let (mut steps, width) = (Vec::new(), tiles.span(column).len());
         if rank == owner {
-            let message = |to: Rank| self.diagonal_message(tiles, column, to);
-            let messages = tiles.holders(column).into_iter().filter_map(message).collect();
-            steps.extend(send(messages, Self::diagonal_piece(tiles, column).elements));
+            let holders = tiles.holders(column).into_iter();
+            let messages =
+                holders.filter(|to| *to != rank).map(|to| Self::diagonal_message(tiles, column, to));
+            steps.extend(send(messages.collect(), width * width));
         } else {
             steps.push(Step::WaitReceive { from: owner, tag: tag_of(column, true) });
         }
-        steps.push(Step::Compute(self.panel_work(rank, column, rows + tiles.span(column).len())));
+        steps.push(Step::Compute(self.panel_work(rank, column, rows + width)));
         steps.push(Step::Free(Self::diagonal_piece(tiles, column)));
-        let p = tiles.processors();
-        let message = |i: usize| self.rows_message(tiles, column, (rank, Rank((owner.0 + i) % p)));
-        let others = |row: &usize| (0..p).any(|to| to != rank.0 && tiles.needs(Rank(to), *row, column));
-        let needed = height(tiles, tiles.below(rank, column).filter(others));
-        let once = tiles.panel_marks(self.factors, column) + needed * tiles.span(column).len();
-        steps.extend(send((0..p).filter_map(message).collect(), once));
+        // From the owner of the diagonal tile on, so that not all send to the first one at once.
+        let (before, after): (Vec<_>, Vec<_>) =
+            tiles.receivers(rank, column).iter().copied().partition(|(to, _)| *to < owner);
+        let message = |(to, rows)| self.rows_message(tiles, column, (rank, to), rows);
+        let messages = after.into_iter().chain(before).map(message).collect();
+        let once = tiles.panel_marks(self.factors, column) + tiles.rows_sent(rank, column) * width;
+        steps.extend(send(messages, once));
         steps
     }
 
     /// What a processor receives of a panel.
     fn incoming(&self, tiles: &BlockTiles, column: usize, rank: Rank) -> Vec<Message<PanelPiece>> {
-        let holds = tiles.below(rank, column).next().is_some();
-        let diagonal = self.diagonal_message(tiles, column, rank).filter(|_| holds);
-        diagonal.into_iter().chain(self.rows_to(tiles, column, rank)).collect()
-    }
-
-    /// The rows that a processor receives of a panel, from all who have some.
-    fn rows_to<'a>(
-        &'a self,
-        tiles: &'a BlockTiles,
-        column: usize,
-        to: Rank,
-    ) -> impl Iterator<Item = Message<PanelPiece>> + 'a {
-        (0..tiles.processors()).filter_map(move |from| self.rows_message(tiles, column, (Rank(from), to)))
+        let is_sent = tiles.owner(column, column) != rank && tiles.rows_below(rank, column) > 0;
+        let diagonal = is_sent.then(|| Self::diagonal_message(tiles, column, rank));
+        let senders = tiles.senders(rank, column).iter();
+        let rows = senders.map(|&(from, rows)| self.rows_message(tiles, column, (from, rank), rows));
+        diagonal.into_iter().chain(rows).collect()
     }
 
     fn diagonal_piece(tiles: &BlockTiles, column: usize) -> PanelPiece {
@@ -106,25 +98,23 @@ impl FactorSchedule {
     }
 
     /// The message with a diagonal tile to another processor.
-    fn diagonal_message(&self, tiles: &BlockTiles, column: usize, to: Rank) -> Option<Message<PanelPiece>> {
-        let from = tiles.owner(column, column);
-        let message = || Message {
-            from,
-            to,
-            tag: tag_of(column, true),
-            pieces: vec![Self::diagonal_piece(tiles, column)],
-        };
-        (from != to).then(message)
+    fn diagonal_message(tiles: &BlockTiles, column: usize, to: Rank) -> Message<PanelPiece> {
+        let pieces = vec![Self::diagonal_piece(tiles, column)];
+        Message { from: tiles.owner(column, column), to, tag: tag_of(column, true), pieces }
     }
 
-    /// The rows of a processor's part of a panel that another one needs.
-    fn rows_piece(&self, tiles: &BlockTiles, column: usize, from: Rank, to: Rank) -> PanelPiece {
-        let rows = height(tiles, tiles.below(from, column).filter(|&row| tiles.needs(to, row, column)));
-        let marks = tiles.panel_marks(self.factors, column);
+    /// So many rows of a processor's part of a panel, which another one needs.
+    fn rows_piece(
+        &self,
+        tiles: &BlockTiles,
+        column: usize,
+        (from, to): (Rank, Rank),
+        rows: u64,
+    ) -> PanelPiece {
         PanelPiece {
             column,
             part: PanelPart::Rows { from, to },
-            marks,
+            marks: tiles.panel_marks(self.factors, column),
             elements: rows * tiles.span(column).len(),
         }
     }
@@ -134,51 +124,34 @@ impl FactorSchedule {
         tiles: &BlockTiles,
         column: usize,
         (from, to): (Rank, Rank),
-    ) -> Option<Message<PanelPiece>> {
-        let piece = self.rows_piece(tiles, column, from, to);
-        let message = || Message { from, to, tag: tag_of(column, false), pieces: vec![piece] };
-        (from != to && piece.elements > 0).then(message)
+        rows: u64,
+    ) -> Message<PanelPiece> {
+        let pieces = vec![self.rows_piece(tiles, column, (from, to), rows)];
+        Message { from, to, tag: tag_of(column, false), pieces }
     }
 
-    /// Elements of a panel that a processor holds while it updates with it: all rows of its own part, and what it has
-    /// received, with their marks.
+    /// Elements of a panel that a processor holds while it updates with it: its own part, and what it has received, with
+    /// their marks.
     fn held_of_panel(&self, tiles: &BlockTiles, column: usize, rank: Rank) -> u64 {
-        let received: u64 = self.rows_to(tiles, column, rank).map(|message| message.elements()).sum();
+        let (width, marks) = (tiles.span(column).len(), tiles.panel_marks(self.factors, column));
+        let received: u64 = tiles.senders(rank, column).iter().map(|(_, rows)| rows * width + marks).sum();
         self.own_of_panel(tiles, column, rank) + received
     }
 
     /// Elements of its own part of a panel with the diagonal tile, and their marks.
     fn own_of_panel(&self, tiles: &BlockTiles, column: usize, rank: Rank) -> u64 {
-        let (rows, width) = (height(tiles, tiles.below(rank, column)), tiles.span(column).len());
+        let (rows, width) = (tiles.rows_below(rank, column), tiles.span(column).len());
         if rows == 0 && tiles.owner(column, column) != rank {
             return 0;
         }
         (width + rows) * width + tiles.panel_marks(self.factors, column)
     }
 
-    pub(super) fn extent_of_tiles(tiles: &BlockTiles, rank: Rank, columns: Range<usize>) -> Extent {
-        let mut extent = Extent { elements: 0, across: 0 };
-        for TileSet { rows, columns: own } in tiles.sets(rank) {
-            for &column in own.iter().filter(|column| columns.contains(column)) {
-                let width = tiles.span(column).len();
-                let below = rows.iter().copied().filter(|row| *row > column);
-                extent.elements += width * height(tiles, below);
-                extent.across += width;
-            }
-        }
-        for &place in tiles.diagonal(rank).iter().filter(|place| columns.contains(place)) {
-            let width = tiles.span(place).len();
-            extent.elements += width * width;
-            extent.across += width;
-        }
-        extent
-    }
-
     /// Elements that a processor holds at most: its tiles with those above them, a panel, and its part of the next one
     /// with the diagonal tile.
     pub(super) fn memory_of_tiles(&self, tiles: &BlockTiles, rank: Rank) -> u64 {
-        let length = |blocks: &[usize]| height(tiles, blocks.iter().copied());
-        let sets = tiles.sets(rank).iter().map(|set| length(&set.rows) * length(&set.columns));
+        let length = |blocks: &[usize]| blocks.iter().map(|&place| tiles.span(place).len()).sum::<u64>();
+        let sets = tiles.sets(rank).iter().map(|TileSet { rows, columns }| length(rows) * length(columns));
         let square = |&place: &usize| tiles.span(place).len().pow(2);
         let own = sets.sum::<u64>() + tiles.diagonal(rank).iter().map(square).sum::<u64>();
         let held = |panel: usize| self.held_of_panel(tiles, panel, rank);
@@ -190,11 +163,6 @@ impl FactorSchedule {
         let most = |next: usize| (held(next - 1) + part(next)).max(held(next));
         own + (1..tiles.count()).map(most).fold(part(0).max(held(0)), u64::max)
     }
-}
-
-/// The number of rows of some block rows.
-fn height(tiles: &BlockTiles, rows: impl Iterator<Item = usize>) -> u64 {
-    rows.map(|row| tiles.span(row).len()).sum()
 }
 
 /// The tag of the messages with a diagonal tile, or with rows below it.

@@ -12,7 +12,7 @@ use crate::model::Machine;
 use crate::plan::BlockTiles;
 
 /// With more blocks in a row, a layout by tiles has many parts, and its forecast takes long.
-const MOST_BLOCKS: u64 = 160;
+const MOST_BLOCKS: u64 = 400;
 
 /// Grids of groups of processors: a group has block columns in proportion to its speed, given out from the last to the
 /// first, and in these each of its processors block rows, given out in the same way. One for each number of groups but

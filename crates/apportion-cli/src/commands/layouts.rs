@@ -15,6 +15,9 @@ use apportion::model::{Machine, WorkUnit};
 use apportion::plan::{Factors, Plan, Shape};
 use apportion::select::{FactorOptions, candidate_blocks, plan_factorisation};
 
+/// The most block columns whose steps are forecast.
+const MOST_COLUMNS: u64 = 100_000;
+
 /// Forecasts every layout on the platform of the flags, and prints them side by side.
 pub fn run(args: &SimulateArgs, kind: FactorKind, console: &Console) -> Result<()> {
     refuse_of_others(args, false)?;
@@ -61,7 +64,7 @@ pub fn candidates(
     shape: Shape,
     machine: &Machine,
 ) -> Result<Vec<Candidate>> {
-    let blocks = blocks(args.flow.block, shape.n, machine.processors());
+    let blocks = blocks(args.flow.block, shape.n, machine.processors())?;
     factor_candidates(kind.factors(), args.sweep.methods.as_deref(), &blocks)
 }
 
@@ -88,8 +91,19 @@ pub fn matrix(text: Option<&str>) -> Result<Shape> {
     Err(Error::input("--shape", what, "pass NxN, such as 20000x20000"))
 }
 
-fn blocks(given: Option<u64>, n: u64, processors: usize) -> Vec<u64> {
-    given.map_or_else(|| candidate_blocks(n, processors), |block| vec![block.min(n)])
+/// Columns of a block among which the forecast chooses.
+///
+/// # Errors
+/// There are more block columns than a plan can name.
+fn blocks(given: Option<u64>, n: u64, processors: usize) -> Result<Vec<u64>> {
+    let blocks = given.map_or_else(|| candidate_blocks(n, processors), |block| vec![block.min(n)]);
+    match blocks.iter().map(|block| n.div_ceil(*block)).max() {
+        Some(count) if count > MOST_COLUMNS => {
+            let what = format!("is too small: {n} columns make {count} blocks, more than {MOST_COLUMNS}");
+            Err(Error::input("--block", what, "pass larger blocks"))
+        }
+        _ => Ok(blocks),
+    }
 }
 
 /// Makes the plan of a factorisation, and writes and prints it.
@@ -101,7 +115,7 @@ pub fn partition(args: &PartitionArgs, kind: FactorKind, console: &Console) -> R
         None | Some("auto") => None,
         Some(name) => Some(name.parse()?),
     };
-    let blocks = blocks(args.flow.block, n, machine.processors());
+    let blocks = blocks(args.flow.block, n, machine.processors())?;
     let options = FactorOptions {
         layout,
         columns_only: false,

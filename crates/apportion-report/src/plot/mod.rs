@@ -172,7 +172,7 @@ fn draw_inside(
 
 impl Plot {
     /// All finite values on an axis.
-    fn values(&self, axis: usize) -> impl Iterator<Item = f64> + '_ {
+    fn values(&self, axis: usize) -> impl Iterator<Item = f64> + Clone + '_ {
         let points = self.series.iter().flat_map(move |s| {
             let edges = s.band.iter().flat_map(move |b| if axis == 0 { [b[0]; 2] } else { [b[1], b[2]] });
             let all = s.points.iter().chain(s.marked.iter().flatten());

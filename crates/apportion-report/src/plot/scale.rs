@@ -24,9 +24,15 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    pub(crate) fn horizontal(values: impl Iterator<Item = f64>, logarithmic: bool, area: [f64; 4]) -> Self {
+    pub(crate) fn horizontal(
+        values: impl Iterator<Item = f64> + Clone,
+        logarithmic: bool,
+        area: [f64; 4],
+    ) -> Self {
+        let whole = values.clone().all(|x| x.fract() == 0.0);
         let scale = Self::over(values, area[0], area[2], logarithmic);
-        if logarithmic { scale } else { scale.starting_at_zero() }
+        let scale = if logarithmic { scale } else { scale.starting_at_zero() };
+        if whole && !logarithmic { scale.counting() } else { scale }
     }
 
     pub(crate) fn vertical(values: impl Iterator<Item = f64>, logarithmic: bool, area: [f64; 4]) -> Self {
@@ -58,6 +64,14 @@ impl Scale {
         if self.least > 0.0 && (self.most - self.least) >= FILLED * self.most {
             self.least = 0.0;
             self.step = step(self.most / self.wanted);
+        }
+        self
+    }
+
+    /// Has ticks at whole numbers only.
+    fn counting(mut self) -> Self {
+        while self.step.fract() > 0.0 {
+            self.step = step(self.step * 1.01);
         }
         self
     }
@@ -185,6 +199,16 @@ mod tests {
         let scale = Scale::horizontal((1..=25).map(f64::from), false, AREA);
         assert!(labels(&scale).contains(&"1".to_owned()), "{:?}", labels(&scale));
         assert_eq!(scale.least, 0.0);
+    }
+
+    /// There are no twelve and a half processors.
+    #[test]
+    fn whole_numbers_have_whole_ticks() {
+        let labels = |values: &[f64]| labels(&Scale::horizontal(values.iter().copied(), false, AREA));
+        assert_eq!(labels(&[10.0, 15.0, 20.0]), ["0", "5", "10", "15", "20"]);
+        assert_eq!(labels(&[1.0, 2.0]), ["0", "1", "2"]);
+        assert!(labels(&[0.5, 2.0]).contains(&"0.50".to_owned()));
+        assert!(!labels(&[1e308, -1e308]).iter().any(String::is_empty));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Layouts of the block columns of a factorisation, side by side, as text and JSON.
+//! Layouts of a factorisation, side by side, as text and JSON.
 
 use super::forecast::COMMUNICATION_ALONE;
 use super::provenance::add_command;
@@ -49,6 +49,8 @@ impl Comparison {
                    "flops_per_second": flops, "volume": row.volume})
         };
         let mut object = json!({
+            "format": "apportion-layouts",
+            "version": 1,
             "factors": self.factors,
             "n": self.n,
             "sharing": self.rule.to_string(),

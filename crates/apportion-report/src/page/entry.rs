@@ -70,6 +70,7 @@ impl Entry {
             Some("apportion-plan") => Self::of_plan(value, name),
             Some("apportion-models") => Self::of_models(value, name),
             Some("apportion-simulation") => Self::of_simulation(value, name),
+            Some("apportion-layouts") => Self::of_layouts(value),
             Some("apportion-balance") => Self::of_balance(value, name),
             Some("apportion-events") => Self::of_events(value),
             Some(other) => {
@@ -303,6 +304,48 @@ impl Entry {
         };
         let (reasons, remedies) = (words::of_simulation(value, &entry), words::remedies_of_simulation(value));
         Ok(Self { reasons, remedies, ..entry })
+    }
+
+    /// The layouts of a factorisation.
+    fn of_layouts(value: &Value) -> Read {
+        let layouts = value["layouts"].as_array().ok_or_else(|| Defect::Field("layouts".into()))?;
+        let seconds: Vec<f64> =
+            layouts.iter().map(|row| number(row, "seconds")).collect::<std::result::Result<_, Defect>>()?;
+        let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        let ideal = value["ideal_seconds"].as_f64();
+        let text = |row: &Value, field: &str| super::name_text(row[field].as_str().unwrap_or("unknown"));
+        let fastest = text(value, "fastest");
+        let mut tiles = vec![Tile { label: "Fastest", value: fastest, note: show_seconds(least) }];
+        tiles.extend(ideal.map(|ideal| Tile {
+            label: "Ideal",
+            value: show_seconds(ideal),
+            note: "all processors at full speed, no waiting".into(),
+        }));
+        let row = |(row, seconds): (&Value, &f64)| {
+            let whole = |field: &str| row[field].as_u64().map_or("-".into(), count);
+            vec![
+                text(row, "method"),
+                whole("block"),
+                show_seconds(*seconds),
+                ideal.map_or("-".into(), |ideal| format!("{:.1} %", 100.0 * ideal / seconds)),
+                whole("volume"),
+            ]
+        };
+        let table = Table {
+            heading: "Layouts",
+            header: vec!["layout", "block", "forecast", "of ideal", "elements moved"],
+            rows: layouts.iter().zip(&seconds).map(row).collect(),
+        };
+        let n = count(value["n"].as_u64().ok_or_else(|| Defect::Field("n".into()))?);
+        Ok(Self {
+            kind: "Factorisation on a cluster",
+            title: format!("{} of {n} × {n}", text(value, "factors")),
+            tiles,
+            forecast: least.is_finite().then_some(least),
+            ideal,
+            tables: vec![table],
+            ..Self::default()
+        })
     }
 
     fn of_balance(value: &Value, name: &str) -> Read {

@@ -115,6 +115,18 @@ fn several_results_are_compared_first() {
 }
 
 #[test]
+fn layouts_of_a_factorisation_are_a_table() {
+    let row =
+        |method: &str, seconds: f64| json!({"method": method, "block": 32, "seconds": seconds, "volume": 7});
+    let value = json!({"format": "apportion-layouts", "factors": "cholesky", "n": 6000, "ideal_seconds": 1.0,
+        "layouts": [row("greedy", 4.0), row("grid", 1.25)], "fastest": "grid"});
+    let page = report_page(&[document("a.json", value)]).unwrap();
+    for words in ["cholesky of 6,000", "Layouts", "grid", "25.0 %", "80.0 %", "1.25 s"] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
 fn what_is_no_result_is_refused_with_its_place() {
     let mut damaged = run();
     damaged["processors"][0]["compute"] = json!("long");
@@ -128,6 +140,7 @@ fn what_is_no_result_is_refused_with_its_place() {
         (no_plan, "shares"),
         (json!({"format": "apportion-balance", "rounds": [], "plan": plan()}), "x.json: "),
         (json!({"format": "apportion-events", "seconds": 1.0, "chart": {"jobs": []}}), "x.json: chart"),
+        (json!({"format": "apportion-layouts", "n": 4, "layouts": [{"seconds": "long"}]}), "x.json: seconds"),
         (json!({"format": "apportion-models"}), "models"),
     ];
     for (value, expected) in cases {

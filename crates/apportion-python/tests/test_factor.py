@@ -152,6 +152,10 @@ def test_platforms_blocks_and_layouts_are_those_of_the_command(needs) -> None:
         whole = factors if whole is None else whole
         assert (factors == whole).all(), "the same bytes by every layout"
     assert report.products == 0 and "<svg" in report._repr_svg_()
+    wanted = apportion.cholesky(a @ a.T + numpy.eye(96), platform=platform, method="greedy", block=8)
+    for method in ("grid", "symmetric"):
+        found = apportion.cholesky(a @ a.T + numpy.eye(96), platform=platform, method=method, block=8)
+        assert (found == wanted).all(), "the same bytes by tiles"
 
 
 def test_other_threads_run_and_ctrl_c_stops(needs) -> None:

@@ -5,6 +5,9 @@ use super::{Factors, Layout, Part, Shape};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
 
+/// The most block rows of a layout that is read: each has as many tiles.
+const MOST: u64 = 4096;
+
 /// The tiles of the lower triangle of an n x n matrix, each with its owner. The last block may have fewer rows and
 /// columns. A tile above the diagonal belongs to the owner of its mirror image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +95,11 @@ impl BlockTiles {
         if m != n {
             return refuse(format!("is of {m} x {n} elements, not square"));
         }
-        let count = n.div_ceil(block) as usize;
+        let count = n.div_ceil(block);
+        if count > MOST {
+            return refuse(format!("has {count} block rows, more than {MOST}"));
+        }
+        let count = count as usize;
         let mut owners = vec![Rank(0); place(count, 0)];
         let is_whole = |span: &Span| {
             span.start.is_multiple_of(block) && (span.end.is_multiple_of(block) || span.end == n)
@@ -352,6 +359,13 @@ mod tests {
             assert_eq!(found.len(), count * (count + 1) / 2);
             assert!(found.iter().all(|&(i, j, rank)| tiles.owner(i, j) == rank));
         }
+    }
+
+    #[test]
+    fn too_many_tiles_are_refused() {
+        let halves = of(20_000, 10_000, 2, |i, _| i);
+        let error = BlockTiles::of_layout(&halves.layout(), 1).unwrap_err();
+        assert!(error.to_string().contains("20000 block rows"), "{error}");
     }
 
     /// A processor of a grid has one set, and needs the rows of its tiles' rows and columns.

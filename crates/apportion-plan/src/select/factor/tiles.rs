@@ -13,22 +13,46 @@ use crate::plan::BlockTiles;
 
 /// With more blocks in a row, a layout by tiles has many parts, and its forecast takes long.
 const MOST_BLOCKS: u64 = 400;
+/// The same for processors.
+const MOST_PROCESSORS: usize = 1024;
+/// Among more processors, only the grid of the least half-perimeters is considered.
+const MANY: usize = 256;
 
 /// Grids of groups of processors: a group has block columns in proportion to its speed, given out from the last to the
-/// first, and in these each of its processors block rows, given out in the same way. One for each number of groups but
-/// that of the processors, whose grid would be of whole block columns; none where one processor has a speed.
+/// first, and in these each of its processors block rows, given out in the same way. One for a single group, and for
+/// the numbers of groups about that of the least half-perimeters; none for as many groups as processors, whose grid would
+/// be of whole block columns, or where one processor has a speed.
 ///
 /// # Errors
 /// Every processor has speed 0.
 pub(super) fn grids(problem: Factorisation, machine: &Machine) -> Result<Vec<BlockTiles>> {
     let order = fastest_first(problem, machine)?;
-    if problem.n.div_ceil(problem.block) > MOST_BLOCKS {
+    if order.len() < 2 || is_too_large(problem, machine) {
         return Ok(Vec::new());
     }
-    // More columns than a square of processors has are no better than whole columns.
-    let most = (order.len() as f64).sqrt().ceil() as usize + 1;
-    let one = |count: usize| grid(problem, machine, &groups(problem, machine, &order, count));
-    Ok((1..order.len().min(most + 1)).map(one).collect())
+    let speed = |rank: usize| speed(problem, machine, rank);
+    let of = |groups: &[Vec<usize>]| {
+        groups.iter().map(|group| group.len() as f64 * sum(group, speed)).sum::<f64>()
+    };
+    let all = sum(&order, speed);
+    // More groups than a square of processors has columns are no better than whole columns.
+    let most = ((order.len() as f64).sqrt() as usize + 2).min(order.len() - 1);
+    let divisions: Vec<Vec<Vec<usize>>> =
+        (1..=most).map(|count| groups(problem, machine, &order, count)).collect();
+    let perimeters = divisions.iter().map(|groups| of(groups) / all + groups.len() as f64);
+    let least = perimeters.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(place, _)| place);
+    let few = order.len() > MANY;
+    let near = |place: &usize| *place == least || !few && (*place == 0 || place.abs_diff(least) == 1);
+    Ok((0..most).filter(near).map(|place| grid(problem, machine, &divisions[place])).collect())
+}
+
+/// True if there are too many tiles or processors to forecast all layouts.
+fn is_too_large(problem: Factorisation, machine: &Machine) -> bool {
+    problem.n.div_ceil(problem.block) > MOST_BLOCKS || machine.processors() > MOST_PROCESSORS
+}
+
+fn sum(ranks: &[usize], speed: impl Fn(usize) -> f64) -> f64 {
+    ranks.iter().map(|&rank| speed(rank)).sum()
 }
 
 /// Cuts processors, given from the fastest to the slowest, into `count` groups of neighbours whose columns have the least
@@ -64,9 +88,7 @@ fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> Blo
     let width = |place: usize| ((place as u64 + 1) * block).min(n) - place as u64 * block;
     let all: Vec<usize> = (0..groups.len()).collect();
     // A group takes what its processors take together.
-    let seconds = |group: usize, area: f64| {
-        area / groups[group].iter().map(|&rank| speed(problem, machine, rank)).sum::<f64>()
-    };
+    let seconds = |group: usize, area: f64| area / sum(&groups[group], |rank| speed(problem, machine, rank));
     let group_of = give_out(problem, groups.len(), seconds, |_| &all);
     let mut rows: Vec<Vec<Rank>> = Vec::new();
     for (group, members) in groups.iter().enumerate() {
@@ -96,7 +118,7 @@ fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> Blo
 pub(super) fn symmetric(problem: Factorisation, machine: &Machine) -> Result<Vec<BlockTiles>> {
     let order = fastest_first(problem, machine)?;
     let count = problem.n.div_ceil(problem.block);
-    if order.len() < 2 || count > MOST_BLOCKS {
+    if order.len() < 2 || order.len() > MANY || is_too_large(problem, machine) {
         return Ok(Vec::new());
     }
     let least = ((2.0 * order.len() as f64).sqrt() as usize).max(2);

@@ -20,6 +20,22 @@ pub struct HostRowsMut<'a> {
     lives: PhantomData<&'a mut [u8]>,
 }
 
+/// Rows of the host with their place in a buffer of a device.
+pub struct Placed<R> {
+    pub(super) rows: R,
+    /// The byte of the buffer where the first begins.
+    pub(super) first: usize,
+    /// Bytes of the buffer from the start of one row to the start of the next.
+    pub(super) pitch: usize,
+}
+
+impl<R> Placed<R> {
+    /// Rows at the start of a buffer.
+    pub(super) fn at_start(rows: R, pitch: usize) -> Self {
+        Self { rows, first: 0, pitch }
+    }
+}
+
 /// How rows of bytes lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowShape {
@@ -36,20 +52,23 @@ impl RowShape {
         Self { rows, bytes: cols * size_of::<T>(), stride: stride * size_of::<T>() }
     }
 
-    /// Whether there is nothing to copy.
-    pub(super) fn is_empty(self) -> bool {
-        self.rows == 0 || self.bytes == 0
-    }
-
-    /// Panics unless the rows fit a buffer of this length, where they begin `pitch` bytes apart.
-    pub(super) fn check(self, pitch: usize, length: u64) {
+    /// This shape, `None` if there is nothing to copy, of rows that begin `pitch` bytes apart in a buffer of this
+    /// length, at byte `first`.
+    ///
+    /// # Panics
+    /// If they do not fit.
+    pub(super) fn within(self, first: usize, pitch: usize, length: u64) -> Option<Self> {
+        if self.rows == 0 || self.bytes == 0 {
+            return None;
+        }
         let end = (self.rows.saturating_sub(1) as u64).saturating_mul(pitch as u64) + self.bytes as u64;
         assert!(
-            self.bytes <= pitch && end <= length,
-            "{} rows of {} bytes, {pitch} bytes apart, fit a buffer of {length}",
+            self.bytes <= pitch && end.saturating_add(first as u64) <= length,
+            "{} rows of {} bytes, {pitch} bytes apart, fit a buffer of {length} from {first} on",
             self.rows,
             self.bytes
         );
+        Some(self)
     }
 
     /// Whether rows that begin `pitch` bytes apart on the device follow each other without gaps on both sides.

@@ -16,7 +16,7 @@ mod variant;
 
 use crate::error::{Error, Result};
 use crate::kernels::{View, ViewMut};
-use host::{HostRows, HostRowsMut};
+use host::{HostRows, HostRowsMut, Placed};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -110,18 +110,17 @@ pub trait Device: Send + Sync + Debug {
     /// There is not enough memory, or one allocation cannot be as large: exit code 1.
     fn allocate(&self, bytes: u64) -> Result<Buffer>;
 
-    /// Copies rows to the start of a buffer, where they begin `pitch` bytes apart, after an event; returns
-    /// when they may be overwritten.
+    /// Copies rows to their places in a buffer, after an event; returns when they may be overwritten.
     ///
     /// # Errors
     /// The device fails: exit code 1.
     ///
     /// # Panics
     /// If the buffer is too short, or of another kind of device.
-    fn upload(&self, after: Option<&Event>, from: HostRows<'_>, to: &Buffer, pitch: usize) -> Result<()>;
+    fn upload(&self, after: Option<&Event>, from: &[Placed<HostRows<'_>>], to: &Buffer) -> Result<()>;
 
-    /// Copies rows from the start of a buffer, where they begin `pitch` bytes apart, after an event; does
-    /// something else `meanwhile`, and returns when the rows are there.
+    /// Copies rows from their places in a buffer, after an event; does something else `meanwhile`, and returns when
+    /// the rows are there.
     ///
     /// # Errors
     /// The device fails: exit code 1. That of what is done meanwhile.
@@ -132,8 +131,7 @@ pub trait Device: Send + Sync + Debug {
         &self,
         after: Option<&Event>,
         from: &Buffer,
-        pitch: usize,
-        to: HostRowsMut<'_>,
+        to: &mut [Placed<HostRowsMut<'_>>],
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()>;
 
@@ -265,10 +263,13 @@ pub fn link_seconds(device: &Arc<dyn Device>, bytes: u64) -> Result<LinkSeconds>
     let length = usize::try_from(bytes).expect("memory that the host holds fits its address space");
     let (to, from) = (device.allocate(bytes.max(1))?, device.allocate(bytes.max(1))?);
     let (sent, mut received) = (vec![1u8; length], vec![1u8; length]);
-    let upload = |buffer| device.upload(None, HostRows::of(View::dense(&sent, 1, length)), buffer, length);
+    let upload = |buffer| {
+        let rows = HostRows::of(View::dense(&sent, 1, length));
+        device.upload(None, &[Placed::at_start(rows, length)], buffer)
+    };
     let mut download = |meanwhile: &mut dyn FnMut() -> Result<()>| {
         let rows = HostRowsMut::of(ViewMut::dense(&mut received, 1, length));
-        device.download(None, &from, length, rows, meanwhile)
+        device.download(None, &from, &mut [Placed::at_start(rows, length)], meanwhile)
     };
     // The first copies also find memory for the buffers.
     upload(&from)?;

@@ -333,6 +333,53 @@ fn a_tile_is_replaced_by_the_next() {
     assert_eq!([tile.bytes_up(), tile.bytes_down()], [8 * up as u64, 8 * down as u64]);
 }
 
+/// Rows of a tile in any order go up and come down, at any columns, and nothing beside them; an update between them is
+/// in what comes down.
+#[test]
+fn some_rows_of_a_tile_are_written_and_read() {
+    let Some(device) = device() else { return };
+    let mut random = Random::new(17);
+    let mut draw = || random.below(1000) as f64;
+    let (rows, cols) = (29, 37);
+    let kernel = Kernel::<f64>::plus_times();
+    let arithmetic = Arithmetic::of::<f64>(Semiring::PlusTimes).unwrap();
+    let variant = Variant::styles(arithmetic)[1][3];
+    let compiled = Arc::new(Compiled::new(device.as_ref(), arithmetic, variant).unwrap());
+    let mut tile = DeviceTile::<f64>::with(&device, arithmetic, compiled, [rows, cols, 4]).unwrap();
+    let mut wanted = Strided::new(rows, cols, 0, &mut draw);
+    tile.upload(wanted.view()).unwrap();
+    let all: Vec<usize> = (0..rows).collect();
+    let mut moved = 0;
+    for (chosen, col, width) in [
+        (&[4, 5, 6, 2, 28, 0, 1][..], 3, 11),
+        (&[7], 0, 37),
+        (&[], 5, 5),
+        (&[3, 9], 37, 0),
+        (&all, 36, 1),
+        (&all, 8, 16),
+    ] {
+        let new = Strided::new(chosen.len(), width, 2, &mut draw);
+        tile.upload_rows(chosen, col, new.view()).unwrap();
+        for (place, row) in chosen.iter().enumerate() {
+            wanted.data[row * cols + col..][..width].copy_from_slice(new.view().row(place));
+        }
+        let (a, b) = (Strided::new(20, 3, 1, &mut draw), Strided::new(3, 10, 0, &mut draw));
+        tile.update_part([8, 9], a.view(), b.view()).unwrap();
+        kernel.update(a.view(), b.view(), wanted.view_mut().tile(8, 9, 20, 10));
+        let mut found = Strided::new(chosen.len(), width, 3, &mut || f64::NAN);
+        tile.download_rows(chosen, col, found.view_mut()).unwrap();
+        for (place, row) in chosen.iter().enumerate() {
+            assert_eq!(found.view().row(place), &wanted.view().row(*row)[col..col + width], "{chosen:?}");
+            assert!(found.data[place * (width + 3) + width..][..3].iter().all(|x| x.is_nan()), "{chosen:?}");
+        }
+        moved += 8 * (chosen.len() * width) as u64;
+    }
+    let mut found = Strided::new(rows, cols, 1, &mut || 0.0);
+    assert_eq!([tile.bytes_up(), tile.bytes_down()], [moved + 8 * (29 * 37 + 6 * 90), moved]);
+    tile.download(found.view_mut()).unwrap();
+    assert!((0..rows).all(|row| found.view().row(row) == wanted.view().row(row)));
+}
+
 /// What the compiler has made is used again; what is damaged or foreign is not.
 #[test]
 fn a_program_is_made_again_of_its_binary() {

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::device::host::{HostRows, HostRowsMut};
+use crate::device::host::{HostRows, HostRowsMut, Placed};
 use crate::device::race::{self, Compiled};
 use crate::device::variant::{Arithmetic, Items, Sizes, Strips, pitch};
 use crate::device::{Argument, Buffer, Device, Event, Launch};
@@ -12,6 +12,7 @@ use crate::matrix::Element;
 use crate::units::show_bytes;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A tile of C that stays on a device while panels of A and B go up, two at a time: one is being used while the
@@ -128,7 +129,8 @@ impl<T: Element> DeviceTile<T> {
             packed_b: device.allocate(sizes.packed_b)?,
             flag: device.allocate(Sizes::FLAG)?,
         };
-        device.upload(None, HostRows::of(View::dense(&[0u32], 1, 1)), &buffers.flag, size_of::<u32>())?;
+        let no_update = HostRows::of(View::dense(&[0u32], 1, 1));
+        device.upload(None, &[Placed::at_start(no_update, size_of::<u32>())], &buffers.flag)?;
         Ok(Self {
             device: Arc::clone(device),
             arithmetic,
@@ -224,9 +226,70 @@ impl<T: Element> DeviceTile<T> {
     pub fn upload(&mut self, c: View<T>) -> Result<()> {
         assert_eq!([c.rows(), c.cols()], [self.rows, self.cols], "the tile has the shape of C");
         let last = self.pending.back().cloned();
-        self.device.upload(last.as_deref(), HostRows::of(c), &self.buffers.c, self.pitch_bytes())?;
+        let rows = Placed::at_start(HostRows::of(c), self.pitch_bytes());
+        self.device.upload(last.as_deref(), &[rows], &self.buffers.c)?;
         self.bytes_up += self.tile_bytes();
         Ok(())
+    }
+
+    /// Some rows of the tile from column `col` on := those of `c`, one after the other. Waits until what has been
+    /// started before has ended.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    ///
+    /// # Panics
+    /// If there are not as many rows, or they are not within the tile.
+    pub fn upload_rows(&mut self, rows: &[usize], col: usize, c: View<T>) -> Result<()> {
+        self.check_rows(rows, col, [c.rows(), c.cols()]);
+        let (pitch, width) = (self.pitch_bytes(), c.cols());
+        let mut done = 0;
+        let copies: Vec<Placed<HostRows<'_>>> = runs(rows)
+            .map(|run| {
+                let part = HostRows::of(c.tile(done, 0, run.len(), width));
+                done += run.len();
+                Placed { rows: part, first: run.start * pitch + col * size_of::<T>(), pitch }
+            })
+            .collect();
+        let last = self.pending.back().cloned();
+        self.device.upload(last.as_deref(), &copies, &self.buffers.c)?;
+        self.bytes_up += (rows.len() * width * size_of::<T>()) as u64;
+        Ok(())
+    }
+
+    /// `c` := some rows of the tile from column `col` on, one after the other. Waits for all kernels; returns seconds as
+    /// [`DeviceTile::update`] does.
+    ///
+    /// # Errors
+    /// The device fails: exit code 1.
+    ///
+    /// # Panics
+    /// If there are not as many rows, or they are not within the tile.
+    pub fn download_rows(&mut self, rows: &[usize], col: usize, c: ViewMut<T>) -> Result<f64> {
+        self.check_rows(rows, col, [c.rows(), c.cols()]);
+        let (pitch, width) = (self.pitch_bytes(), c.cols());
+        let (mut copies, mut rest) = (Vec::new(), c);
+        for run in runs(rows) {
+            let (part, others) = rest.split_at_row(run.len());
+            rest = others;
+            let first = run.start * pitch + col * size_of::<T>();
+            copies.push(Placed { rows: HostRowsMut::of(part), first, pitch });
+        }
+        let last = self.pending.back().cloned();
+        self.device.download(last.as_deref(), &self.buffers.c, &mut copies, &mut || Ok(()))?;
+        self.bytes_down += (rows.len() * width * size_of::<T>()) as u64;
+        self.collect(true)
+    }
+
+    /// Panics unless some rows are as many as those of the host, and within the tile.
+    fn check_rows(&self, rows: &[usize], col: usize, [count, width]: [usize; 2]) {
+        assert_eq!(rows.len(), count, "as many rows on the device as on its host");
+        assert!(
+            rows.iter().all(|row| *row < self.rows) && col + width <= self.cols,
+            "rows of {width} elements from column {col} on are in a tile of {} x {}",
+            self.rows,
+            self.cols
+        );
     }
 
     /// C := C + A B. Waits until the memory for panels is free (the update before the last has ended), copies A
@@ -310,7 +373,8 @@ impl<T: Element> DeviceTile<T> {
     /// Copies panels to the device, where their memory is free after an event.
     fn copy(&self, free: Option<&Event>, a: View<T>, b: View<T>) -> Result<()> {
         for (panel, buffer) in [(a, &self.buffers.a), (b, &self.buffers.b)] {
-            self.device.upload(free, HostRows::of(panel), buffer, panel.cols() * size_of::<T>())?;
+            let rows = Placed::at_start(HostRows::of(panel), panel.cols() * size_of::<T>());
+            self.device.upload(free, &[rows], buffer)?;
         }
         Ok(())
     }
@@ -417,9 +481,9 @@ impl<T: Element> DeviceTile<T> {
     /// Reads C, and does something else meanwhile.
     fn read(&mut self, c: ViewMut<T>, meanwhile: &mut dyn FnMut(&Self) -> Result<()>) -> Result<f64> {
         assert_eq!([c.rows(), c.cols()], [self.rows, self.cols], "the tile has the shape of C");
-        let (last, rows) = (self.pending.back().cloned(), HostRowsMut::of(c));
-        let (buffer, pitch) = (&self.buffers.c, self.pitch_bytes());
-        self.device.download(last.as_deref(), buffer, pitch, rows, &mut || meanwhile(self))?;
+        let last = self.pending.back().cloned();
+        let mut rows = [Placed::at_start(HostRowsMut::of(c), self.pitch_bytes())];
+        self.device.download(last.as_deref(), &self.buffers.c, &mut rows, &mut || meanwhile(self))?;
         self.bytes_down += self.tile_bytes();
         self.collect(true)
     }
@@ -452,6 +516,11 @@ impl<T: Element> DeviceTile<T> {
         }
         Ok(std::mem::take(&mut self.seconds))
     }
+}
+
+/// Runs of rows that follow each other.
+fn runs(rows: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    rows.chunk_by(|row, next| row + 1 == *next).map(|run| run[0]..run[0] + run.len())
 }
 
 fn launch<'a>(

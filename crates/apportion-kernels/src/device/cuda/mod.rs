@@ -11,7 +11,7 @@ mod list;
 mod ptx;
 
 use crate::device::fault::{Fault, does_not_build, too_large};
-use crate::device::host::{HostRows, HostRowsMut, RowShape};
+use crate::device::host::{HostRows, HostRowsMut, Placed, RowShape};
 use crate::device::variant::{Arithmetic, Variant};
 use crate::device::{Argument, Buffer, Device, DeviceInfo, Event, Launch, Program};
 use crate::error::Result;
@@ -195,6 +195,15 @@ enum Host {
     To(*mut u8),
 }
 
+/// A copy of rows, which begin `pitch` bytes apart on the card.
+#[derive(Clone, Copy)]
+struct RowCopy {
+    host: Host,
+    device: Address,
+    shape: RowShape,
+    pitch: usize,
+}
+
 impl Host {
     /// So many bytes further.
     fn add(self, bytes: usize) -> Self {
@@ -247,22 +256,28 @@ impl Card {
         self.check("cuEventSynchronize", code)
     }
 
-    /// Copies rows between a host and a card, where they begin `pitch` bytes apart, and returns when it has ended. The
-    /// context is current.
+    /// Copies rows between a host and a card, and returns when all copies have ended. The context is current.
     ///
     /// # Safety
-    /// The rows of this shape can be read or written on both sides.
-    unsafe fn copy(
-        &self,
-        stream: Handle,
-        host: Host,
-        device: Address,
-        shape: RowShape,
-        pitch: usize,
-    ) -> Result<()> {
+    /// The rows of each copy can be read or written on both sides.
+    unsafe fn copy(&self, stream: Handle, copies: &[RowCopy]) -> Result<()> {
+        // SAFETY: as the caller promises.
+        let started = copies.iter().try_for_each(|copy| unsafe { self.start_copy(stream, *copy) });
+        // Also after an error: what has been started may still use the rows of the host.
+        // SAFETY: the stream is of the context.
+        let code = unsafe { (self.api.wait_stream)(stream) };
+        started.and_then(|()| self.check("cuStreamSynchronize", code))
+    }
+
+    /// Starts a copy of rows.
+    ///
+    /// # Safety
+    /// They can be read or written on both sides until the stream is empty.
+    unsafe fn start_copy(&self, stream: Handle, copy: RowCopy) -> Result<()> {
+        let RowCopy { host, device, shape, pitch } = copy;
         let RowShape { rows, bytes, stride } = shape;
         // SAFETY: in all three cases these are the rows, which the caller answers for.
-        let started = unsafe {
+        unsafe {
             if shape.is_dense(pitch) {
                 self.copy_bytes(stream, host, device, rows * bytes)
             } else if stride.max(pitch) <= MOST_PITCH {
@@ -272,11 +287,7 @@ impl Card {
                     self.copy_bytes(stream, host.add(row * stride), device + (row * pitch) as u64, bytes)
                 })
             }
-        };
-        // Also after an error: what has been started may still use the rows of the host.
-        // SAFETY: the stream is of the context.
-        let code = unsafe { (self.api.wait_stream)(stream) };
-        started.and_then(|()| self.check("cuStreamSynchronize", code))
+        }
     }
 
     /// Starts a copy of bytes.
@@ -298,7 +309,7 @@ impl Card {
         }
     }
 
-    /// Starts a copy of rows.
+    /// Starts a copy of rows that the driver makes as one.
     ///
     /// # Safety
     /// They can be read or written on both sides until the stream is empty.
@@ -367,39 +378,42 @@ impl Device for Cuda {
         Ok(Buffer { bytes, inner: Box::new(memory) })
     }
 
-    fn upload(&self, after: Option<&Event>, from: HostRows<'_>, to: &Buffer, pitch: usize) -> Result<()> {
-        let (card, shape) = (&self.0, from.shape());
-        if shape.is_empty() {
-            return Ok(());
-        }
-        shape.check(pitch, to.bytes);
+    fn upload(&self, after: Option<&Event>, from: &[Placed<HostRows<'_>>], to: &Buffer) -> Result<()> {
+        let (card, device) = (&self.0, address(to));
+        let copy = |Placed { rows, first, pitch }: &Placed<HostRows<'_>>| {
+            let shape = rows.shape().within(*first, *pitch, to.bytes)?;
+            let host = Host::From(rows.first());
+            Some(RowCopy { host, device: device + *first as u64, shape, pitch: *pitch })
+        };
+        let copies: Vec<RowCopy> = from.iter().filter_map(copy).collect();
         let _current = card.current()?;
         card.wait(after)?;
-        // SAFETY: the rows can be read, and the buffer holds them at this pitch, as was checked.
-        unsafe { card.copy(card.uploads, Host::From(from.first()), address(to), shape, pitch) }
+        // SAFETY: the rows can be read, and the buffer holds them at their pitch, as was checked.
+        unsafe { card.copy(card.uploads, &copies) }
     }
 
     fn download(
         &self,
         after: Option<&Event>,
         from: &Buffer,
-        pitch: usize,
-        mut to: HostRowsMut<'_>,
+        to: &mut [Placed<HostRowsMut<'_>>],
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         // A copy to memory that is not registered returns when it has ended. What there is to do goes beside the
         // kernels that still run.
         meanwhile()?;
-        let (card, shape) = (&self.0, to.shape());
-        if shape.is_empty() {
-            return Ok(());
-        }
-        shape.check(pitch, from.bytes);
+        let (card, device) = (&self.0, address(from));
+        let copy = |Placed { rows, first, pitch }: &mut Placed<HostRowsMut<'_>>| {
+            let shape = rows.shape().within(*first, *pitch, from.bytes)?;
+            let host = Host::To(rows.first());
+            Some(RowCopy { host, device: device + *first as u64, shape, pitch: *pitch })
+        };
+        let copies: Vec<RowCopy> = to.iter_mut().filter_map(copy).collect();
         let _current = card.current()?;
         card.wait(after)?;
-        // SAFETY: the rows can be written, and nothing between them is; the buffer holds them at this pitch, as was
+        // SAFETY: the rows can be written, and nothing between them is; the buffer holds them at their pitch, as was
         // checked.
-        unsafe { card.copy(card.downloads, Host::To(to.first()), address(from), shape, pitch) }
+        unsafe { card.copy(card.downloads, &copies) }
     }
 
     fn styles(&self, arithmetic: Arithmetic) -> Vec<Vec<Variant>> {

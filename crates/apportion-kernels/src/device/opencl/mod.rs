@@ -6,7 +6,7 @@ mod api;
 mod list;
 
 use crate::device::fault::{Fault, does_not_build, too_large};
-use crate::device::host::{HostRows, HostRowsMut};
+use crate::device::host::{HostRows, HostRowsMut, Placed};
 use crate::device::variant::{Arithmetic, SOURCE, Variant};
 use crate::device::{Argument, Buffer, Device, DeviceInfo, DeviceKind, Event, Launch, Program};
 use crate::error::Result;
@@ -26,8 +26,7 @@ const PROFILING: u64 = 2;
 const READ_WRITE: u64 = 1;
 /// `CL_CONTEXT_PLATFORM`.
 const PLATFORM: isize = 0x1084;
-/// `CL_TRUE`: a copy returns when it has ended; `CL_FALSE`.
-const BLOCKING: u32 = 1;
+/// `CL_FALSE`: a copy returns before it has ended.
 const AT_ONCE: u32 = 0;
 /// `CL_EVENT_COMMAND_EXECUTION_STATUS`, and `CL_COMPLETE`.
 const STATUS: u32 = 0x11D3;
@@ -93,7 +92,7 @@ impl Drop for Object {
     }
 }
 
-/// A copy that writes to memory of the host. It has ended when this is gone, also after a panic.
+/// A copy that uses memory of the host. It has ended when this is gone, also after a panic.
 struct Transfer {
     api: &'static Api,
     event: Object,
@@ -227,6 +226,23 @@ impl OpenCl {
         after.map(event_handle).into_iter().collect()
     }
 
+    /// Does something else until copies of a queue have ended.
+    fn end_of(
+        &self,
+        queue: Handle,
+        copies: &[Transfer],
+        meanwhile: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        if copies.is_empty() {
+            return meanwhile();
+        }
+        // SAFETY: the queue is of the library. Without this, a driver may wait with what it was given.
+        let code = unsafe { (self.api.flush)(queue) };
+        let done = self.check("clFlush", code).and_then(|()| meanwhile());
+        let code = copies.iter().map(Transfer::wait).find(|code| *code != 0).unwrap_or(0);
+        done.and_then(|()| self.check("clWaitForEvents", code))
+    }
+
     /// An integer of an event.
     fn event_status(&self, event: Handle) -> Result<i32> {
         let (mut status, mut length) = (0i32, 0);
@@ -236,6 +252,11 @@ impl OpenCl {
         self.check("clGetEventInfo", code)?;
         Ok(status)
     }
+}
+
+/// What a copy waits for: the first for the event, all others for the one before, as their queue has it.
+fn first_waits(copies: &[Transfer], list: &[Handle]) -> (u32, *const Handle) {
+    if copies.is_empty() && !list.is_empty() { (list.len() as u32, list.as_ptr()) } else { (0, null()) }
 }
 
 fn event_handle(event: &Event) -> Handle {
@@ -276,102 +297,98 @@ impl Device for OpenCl {
         Ok(Buffer { bytes, inner: Box::new(memory) })
     }
 
-    fn upload(&self, after: Option<&Event>, from: HostRows<'_>, to: &Buffer, pitch: usize) -> Result<()> {
-        let shape = from.shape();
-        if shape.is_empty() {
-            return Ok(());
-        }
-        shape.check(pitch, to.bytes);
+    fn upload(&self, after: Option<&Event>, from: &[Placed<HostRows<'_>>], to: &Buffer) -> Result<()> {
         let (api, memory, list) = (self.api, memory_handle(to), Self::wait_list(after));
-        let (count, list) = (list.len() as u32, if list.is_empty() { null() } else { list.as_ptr() });
-        let (host, origin) = (from.first().cast(), [0; 3]);
-        if shape.is_dense(pitch) {
-            let bytes = shape.rows * shape.bytes;
-            // SAFETY: as many bytes can be read, and the buffer holds them, as was checked. The call blocks until
-            // it has read them.
-            let code = unsafe {
-                (api.write)(self.uploads, memory, BLOCKING, 0, bytes, host, count, list, null_mut())
-            };
-            return self.check("clEnqueueWriteBuffer", code);
+        let mut copies: Vec<Transfer> = Vec::new();
+        for Placed { rows, first, pitch } in from {
+            let Some(shape) = rows.shape().within(*first, *pitch, to.bytes) else { continue };
+            let (host, mut event) = (rows.first().cast(), null_mut());
+            let (count, list) = first_waits(&copies, &list);
+            if shape.is_dense(*pitch) {
+                let bytes = shape.rows * shape.bytes;
+                // SAFETY: as many bytes can be read, and the buffer holds them, as was checked. The rows stay borrowed
+                // until the copy has ended, which `Transfer` waits for.
+                let code = unsafe {
+                    (api.write)(self.uploads, memory, AT_ONCE, *first, bytes, host, count, list, &mut event)
+                };
+                self.check("clEnqueueWriteBuffer", code)?;
+            } else {
+                let (origin, region) = ([first % pitch, first / pitch, 0], [shape.bytes, shape.rows, 1]);
+                // SAFETY: the rows can be read, and the buffer holds them at this pitch, as was checked. As above,
+                // they stay borrowed until the copy has ended.
+                let code = unsafe {
+                    (api.write_rows)(
+                        self.uploads,
+                        memory,
+                        AT_ONCE,
+                        origin.as_ptr(),
+                        [0; 3].as_ptr(),
+                        region.as_ptr(),
+                        *pitch,
+                        0,
+                        shape.stride,
+                        0,
+                        host,
+                        count,
+                        list,
+                        &mut event,
+                    )
+                };
+                self.check("clEnqueueWriteBufferRect", code)?;
+            }
+            copies.push(Transfer { api, event: Object { handle: event, release: api.release_event } });
         }
-        let region = [shape.bytes, shape.rows, 1];
-        // SAFETY: the rows can be read, and the buffer holds them at this pitch, as was checked. The call blocks
-        // until it has read them.
-        let code = unsafe {
-            (api.write_rows)(
-                self.uploads,
-                memory,
-                BLOCKING,
-                origin.as_ptr(),
-                origin.as_ptr(),
-                region.as_ptr(),
-                pitch,
-                0,
-                shape.stride,
-                0,
-                host,
-                count,
-                list,
-                null_mut(),
-            )
-        };
-        self.check("clEnqueueWriteBufferRect", code)
+        self.end_of(self.uploads, &copies, &mut || Ok(()))
     }
 
     fn download(
         &self,
         after: Option<&Event>,
         from: &Buffer,
-        pitch: usize,
-        mut to: HostRowsMut<'_>,
+        to: &mut [Placed<HostRowsMut<'_>>],
         meanwhile: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let shape = to.shape();
-        if shape.is_empty() {
-            return meanwhile();
-        }
-        shape.check(pitch, from.bytes);
         let (api, memory, list) = (self.api, memory_handle(from), Self::wait_list(after));
-        let (count, list) = (list.len() as u32, if list.is_empty() { null() } else { list.as_ptr() });
-        let (host, origin, mut event) = (to.first().cast(), [0; 3], null_mut());
-        if shape.is_dense(pitch) {
-            let bytes = shape.rows * shape.bytes;
-            // SAFETY: as many bytes can be written, and the buffer holds them, as was checked. The rows stay
-            // borrowed until the copy has ended, which `Transfer` waits for.
-            let code = unsafe {
-                (api.read)(self.downloads, memory, AT_ONCE, 0, bytes, host, count, list, &mut event)
-            };
-            self.check("clEnqueueReadBuffer", code)?;
-        } else {
-            let region = [shape.bytes, shape.rows, 1];
-            // SAFETY: the rows can be written, and nothing between them is; the buffer holds them at this pitch, as
-            // was checked. As above, they stay borrowed until the copy has ended.
-            let code = unsafe {
-                (api.read_rows)(
-                    self.downloads,
-                    memory,
-                    AT_ONCE,
-                    origin.as_ptr(),
-                    origin.as_ptr(),
-                    region.as_ptr(),
-                    pitch,
-                    0,
-                    shape.stride,
-                    0,
-                    host,
-                    count,
-                    list,
-                    &mut event,
-                )
-            };
-            self.check("clEnqueueReadBufferRect", code)?;
+        let mut copies: Vec<Transfer> = Vec::new();
+        for Placed { rows, first, pitch } in to {
+            let Some(shape) = rows.shape().within(*first, *pitch, from.bytes) else { continue };
+            let (host, mut event) = (rows.first().cast(), null_mut());
+            let (count, list) = first_waits(&copies, &list);
+            if shape.is_dense(*pitch) {
+                let bytes = shape.rows * shape.bytes;
+                // SAFETY: as many bytes can be written, and the buffer holds them, as was checked. The rows stay
+                // borrowed until the copy has ended, which `Transfer` waits for.
+                let code = unsafe {
+                    (api.read)(self.downloads, memory, AT_ONCE, *first, bytes, host, count, list, &mut event)
+                };
+                self.check("clEnqueueReadBuffer", code)?;
+            } else {
+                let (origin, region) = ([*first % *pitch, *first / *pitch, 0], [shape.bytes, shape.rows, 1]);
+                // SAFETY: the rows can be written, and nothing between them is; the buffer holds them at this pitch, as
+                // was checked. As above, they stay borrowed until the copy has ended.
+                let code = unsafe {
+                    (api.read_rows)(
+                        self.downloads,
+                        memory,
+                        AT_ONCE,
+                        origin.as_ptr(),
+                        [0; 3].as_ptr(),
+                        region.as_ptr(),
+                        *pitch,
+                        0,
+                        shape.stride,
+                        0,
+                        host,
+                        count,
+                        list,
+                        &mut event,
+                    )
+                };
+                self.check("clEnqueueReadBufferRect", code)?;
+            }
+            copies.push(Transfer { api, event: Object { handle: event, release: api.release_event } });
         }
-        let copy = Transfer { api, event: Object { handle: event, release: api.release_event } };
-        // SAFETY: the queue is of the library. Without this, a driver may wait with what it was given.
-        let code = unsafe { (api.flush)(self.downloads) };
-        let done = self.check("clFlush", code).and_then(|()| meanwhile());
-        let code = copy.wait();
-        done.and_then(|()| self.check("clWaitForEvents", code))
+        self.end_of(self.downloads, &copies, meanwhile)
     }
 
     fn styles(&self, arithmetic: Arithmetic) -> Vec<Vec<Variant>> {

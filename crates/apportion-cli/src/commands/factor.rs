@@ -133,6 +133,6 @@ fn forecast_of(outcome: &FactorOutcome) -> Result<Option<Trace>> {
     let schedule = FactorSchedule::new(factors, columns).with_times(times.clone());
     let rates = schedule.rates(machine);
     let costs =
-        CostModel { rates: &rates, network: &machine.platform.network, element: report.element_bytes };
+        CostModel { rates: &rates, network: &schedule.network(machine), element: report.element_bytes };
     simulate(&schedule, costs).map(Some)
 }

@@ -155,7 +155,7 @@ fn of_factorisation(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) ->
     let block = columns.block();
     let schedule = FactorSchedule::new(factors, columns);
     let rates = processors.rates(&schedule.sizes());
-    let network = &processors.platform.network;
+    let network = &*schedule.network(&processors);
     let costs = CostModel { rates: &rates, network, element: args.element() };
     let keep = Keep::of(args, json, plan.processors.len());
     let simulated = Simulation::new(&schedule, costs, &plan.processors, rule, keep)?;

@@ -57,6 +57,25 @@ impl DeviceMemory {
         Some(square_tile(depth, element, bytes).max(1.0).powi(2))
     }
 
+    /// The most columns of `rows` rows that stay on the device while panels of `depth` columns, and as many rows, go up
+    /// to it; both are packed there.
+    ///
+    /// By hand, with elements of 8 bytes, 10 rows and depth 16: 10 * 15 + 16 elements for padded rows of columns and 1
+    /// for a flag, 10 * 16 of a panel, (10 + 128) * 16 of a packed one; each column takes 10 + 2 * 16 more.
+    pub fn most_columns(&self, rows: u64, depth: u64, element: u64) -> u64 {
+        /// Rows of columns are padded to a multiple, and so is the depth of packed panels.
+        const PADDED: u64 = 16;
+        /// Bytes by which the strips of both packed panels are longer than what is in them.
+        const STRIPS: u64 = 1024;
+        let Some(bytes) = self.bytes else { return u64::MAX };
+        let packed = depth.next_multiple_of(PADDED) as f64;
+        let (rows, depth) = (rows as f64, depth as f64);
+        let padding = rows * (PADDED - 1) as f64 + (PADDED + 1) as f64;
+        let panel = rows * depth + (rows + (STRIPS / element.max(1)) as f64) * packed;
+        let left = (bytes / element.max(1)) as f64 - padding - panel;
+        (left / (rows + depth + packed)).max(0.0) as u64
+    }
+
     /// Seconds of `transfers` transfers to the device, of `bytes` bytes together.
     pub fn seconds_up(&self, transfers: u64, bytes: f64) -> f64 {
         transfers as f64 * self.latency + bytes / self.up
@@ -147,6 +166,10 @@ mod tests {
         assert_eq!(memory.tile_elements(1, 8), Some(9.0));
         assert_eq!(DeviceMemory { resident: true, ..memory }.tile_elements(1, 8), None);
         assert_eq!(DeviceMemory::behind_unknown_link(None).tile_elements(1, 8), None);
+        let columns = |bytes| DeviceMemory::behind_unknown_link(bytes).most_columns(10, 16, 8);
+        let fixed = 8 * (10 * 15 + 17 + 10 * 16 + (10 + 128) * 16);
+        assert_eq!([columns(Some(fixed + 8 * 42)), columns(Some(fixed + 8 * 42 * 5 - 1))], [1, 4]);
+        assert_eq!([columns(Some(fixed - 8)), columns(Some(0)), columns(None)], [0, 0, u64::MAX]);
     }
 
     #[test]

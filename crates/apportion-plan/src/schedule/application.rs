@@ -31,6 +31,12 @@ pub trait Work: Clone + Debug {
         let _ = (memory, element);
         DeviceUploads::default()
     }
+
+    /// Elements that come down from a device before the cores that drive it do this work, when the device has ended all
+    /// that came before; `None` if the device does it. Default: `None`.
+    fn fetches(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A computation on distributed data: the pieces that travel, the work, and their order.

@@ -13,6 +13,8 @@ use super::{Application, Broadcast, Message, Piece, Step, StepOf, Work};
 use crate::geometry::Rank;
 use crate::model::Machine;
 use crate::plan::{BlockColumns, Blocks, Factors};
+use crate::platform::{DeviceUploads, Network};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 pub use times::{BlockTimes, FactorTimes};
@@ -42,6 +44,13 @@ impl Weight {
 
 /// The same for the exchange of two elements.
 const EXCHANGE: f64 = 25.0;
+
+/// The most rectangles in which a device updates the trapezoid of a symmetric matrix: more would send up more of the
+/// panel, fewer compute more above the diagonal.
+const RECTANGLES: usize = 8;
+/// Transfers between a device and its host for an update of LU, in pairs: rows to exchange come down and go up, then
+/// those of U and the panel go up.
+const PAIRS_OF_LU: u64 = 2;
 
 /// What an update costs for each of its elements besides its products, in multiply-adds: C is read and written.
 const PASS: f64 = 8.0;
@@ -111,11 +120,24 @@ pub struct FactorWork {
     /// The task.
     pub task: FactorTask,
     amount: f64,
+    /// What crosses the link of a device for it: panels come down, and whatever an update needs goes up.
+    crosses: DeviceUploads,
 }
 
 impl Work for FactorWork {
     fn amount(&self) -> f64 {
         self.amount
+    }
+
+    fn uploads(&self, _: Option<u64>, _: u64) -> DeviceUploads {
+        self.crosses
+    }
+
+    fn fetches(&self) -> Option<u64> {
+        match self.task {
+            FactorTask::Update { .. } => None,
+            FactorTask::Panel(_) | FactorTask::Exchange => Some(self.crosses.elements),
+        }
     }
 }
 
@@ -151,6 +173,52 @@ impl FactorSchedule {
             Some(_) => vec![1.0; self.processors()],
             None => machine.rates(&self.sizes()),
         }
+    }
+
+    /// The network as a forecast with the [rates](Self::rates) uses it: the columns of a device stay on it, and measured
+    /// times include its transfers.
+    pub fn network<'m>(&self, machine: &'m Machine) -> Cow<'m, Network> {
+        let mut network = Cow::Borrowed(&machine.platform.network);
+        if !network.devices.is_empty() {
+            let devices = &mut network.to_mut().devices;
+            devices.retain(|_, _| self.times.is_none());
+            devices.values_mut().for_each(|memory| memory.resident = true);
+        }
+        network
+    }
+
+    /// The places of own block columns in a range that a device updates together, in rows from the first one's diagonal
+    /// on: for LU, whose rows begin below the panel, all.
+    pub fn rectangles(
+        &self,
+        rank: Rank,
+        columns: Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        let places = self.columns().places(rank, columns);
+        let most = if self.factors == Factors::Lu { 1 } else { RECTANGLES };
+        let count = most.min(places.len());
+        let cut = move |t: usize| places.start + t * places.len() / count.max(1);
+        (0..count).map(move |t| cut(t)..cut(t + 1))
+    }
+
+    /// What crosses the link of a device for an update; devices have no tiles.
+    fn crossings(&self, rank: Rank, panel: usize, columns: Range<usize>) -> DeviceUploads {
+        if matches!(self.blocks, Blocks::Tiles(_)) {
+            return DeviceUploads::default();
+        }
+        let (n, own) = (self.columns().n(), self.columns().own(rank));
+        let (width, below) = (self.columns().span(panel).len(), self.columns().span(panel).end);
+        let mut all = DeviceUploads::default();
+        for places in self.rectangles(rank, columns) {
+            let across: u64 = own[places.clone()].iter().map(|&own| self.columns().span(own).len()).sum();
+            let lu = self.factors == Factors::Lu;
+            let first = if lu { below } else { self.columns().span(own[places.start]).start };
+            // Up to as many rows as the panel has columns are exchanged with those of U: both come down, and go up.
+            let exchanged = if lu { 4 * width * across } else { width * across };
+            all.elements += (n - first) * width + exchanged;
+            all.tiles += if lu { PAIRS_OF_LU } else { 1 };
+        }
+        all
     }
 
     /// Into which factors.
@@ -260,7 +328,8 @@ impl FactorSchedule {
                 if self.factors == Factors::Lu { products + lu } else { products }
             }
         };
-        Step::Compute(FactorWork { task: FactorTask::Update { panel, columns }, amount })
+        let crosses = self.crossings(rank, panel, columns.clone());
+        Step::Compute(FactorWork { task: FactorTask::Update { panel, columns }, amount, crosses })
     }
 
     /// Factors a panel and sends it.
@@ -278,6 +347,7 @@ impl FactorSchedule {
 
     /// The factorisation of a panel, of so many rows with its diagonal block, by a processor.
     fn panel_work(&self, rank: Rank, column: usize, rows: u64) -> FactorWork {
+        let crosses = DeviceUploads { elements: rows * self.blocks.span(column).len(), tiles: 0 };
         let (rows, width) = (rows as f64, self.blocks.span(column).len() as f64);
         let amount = match (&self.times, self.factors) {
             (Some(times), _) => times.panel(rank, rows, width),
@@ -287,7 +357,7 @@ impl FactorSchedule {
             }
             (None, Factors::Ldlt) => Weight::LDLT.amount(width * width * (rows / 2.0 - width / 3.0), width),
         };
-        FactorWork { task: FactorTask::Panel(column), amount }
+        FactorWork { task: FactorTask::Panel(column), amount, crosses }
     }
 
     /// What a processor does with a panel.
@@ -329,7 +399,8 @@ impl FactorSchedule {
             None => EXCHANGE * elements,
         };
         let needed = self.factors == Factors::Lu && amount > 0.0;
-        needed.then_some(Step::Compute(FactorWork { task: FactorTask::Exchange, amount }))
+        let crosses = DeviceUploads::default();
+        needed.then_some(Step::Compute(FactorWork { task: FactorTask::Exchange, amount, crosses }))
     }
 }
 

@@ -9,10 +9,11 @@ mod tiles;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::model::{Machine, Model};
+use crate::model::{Interpolation, Machine, Model, Point};
 use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, Plan};
 use crate::schedule::{Application, FactorSchedule, FactorTimes};
 use crate::simulate::{self, CostModel};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How block columns, or the tiles of a symmetric matrix, are given out.
@@ -153,10 +154,11 @@ pub fn plan_factorisation(
     let FactorOptions { layout, columns_only, blocks, weights, times, element } = options;
     let blocks = if machine.only_ratios() { &blocks[..1] } else { blocks };
     assert!(!blocks.is_empty(), "a block is at least one column");
-    let columns_only = columns_only || !factors.is_symmetric();
+    let columns_only = columns_only || !factors.is_symmetric() || has_devices(machine);
     if let Some(layout) = layout.filter(|layout| columns_only && !layout.has_columns()) {
         let what = match factors {
             Factors::Lu => "which only symmetric factorisations know",
+            _ if has_devices(machine) => "but devices have block columns",
             _ => "but a system is solved by block columns",
         };
         let what = format!("{layout} divides the matrix into tiles, {what}");
@@ -248,7 +250,7 @@ pub fn appraise(
     }
     let schedule = schedule.with_times(times.cloned());
     let rates = schedule.rates(machine);
-    let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
+    let costs = CostModel { rates: &rates, network: &schedule.network(machine), element };
     plan.forecast = Some(simulate::forecast(&schedule, costs)?);
     let bound = least_seconds(problem, machine, times.map(Arc::as_ref));
     Ok(plan.with_time_bound(Some(bound)))
@@ -270,10 +272,10 @@ fn least_seconds(problem: Factorisation, machine: &Machine, times: Option<&Facto
 }
 
 /// The divisions by a layout, for the speeds of a machine and elements of `element` bytes: of block columns one; of
-/// tiles several, among which a forecast chooses, or none for LU, a single processor, or too many tiles.
+/// tiles several, among which a forecast chooses, or none for LU, a single processor, or too many tiles. Devices have block columns only.
 ///
 /// # Errors
-/// Every processor has speed 0.
+/// Every processor has speed 0; the processors are devices whose memories do not hold the matrix.
 pub fn lay_out(
     problem: Factorisation,
     layout: FactorLayout,
@@ -282,6 +284,7 @@ pub fn lay_out(
 ) -> Result<Vec<Blocks>> {
     let tiles = match layout {
         _ if !layout.divides(problem.factors) => return Ok(Vec::new()),
+        _ if !layout.has_columns() && has_devices(machine) => return Ok(Vec::new()),
         FactorLayout::Grid => tiles::grids(problem, machine)?,
         FactorLayout::Symmetric => tiles::symmetric(problem, machine)?,
         _ => return Ok(vec![lay_out_columns(problem, layout, machine, element)?.into()]),
@@ -309,7 +312,8 @@ fn fastest_first(problem: Factorisation, machine: &Machine) -> Result<Vec<usize>
     Ok(order)
 }
 
-/// The block columns by a layout of them.
+/// The block columns by a layout of them, for devices with their speeds behind their links. A device has no more block
+/// columns than its memory holds.
 fn lay_out_columns(
     problem: Factorisation,
     layout: FactorLayout,
@@ -317,23 +321,38 @@ fn lay_out_columns(
     element: u64,
 ) -> Result<BlockColumns> {
     let Factorisation { n, block, .. } = problem;
+    let machine = &*behind_links(problem, machine, element)?;
     let (p, count) = (machine.processors(), n.div_ceil(block) as usize);
     let fastest_first = fastest_first(problem, machine)?;
-    let fastest = fastest_first[0];
     let speed = |rank: usize| machine.models[rank].speed(typical_size(problem, machine));
     let seconds = |rank: usize, work: f64| machine.models[rank].seconds(work);
+    let rooms: Vec<usize> = (0..p).map(|rank| room(problem, machine, Rank(rank), element)).collect();
+    let room: usize = fastest_first.iter().map(|rank| rooms[*rank]).fold(0, usize::saturating_add);
+    if room < count {
+        return Err(Error::TooLittleMemory {
+            what: format!(
+                "the devices have memory for {room} of {count} block columns of a matrix of {n} rows"
+            ),
+            remedy: "raise their `memory`, add a processor of cores, or factor a smaller matrix".into(),
+        });
+    }
     let owners = match layout {
-        FactorLayout::Alone => vec![fastest; count],
+        FactorLayout::Alone => {
+            // If no processor has room for all, the next one has the rest.
+            let first = fastest_first.iter().position(|rank| rooms[*rank] >= count).unwrap_or(0);
+            let order = fastest_first[first..].iter().chain(&fastest_first[..first]);
+            in_turn(order.flat_map(|rank| std::iter::repeat_n(*rank, count)), rooms, count)
+        }
         FactorLayout::Ratio => {
             let slowest = speed(*fastest_first.last().expect("there is a fastest one"));
-            let times = |rank: usize| (speed(rank) / slowest).round() as usize;
+            let times = |rank: usize| ((speed(rank) / slowest).round() as usize).min(count);
             // A round may be much longer than the matrix.
             let round = (0..p).flat_map(|rank| std::iter::repeat_n(rank, times(rank)));
-            round.cycle().take(count).collect()
+            in_turn(round.cycle(), rooms, count)
         }
-        FactorLayout::Cyclic => (0..count).map(|column| column % p).collect(),
-        FactorLayout::Greedy => give_out(problem, p, seconds, |_| &fastest_first),
-        FactorLayout::Dropout => give_out(problem, p, seconds, |rows| {
+        FactorLayout::Cyclic => in_turn((0..p).cycle(), rooms, count),
+        FactorLayout::Greedy => give_out(problem, rooms, seconds, |_| &fastest_first),
+        FactorLayout::Dropout => give_out(problem, rooms, seconds, |rows| {
             &fastest_first[..worthwhile(problem, machine, &fastest_first, rows, element)]
         }),
         FactorLayout::Grid | FactorLayout::Symmetric => unreachable!("tiles are no block columns"),
@@ -341,26 +360,84 @@ fn lay_out_columns(
     Ok(BlockColumns::new(n, block, p, owners.into_iter().map(Rank).collect()))
 }
 
+/// True if some of the processors are devices.
+fn has_devices(machine: &Machine) -> bool {
+    !machine.platform.network.devices.is_empty()
+}
+
+/// The same machine, whose devices are as fast as they are with what goes over their links for an update of typical
+/// size.
+fn behind_links(problem: Factorisation, machine: &Machine, element: u64) -> Result<Cow<'_, Machine>> {
+    /// Sides of a square that cross the link with each column of a panel, about: L, U and the rows that are exchanged,
+    /// or more than once L.
+    const SIDES: f64 = 6.0;
+    const TRANSFERS: u64 = 4;
+    let mut behind = Cow::Borrowed(machine);
+    if machine.only_ratios() {
+        return Ok(behind);
+    }
+    let size = typical_size(problem, machine);
+    // Models count seconds of updates with panels of the machine's block.
+    let elements = SIDES * size.sqrt() * machine.block as f64;
+    for (rank, memory) in &machine.platform.network.devices {
+        let model = &machine.models[rank.0];
+        if memory.has_known_link() && model.speed(size) > 0.0 {
+            let latencies = memory.seconds_up(TRANSFERS, 0.0) * machine.block as f64 / problem.block as f64;
+            let seconds = model.seconds(size) + latencies + memory.seconds_up(0, elements * element as f64);
+            let name = machine.platform.processors[rank.0].name.clone();
+            behind.to_mut().models[rank.0] =
+                Model::new(name, Interpolation::Constant, vec![Point::new(size, seconds)], None)?;
+        }
+    }
+    Ok(behind)
+}
+
+/// Block columns that a processor has room for.
+fn room(problem: Factorisation, machine: &Machine, rank: Rank, element: u64) -> usize {
+    let Factorisation { n, block, .. } = problem;
+    let memory = machine.platform.network.devices.get(&rank);
+    match memory.map_or(u64::MAX, |memory| memory.most_columns(n, block.min(n), element)) {
+        most if most >= n => n.div_ceil(block) as usize,
+        most => (most / block) as usize,
+    }
+}
+
+/// Gives out block columns from the first to the last, to those whose turn it is, and who have room.
+fn in_turn(turns: impl Iterator<Item = usize>, mut rooms: Vec<usize>, count: usize) -> Vec<usize> {
+    let takes = |rank: &usize| {
+        let has_room = rooms[*rank] > 0;
+        rooms[*rank] -= usize::from(has_room);
+        has_room
+    };
+    turns.filter(takes).take(count).collect()
+}
+
 /// Gives out block columns from the last to the first, each to the one among `takers` of the remaining rows that
-/// would need the least time for its part of what remains, by `seconds` for so many elements. O(N p).
+/// would need the least time for its part of what remains, by `seconds` for so many elements; among all where none of
+/// them has room. O(N p).
 fn give_out<'a>(
     problem: Factorisation,
-    p: usize,
+    mut rooms: Vec<usize>,
     seconds: impl Fn(usize, f64) -> f64,
     takers: impl Fn(u64) -> &'a [usize],
 ) -> Vec<usize> {
     let Factorisation { factors, n, block } = problem;
     let count = n.div_ceil(block);
-    let (mut owners, mut taken) = (vec![0; count as usize], vec![0.0; p]);
+    let (mut owners, mut taken) = (vec![0; count as usize], vec![0.0; rooms.len()]);
+    let all: Vec<usize> = (0..rooms.len()).collect();
     for column in (0..count).rev() {
         let (start, end) = (column * block, ((column + 1) * block).min(n));
         let (rows, width) = ((n - start) as f64, (end - start) as f64);
         // Columns of LU are as high as what remains; those of symmetric matrices begin at the diagonal.
         let (weight, height) = if factors == Factors::Lu { (width, rows) } else { (width * rows, 1.0) };
         let time = |taker: &usize| seconds(*taker, (taken[*taker] + weight) * height);
-        let taker = takers(n - start).iter().copied().min_by(|a, b| time(a).total_cmp(&time(b)));
-        let taker = taker.expect("there is at least one taker");
+        let fastest = |takers: &[usize]| {
+            let takers = takers.iter().copied().filter(|rank| rooms[*rank] > 0);
+            takers.min_by(|a, b| time(a).total_cmp(&time(b)))
+        };
+        let taker = fastest(takers(n - start)).or_else(|| fastest(&all)).expect("there is room for all");
         taken[taker] += weight;
+        rooms[taker] -= 1;
         owners[column as usize] = taker;
     }
     owners

@@ -39,6 +39,11 @@ impl DeviceWork {
         sent
     }
 
+    /// When the device has nothing to do, from `now` on.
+    pub(super) fn idle(&self, now: f64) -> f64 {
+        self.ends.map_or(now, |[last, _]| last.max(now))
+    }
+
     /// Starts what has not started, and returns when `bytes` of results are on the host. Tiles take equal parts of all
     /// pieces; the first panels of a tile go up while the device computes with the last ones of the tile before, and
     /// while that comes down.

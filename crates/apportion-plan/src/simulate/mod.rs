@@ -268,6 +268,9 @@ impl<A: Application, R: Record> State<'_, A, R> {
                 }
                 let seconds = update.amount() / rate;
                 let end = match self.device(rank) {
+                    Some((memory, work)) if let Some(elements) = update.fetches() => {
+                        work.idle(now) + memory.seconds_down(1, (elements * element) as f64) + seconds
+                    }
                     Some((memory, work)) => {
                         let memory_bytes = memory.bytes.filter(|_| !memory.resident);
                         work.push(memory, update.uploads(memory_bytes, element), element, seconds);

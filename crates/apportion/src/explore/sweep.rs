@@ -361,7 +361,7 @@ impl Race<'_> {
                 let volume = (0..machine.processors()).map(received).sum();
                 let schedule = FactorSchedule::new(factors, blocks);
                 let rates = schedule.rates(machine);
-                let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
+                let costs = CostModel { rates: &rates, network: &schedule.network(machine), element };
                 let seconds = match self.setting.sharing {
                     None => simulate::forecast(&schedule, costs)?.seconds,
                     Some(rules) => {

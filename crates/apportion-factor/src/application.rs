@@ -2,6 +2,7 @@
 //! them.
 
 use crate::LocalColumns;
+use crate::device_columns::{DeviceColumns, DevicePlace, Rectangle};
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::factor::{
@@ -23,6 +24,8 @@ pub(crate) struct Elimination<'a, T> {
     kernel: Kernel<T>,
     /// By rank, until the processor takes them.
     columns: Vec<Mutex<Option<LocalColumns<T>>>>,
+    /// By rank: the devices of processors; empty if there are none.
+    devices: Vec<Option<DevicePlace>>,
     /// By block column: the panel that others of this process read in place. None where panels are copied.
     shared: Option<Vec<Mutex<Option<SharedPanel<T>>>>>,
 }
@@ -50,7 +53,12 @@ impl<'a, T: Real> Elimination<'a, T> {
             by_rank[rank] = Mutex::new(Some(local));
         }
         let slots = || (0..schedule.columns().count()).map(|_| Mutex::new(None)).collect();
-        Self { schedule, kernel, columns: by_rank, shared: shares.then(slots) }
+        Self { schedule, kernel, columns: by_rank, devices: Vec::new(), shared: shares.then(slots) }
+    }
+
+    /// The same, some of whose processors are devices, by rank.
+    pub(crate) fn on_devices(self, devices: Vec<Option<DevicePlace>>) -> Self {
+        Self { devices, ..self }
     }
 
     fn slot(&self, column: usize) -> MutexGuard<'_, Option<SharedPanel<T>>> {
@@ -81,6 +89,9 @@ impl<'a, T: Real> Elimination<'a, T> {
         let start = if self.is_lu() { 0 } else { room + width * width - marks };
         let mut memory = vec![T::ZERO; room + rows * width];
         if held.failed.is_none() {
+            if let Some(device) = &mut held.device {
+                device.fetch(&mut held.columns, Rectangle { row: first, cols: here.clone() })?;
+            }
             let mut own = held.columns.view_mut();
             for (i, row) in memory[room..].chunks_exact_mut(width).enumerate() {
                 row.copy_from_slice(&own.row(first + i)[here.clone()]);
@@ -120,20 +131,34 @@ impl<'a, T: Real> Elimination<'a, T> {
         panel: usize,
         columns: Range<usize>,
         threads: usize,
-    ) -> Result<f64> {
-        let places = self.schedule.columns().places(held.rank(), columns);
+    ) -> Result<()> {
+        let places = self.schedule.columns().places(held.rank(), columns.clone());
         let here = held.columns.range(places.clone());
         if held.failed.is_some() || here.is_empty() {
-            return Ok(0.0);
+            return Ok(());
         }
+        let rectangles = self.schedule.rectangles(held.rank(), columns);
         let [rows, width] = self.panel_size(panel);
         let parcel = held.panels.get(&panel).expect("a panel is here when it is used").clone();
         let marks = self.schedule.columns().panel_marks(self.schedule.factors(), panel) as usize;
         let (marks, elements) = parcel.elements().split_at(marks);
-        let ProcessorData { kernel, columns, pivots, factor, .. } = held;
+        let ProcessorData { kernel, columns, device, pivots, factor, .. } = held;
         let first = columns.rows() - rows;
         if self.is_lu() {
             let l = View::dense(elements, rows, width);
+            if let Some(device) = device {
+                let (corner, part) =
+                    ([first + width, here.start], Rectangle { row: first, cols: here.clone() });
+                device.solve(columns, &part, &pivots[panel], |mut right, pivots| {
+                    solve_rows(l, pivots, right.reborrow(), threads)?;
+                    negate_rows(width, &mut right, factor);
+                    Ok(())
+                })?;
+                let (below, u) =
+                    (l.tile(width, 0, rows - width, width), View::dense(factor, width, here.len()));
+                let part = Rectangle { row: first + width, ..part };
+                return device.update(corner, below, u, std::iter::once(part));
+            }
             let mut own = columns.view_mut();
             let right = own.tile(first, here.start, rows, here.len());
             return eliminate(*kernel, l, &pivots[panel], right, factor, threads);
@@ -162,6 +187,13 @@ impl<'a, T: Real> Elimination<'a, T> {
             }
         }
         let u = View::dense(factor, width, here.len());
+        if let Some(device) = device {
+            let rectangle = |places: Range<usize>| Rectangle {
+                row: columns.spans()[places.start].start as usize,
+                cols: columns.range(places),
+            };
+            return device.update([below, here.start], l, u, rectangles.map(rectangle));
+        }
         let mut own = columns.view_mut();
         let mut rest = own.tile(below, here.start, rows - width, here.len());
         let mut bands = Vec::new();
@@ -173,14 +205,13 @@ impl<'a, T: Real> Elimination<'a, T> {
         parallel::all(bands, |(band, c)| {
             let (top, kernel) = (band.start, *kernel);
             Trapezoid { kernel, l, u, c, top }.update(&steps, band);
-        })?;
-        Ok(0.0)
+        })
     }
 
     /// Exchanges rows as all panels right of block columns demand; each thread in columns of its own.
-    fn exchange(&self, held: &mut ProcessorData<T>, threads: usize) -> Result<f64> {
+    fn exchange(&self, held: &mut ProcessorData<T>, threads: usize) -> Result<()> {
         if held.failed.is_some() {
-            return Ok(0.0);
+            return Ok(());
         }
         let (columns, rank) = (self.schedule.columns(), held.rank());
         let ProcessorData { columns: own, pivots, .. } = held;
@@ -201,8 +232,7 @@ impl<'a, T: Real> Elimination<'a, T> {
                     exchange_rows(tile.tile(rows - rows_here, 0, rows_here, across), pivots);
                 }
             }
-        })?;
-        Ok(0.0)
+        })
     }
 
     /// Takes the marks of a panel, and keeps it if it came whole.
@@ -256,6 +286,28 @@ pub(crate) fn cholesky_together<T: Real>(
     Ok(failed)
 }
 
+/// Exchanges rows of the columns right of a panel, and solves for those of U.
+fn solve_rows<T: Real>(l: View<T>, pivots: &[i64], right: ViewMut<T>, threads: usize) -> Result<()> {
+    let (rows, width, across) = (right.rows(), l.cols(), right.cols());
+    let count = threads.min(across.div_ceil(64)).max(1);
+    let rect = |t: usize| {
+        let cols = Span::new((t * across / count) as u64, ((t + 1) * across / count) as u64);
+        Rect::new(Span::new(0, rows as u64), cols)
+    };
+    let tiles = right.into_tiles(&(0..count).map(rect).collect::<Vec<_>>());
+    parallel::all(tiles, |mut tile: ViewMut<T>| {
+        exchange_rows(tile.reborrow(), pivots);
+        let (upper, _) = tile.split_at_row(width);
+        solve_triangle(Triangle::UnitLower, l.tile(0, 0, width, width), upper);
+    })
+}
+
+/// The first rows, negative.
+fn negate_rows<T: Real>(count: usize, rows: &mut ViewMut<T>, negative: &mut Vec<T>) {
+    negative.clear();
+    (0..count).for_each(|i| negative.extend(rows.row(i).iter().map(|x| -*x)));
+}
+
 /// Exchanges rows of the columns right of a panel, solves for the rows of U, and updates those below.
 fn eliminate<T: Real>(
     kernel: Kernel<T>,
@@ -264,22 +316,11 @@ fn eliminate<T: Real>(
     mut right: ViewMut<T>,
     factor: &mut Vec<T>,
     threads: usize,
-) -> Result<f64> {
+) -> Result<()> {
     let (rows, width, across) = (l.rows(), l.cols(), right.cols());
-    let count = threads.min(across.div_ceil(64)).max(1);
-    let rect = |t: usize| {
-        let cols = Span::new((t * across / count) as u64, ((t + 1) * across / count) as u64);
-        Rect::new(Span::new(0, rows as u64), cols)
-    };
-    let tiles = right.reborrow().into_tiles(&(0..count).map(rect).collect::<Vec<_>>());
-    parallel::all(tiles, |mut tile: ViewMut<T>| {
-        exchange_rows(tile.reborrow(), pivots);
-        let (upper, _) = tile.split_at_row(width);
-        solve_triangle(Triangle::UnitLower, l.tile(0, 0, width, width), upper);
-    })?;
-    let (mut upper, lower) = right.split_at_row(width);
-    factor.clear();
-    (0..width).for_each(|i| factor.extend(upper.row(i).iter().map(|x| -*x)));
+    solve_rows(l, pivots, right.reborrow(), threads)?;
+    negate_rows(width, &mut right, factor);
+    let (_, lower) = right.split_at_row(width);
     let u = View::dense(factor, width, across);
     let below = rows - width;
     let count = threads.min(below).max(1);
@@ -290,8 +331,7 @@ fn eliminate<T: Real>(
         rest = others;
         parts.push((l.tile(width + first, 0, end - first, width), mine));
     }
-    parallel::all(parts, |(l, c)| kernel.update(l, u, c))?;
-    Ok(0.0)
+    parallel::all(parts, |(l, c)| kernel.update(l, u, c))
 }
 
 /// A block column of the trapezoid below a panel of a symmetric matrix: its rows begin at the diagonal.
@@ -361,6 +401,8 @@ impl<T: Real> Trapezoid<'_, '_, T> {
 pub(crate) struct ProcessorData<T> {
     kernel: Kernel<T>,
     pub(crate) columns: LocalColumns<T>,
+    /// The same on a device, if the processor is one; each becomes final on the host.
+    pub(crate) device: Option<DeviceColumns<T>>,
     /// Panels in use, by block column.
     pub(crate) panels: BTreeMap<usize, Parcel<T>>,
     /// By block column, of L D L^T the own ones only: with which row, counted from the panel's first, each of its rows
@@ -422,9 +464,14 @@ impl<T: Real> Executable for Elimination<'_, T> {
 
     fn hold(&self, rank: Rank) -> ProcessorData<T> {
         let columns = self.columns[rank.0].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let columns = columns.expect("each processor takes its block columns once");
+        let place = self.devices.get(rank.0).and_then(Option::as_ref).filter(|_| columns.width() > 0);
+        let block = self.schedule.columns().span(0).len() as usize;
+        let device = place.map(|place| DeviceColumns::new(place, &self.kernel, &columns, block));
         ProcessorData {
             kernel: self.kernel.on(rank),
-            columns: columns.expect("each processor takes its block columns once"),
+            columns,
+            device,
             panels: BTreeMap::new(),
             pivots: vec![Vec::new(); self.schedule.columns().count()],
             failed: None,
@@ -458,15 +505,19 @@ impl<T: Real> Executable for Elimination<'_, T> {
                     }
                 }
                 held.insert(*column, parcel);
-                Ok(0.0)
             }
-            FactorTask::Update { panel, columns } => self.update(held, *panel, columns.clone(), threads),
-            FactorTask::Exchange => self.exchange(held, threads),
+            FactorTask::Update { panel, columns } => self.update(held, *panel, columns.clone(), threads)?,
+            FactorTask::Exchange => self.exchange(held, threads)?,
         }
+        Ok(held.device.as_mut().map_or(0.0, DeviceColumns::take_seconds))
     }
 
     fn free(&self, held: &mut ProcessorData<T>, piece: &PanelPiece) {
         held.drop_panel(piece.column);
+    }
+
+    fn device_bytes(&self, held: &ProcessorData<T>) -> [u64; 2] {
+        held.device.as_ref().map_or([0; 2], DeviceColumns::moved)
     }
 
     fn peak_bytes(&self, held: &ProcessorData<T>) -> u64 {

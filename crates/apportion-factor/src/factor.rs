@@ -1,10 +1,12 @@
 //! A factorisation once everything is decided and read: run it, and verify it.
 
 use crate::application::Elimination;
+use crate::device_columns::DevicePlace;
 use crate::residual::Witness;
 use crate::tiles::TileElimination;
 use crate::{LocalColumns, MOST_SCALED, Residual};
 use apportion::error::{Error, Result};
+use apportion::geometry::Rank;
 #[cfg(doc)]
 use apportion::kernels::factor::ldlt_panel;
 use apportion::kernels::{Kernel, Real};
@@ -72,7 +74,10 @@ pub(crate) fn compute<T: Real>(
     let Eliminated { mut columns, failed, pivots, lanes } = match schedule.blocks() {
         Blocks::Columns(of) => {
             let shares = world.is_solo() && !session.copies();
-            let output = run(&Elimination::new(schedule, kernel, columns, shares), session)?;
+            let platform = session.platform();
+            let devices = (0..platform.len()).map(|rank| DevicePlace::of(platform, Rank(rank))).collect();
+            let elimination = Elimination::new(schedule, kernel, columns, shares).on_devices(devices);
+            let output = run(&elimination, session)?;
             let held = output.locals.into_iter().map(|held| {
                 let own = of.own(held.columns.rank()).to_vec();
                 (vec![held.columns], held.failed, (own, held.pivots))

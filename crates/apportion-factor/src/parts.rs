@@ -3,6 +3,7 @@
 
 use crate::LocalColumns;
 use crate::application::{Elimination, ProcessorData};
+use crate::device_columns::DevicePlace;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::job::{Context, MeasuredSpeeds};
@@ -16,6 +17,7 @@ use apportion::schedule::{
     Application, BlockTimes, Executable, FactorSchedule, FactorTask, FactorTimes, FactorWork, Parcel, Step,
 };
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Columns of the blocks that are measured; the forecast takes those of others from them.
 const BLOCKS: [u64; 3] = [32, 96, 256];
@@ -40,12 +42,12 @@ pub(crate) fn measure_parts<T: Real>(
     context: Context<'_>,
 ) -> Result<FactorTimes> {
     let measure = |part: Part, block: u64| -> Result<Vec<Model>> {
-        let workload = PartWorkload::new(part, factors, block, kernel);
+        let workload = PartWorkload::new(part, (factors, block), kernel, platform);
         let sizes: Vec<f64> = workload.cases.iter().map(|case| case.size).collect();
         let of = (&workload, &*workload.name(), block);
         speeds.beside(of, platform, &sizes, remeasure, context)?.in_order(&platform.names())
     };
-    let blocks = block.map_or_else(|| BLOCKS.to_vec(), |block| vec![block.min(BLOCKS[2])]);
+    let blocks = blocks_with(block);
     let mut times = Vec::new();
     for &block in &blocks {
         times.push(BlockTimes {
@@ -85,11 +87,13 @@ impl Part {
 }
 
 /// A part with blocks of one width, on matrices of some sizes.
-struct PartWorkload<T> {
+struct PartWorkload<'p, T> {
     part: Part,
     factors: Factors,
     block: u64,
     kernel: Kernel<T>,
+    /// The processors, whose devices compute.
+    platform: &'p Platform,
     cases: Vec<Case>,
 }
 
@@ -102,15 +106,37 @@ struct Case {
     size: f64,
 }
 
-impl<T: Real> PartWorkload<T> {
-    fn new(part: Part, factors: Factors, block: u64, kernel: Kernel<T>) -> Self {
-        let mut rows: Vec<u64> = ROWS.iter().map(|&rows| rows.max(FEWEST * block)).collect();
-        rows.dedup();
+/// Rows of the matrices that are measured with a block.
+fn rows_with(block: u64) -> Vec<u64> {
+    let mut rows: Vec<u64> = ROWS.iter().map(|&rows| rows.max(FEWEST * block)).collect();
+    rows.dedup();
+    rows
+}
+
+/// The blocks that are measured, if the user gives one or none.
+fn blocks_with(given: Option<u64>) -> Vec<u64> {
+    given.map_or_else(|| BLOCKS.to_vec(), |block| vec![block.min(BLOCKS[2])])
+}
+
+/// True if every device holds the matrices that are measured, of elements of so many bytes.
+pub(crate) fn fits_devices(platform: &Platform, block: Option<u64>, element: u64) -> bool {
+    platform.network.devices.values().all(|memory| {
+        let largest = |block: u64| rows_with(block).into_iter().max().unwrap_or(0);
+        blocks_with(block).into_iter().all(|block| {
+            let rows = largest(block);
+            memory.most_columns(rows, block, element) >= rows
+        })
+    })
+}
+
+impl<'p, T: Real> PartWorkload<'p, T> {
+    fn new(part: Part, (factors, block): (Factors, u64), kernel: Kernel<T>, platform: &'p Platform) -> Self {
+        let mut rows = rows_with(block);
         if part == Part::Exchange {
             rows.drain(..rows.len() - 1);
         }
         let cases = rows.iter().map(|&n| Case::new(part, factors, n, block)).collect();
-        Self { part, factors, block, kernel, cases }
+        Self { part, factors, block, kernel, platform, cases }
     }
 
     fn name(&self) -> String {
@@ -148,8 +174,11 @@ impl Case {
     }
 }
 
-impl<T: Real> Workload for PartWorkload<T> {
-    type Trial<'a> = ComputationTrial<PartTrial<'a, T>>;
+impl<T: Real> Workload for PartWorkload<'_, T> {
+    type Trial<'a>
+        = ComputationTrial<PartTrial<'a, T>>
+    where
+        Self: 'a;
 
     fn subject<'a>(&'a self, platform: &'a Platform, _: &Sizes) -> Result<Subject<'a>> {
         Ok(Subject::with_block(platform, self.name(), "elements changed with one block", self.block))
@@ -157,7 +186,8 @@ impl<T: Real> Workload for PartWorkload<T> {
 
     fn trial<'a>(&'a self, processor: &'a Processor, rank: Rank, size: f64) -> Self::Trial<'a> {
         let case = self.cases.iter().find(|case| case.size == size).expect("a size of a case");
-        ComputationTrial::new(PartTrial(PartMatrix::new(case, self.kernel.on(rank))), processor)
+        let device = DevicePlace::of(self.platform, rank);
+        ComputationTrial::new(PartTrial(PartMatrix::new(case, self.kernel.on(rank), device)), processor)
     }
 }
 
@@ -176,7 +206,7 @@ struct PartMatrix<'a, T> {
 }
 
 impl<'a, T: Real> PartMatrix<'a, T> {
-    fn new(case: &'a Case, kernel: Kernel<T>) -> Result<Self> {
+    fn new(case: &'a Case, kernel: Kernel<T>, device: Option<DevicePlace>) -> Result<Self> {
         let columns = case.schedule.columns();
         let (n, block) = (columns.n() as usize, columns.block() as usize);
         let mut local = LocalColumns::zeros(columns, Rank(0))?;
@@ -189,7 +219,8 @@ impl<'a, T: Real> PartMatrix<'a, T> {
             }
         }
         let panel = (0..n).flat_map(|i| local.view().row(i)[..block].to_vec()).collect();
-        let elimination = Elimination::new(&case.schedule, kernel, vec![local], false);
+        let elimination =
+            Elimination::new(&case.schedule, kernel, vec![local], false).on_devices(vec![device]);
         let mut held = elimination.hold(Rank(0));
         let first = case.schedule.steps(Rank(0)).next();
         if let (Some(Step::Compute(first)), false) = (first, case.work.task == FactorTask::Panel(0)) {
@@ -211,11 +242,9 @@ impl<'a, T: Real> PartMatrix<'a, T> {
     }
 }
 
-impl<T: Real> Computation for PartTrial<'_, T> {
+impl<T: Real> PartMatrix<'_, T> {
     fn compute(&mut self, threads: usize) -> Result<f64> {
-        let Ok(PartMatrix { elimination, held, work, panel, factored, next }) = &mut self.0 else {
-            return std::mem::replace(&mut self.0, Err(Error::Interrupted)).map(|_| 0.0);
-        };
+        let Self { elimination, held, work, panel, factored, next } = self;
         if let FactorTask::Panel(column) = work.task {
             let width = panel.len() / held.columns.rows();
             let mut view = held.columns.view_mut();
@@ -235,24 +264,60 @@ impl<T: Real> Computation for PartTrial<'_, T> {
     }
 }
 
+impl<T: Real> Computation for PartTrial<'_, T> {
+    fn compute(&mut self, threads: usize) -> Result<f64> {
+        let Ok(matrix) = &mut self.0 else {
+            return std::mem::replace(&mut self.0, Err(Error::Interrupted)).map(|_| 0.0);
+        };
+        let begin = Instant::now();
+        let seconds = matrix.compute(threads)?;
+        let Some(device) = &mut matrix.held.device else { return Ok(seconds) };
+        device.wait()?;
+        // By the clock: the thread's own time has neither transfers nor the device's work.
+        Ok(begin.elapsed().as_secs_f64())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_columns::Rectangle;
+    use apportion::platform::DeviceMemory;
+    use apportion_testing::{Need, skip};
 
-    /// Every part of all kinds of factors can be computed again and again.
+    /// Every part of all kinds of factors can be computed again and again, also on a device.
     #[test]
     fn parts_compute_what_a_run_computes() {
+        let mut platform = Platform::from_speeds(&[1.0]).unwrap();
+        check(None);
+        if apportion::device::devices().is_none_or(|devices| devices.is_empty()) {
+            return skip(Need::Device, "there is no OpenCL device");
+        }
+        platform.processors[0].device = Some("opencl:0".into());
+        platform.network.devices.insert(Rank(0), DeviceMemory::behind_unknown_link(None));
+        check(DevicePlace::of(&platform, Rank(0)));
+    }
+
+    fn check(device: Option<DevicePlace>) {
         for factors in [Factors::Cholesky, Factors::Lu, Factors::Ldlt] {
             let parts = [Part::Panel, Part::Column, Part::Square, Part::Exchange];
             let parts = if factors == Factors::Lu { &parts[..] } else { &parts[..3] };
             for &part in parts {
                 let case = Case::new(part, factors, 100, 16);
-                let mut trial = PartTrial(PartMatrix::<f64>::new(&case, Kernel::plus_times()));
+                let mut trial =
+                    PartTrial(PartMatrix::<f64>::new(&case, Kernel::plus_times(), device.clone()));
                 let before = trial.0.as_ref().unwrap().held.columns.clone();
                 for _ in 0..3 {
                     trial.compute(2).unwrap();
                 }
-                let held = &trial.0.as_ref().unwrap().held;
+                let held = &mut trial.0.as_mut().unwrap().held;
+                // What is updated below and right of the panel is on the device.
+                if let Some(device) =
+                    held.device.as_mut().filter(|_| matches!(part, Part::Column | Part::Square))
+                {
+                    let rest = Rectangle { row: 16, cols: 16..held.columns.width() };
+                    device.fetch(&mut held.columns, rest).unwrap();
+                }
                 assert!(held.failed.is_none(), "{factors} {part:?}");
                 assert!(held.columns.elements().iter().all(|x| x.is_finite()), "{factors} {part:?}");
                 let changed = before.elements().iter().zip(held.columns.elements()).filter(|(x, y)| x != y);

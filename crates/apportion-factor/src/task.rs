@@ -417,13 +417,14 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     world.all_ok(outputs.reserve(n, element))?;
     let platform = task.sources.processors_of_world(world)?;
     let planned = world.all_ok(task.plan(n))?;
-    if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| N::KEEPS) {
-        let what = "divides the matrix into tiles, but a system is solved by block columns";
-        return world.all_ok(Err(Error::input(
-            &task.sources.plan_place,
-            what,
-            "leave it out, or use `factor`",
-        )));
+    let on_devices = !platform.network.devices.is_empty();
+    if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| N::KEEPS || on_devices) {
+        let (why, remedy) = match N::KEEPS {
+            true => ("a system is solved by block columns", "leave it out, or use `factor`"),
+            false => ("devices have block columns", "leave it out, or use a platform without devices"),
+        };
+        let what = format!("divides the matrix into tiles, but {why}");
+        return world.all_ok(Err(Error::input(&task.sources.plan_place, what, remedy)));
     }
     let given = planned.as_ref().map(|(_, columns)| columns.block()).or(task.block.map(|block| block.min(n)));
     let blocks = given.map_or_else(|| candidate_blocks(n, platform.len()), |block| vec![block]);

@@ -19,7 +19,7 @@ fn value(i: u64) -> f64 {
 
 /// A matrix; for Cholesky its lower triangle is that of a positive definite one, for L D L^T that of one with pivots of
 /// one and two rows, exchanged in groups of four, and the rest is NaN.
-fn matrix<T: Real>(factors: Factors, n: u64) -> Vec<T> {
+pub(crate) fn matrix<T: Real>(factors: Factors, n: u64) -> Vec<T> {
     let element = |at: u64| {
         let (i, j) = (at / n, at % n);
         T::from_f64(match factors {
@@ -36,7 +36,7 @@ fn matrix<T: Real>(factors: Factors, n: u64) -> Vec<T> {
 }
 
 /// The divisions of n rows that are tried.
-fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
+pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
     let count = n.div_ceil(block) as usize;
     let of = |p: usize, owner: &dyn Fn(usize) -> usize| {
         BlockColumns::new(n, block, p, (0..count).map(|column| Rank(owner(column))).collect())
@@ -68,7 +68,11 @@ fn platform(processors: usize) -> Platform {
     Platform::from_speeds(&vec![1.0; processors]).unwrap()
 }
 
-fn own<T: Real>(whole: &[T], blocks: &Blocks, ranks: std::ops::Range<usize>) -> Vec<LocalColumns<T>> {
+pub(crate) fn own<T: Real>(
+    whole: &[T],
+    blocks: &Blocks,
+    ranks: std::ops::Range<usize>,
+) -> Vec<LocalColumns<T>> {
     cut_columns(whole, blocks, ranks).unwrap()
 }
 
@@ -85,7 +89,7 @@ fn on<T: Real>(
 }
 
 /// The factors as a whole matrix, and the pivots.
-fn whole<T: Real>(columns: &[LocalColumns<T>]) -> Vec<u64> {
+pub(crate) fn whole<T: Real>(columns: &[LocalColumns<T>]) -> Vec<u64> {
     let n = columns[0].n();
     let mut whole = vec![T::ZERO; n * n];
     columns.iter().for_each(|local| local.put(0, &mut whole));

@@ -1,10 +1,10 @@
 //! The processors of a factorisation and their speeds: given, remembered or measured.
 
-use crate::parts::measure_parts;
+use crate::parts::{fits_devices, measure_parts};
 use apportion::error::Result;
 use apportion::job::{
-    Context, MeasuredSpeeds, Sources, measure_or_recall, measure_unknown_network, note_absent_cores,
-    warn_of_another_kernel,
+    Context, DevicePart, MeasuredSpeeds, Sources, measure_or_recall, measure_unknown_network,
+    note_absent_cores, open_devices, warn_of_another_kernel,
 };
 use apportion::kernels::{Kernel, Real};
 use apportion::model::{Machine, WorkUnit, only_ratios, platform_models};
@@ -30,7 +30,7 @@ pub(super) struct KnownMachine {
 /// Finds the speeds of these processors for the products of a factorisation.
 ///
 /// # Errors
-/// Devices; models that lack a processor; those of a measurement; known to all ranks.
+/// Those of [`open_devices`]; models that lack a processor; those of a measurement; known to all ranks.
 pub(super) fn find<T: Real>(
     sources: &Sources,
     platform: Platform,
@@ -40,8 +40,8 @@ pub(super) fn find<T: Real>(
     context: Context<'_>,
 ) -> Result<KnownMachine> {
     let world = context.world;
-    world.all_ok(platform.refuse_devices("a factorisation, which computes on cores"))?;
     let platform = measure_unknown_network(platform, remeasure, context)?;
+    let platform = open_devices(platform, kernel, DevicePart::Whole, remeasure, context)?;
     note_absent_cores(&platform, context);
     if let Some(models) = &sources.models {
         warn_of_another_kernel(models, &kernel.name(), context);
@@ -68,7 +68,7 @@ pub(super) fn find<T: Real>(
     // Several ranks measure at every start: one block must do.
     let block = block.or((!world.is_solo()).then_some(problem.block));
     let parts = (problem.factors, block);
-    let times = match multiply_adds >= WORTHWHILE {
+    let times = match multiply_adds >= WORTHWHILE && fits_devices(&platform, block, size_of::<T>() as u64) {
         true => Some(measure_parts(parts, kernel, &platform, &measured, remeasure, context)?),
         false => None,
     };

@@ -52,6 +52,15 @@ fn with_devices(mut platform: Platform, found: Vec<DeviceInfo>) -> Platform {
     platform
 }
 
+/// How much of a processor's part of a matrix is on its device at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DevicePart {
+    /// Tiles one after the other, or all at once where the processor is a rank.
+    Tiles,
+    /// All at once, in one allocation.
+    Whole,
+}
+
 /// Opens the devices of this process and checks that they compute over this kernel. A device without `memory` may use
 /// nine tenths of what is free; a link of unknown cost is remembered, or measured, which takes some hundredths of a
 /// second. Every rank must call it, and all know of all devices.
@@ -59,9 +68,10 @@ fn with_devices(mut platform: Platform, found: Vec<DeviceInfo>) -> Platform {
 /// # Errors
 /// There is no such device; it does not compute over the kernel: exit code 2. It fails: exit code 1. Known to all
 /// ranks.
-pub(super) fn open_devices<T: Element>(
+pub fn open_devices<T: Element>(
     mut platform: Platform,
     kernel: Kernel<T>,
+    part: DevicePart,
     remeasure: bool,
     context: Context<'_>,
 ) -> Result<Platform> {
@@ -69,7 +79,7 @@ pub(super) fn open_devices<T: Element>(
         return Ok(platform);
     }
     let world = context.world;
-    world.all_ok(open_here(&mut platform, kernel, context))?;
+    world.all_ok(open_here(&mut platform, kernel, part, context))?;
     let here = world.processors_here(platform.len());
     let mut unknown: Vec<Rank> = Vec::new();
     for (rank, memory) in platform.network.devices.iter_mut().filter(|(rank, _)| here.contains(&rank.0)) {
@@ -97,10 +107,15 @@ pub(super) fn open_devices<T: Element>(
     Ok(platform)
 }
 
-fn open_here<T: Element>(platform: &mut Platform, kernel: Kernel<T>, context: Context<'_>) -> Result<()> {
+fn open_here<T: Element>(
+    platform: &mut Platform,
+    kernel: Kernel<T>,
+    part: DevicePart,
+    context: Context<'_>,
+) -> Result<()> {
     let (here, emulated) = (context.world.processors_here(platform.len()), platform.network.emulate);
     for (rank, memory) in &mut platform.network.devices {
-        memory.resident = !context.world.is_solo();
+        memory.resident = part == DevicePart::Whole || !context.world.is_solo();
         let processor = &platform.processors[rank.0];
         let Some(id) = processor.device.as_ref().filter(|_| here.contains(&rank.0)) else { continue };
         if !DeviceTile::<T>::supports(&kernel) {
@@ -114,6 +129,9 @@ fn open_here<T: Element>(platform: &mut Platform, kernel: Kernel<T>, context: Co
         memory.overlaps = device.info().kind != DeviceKind::Cpu || emulated;
         if memory.bytes.is_none() {
             memory.bytes = Some((PART * device.free_bytes() as f64) as u64);
+        }
+        if part == DevicePart::Whole {
+            memory.bytes = memory.bytes.map(|bytes| bytes.min(device.info().allocation_bytes));
         }
     }
     Ok(())

@@ -25,6 +25,7 @@ mod units;
 
 pub use agreement::{InputFiles, block_files, compare_inputs};
 pub use decision::{Decision, decide};
+pub use devices::{DevicePart, open_devices};
 pub use forecast::{ForecastTask, OrderForecast, find_fastest_order};
 pub use kernel::{KernelChoice, fastest_kernel, kernel_of_models};
 pub use layouts::lay_out_product;

@@ -11,7 +11,7 @@ use crate::run::{Hosts, World, absent_cores};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::devices::{open_devices, with_devices_found};
+use super::devices::{DevicePart, open_devices, with_devices_found};
 use super::network::measure_unknown_network;
 use super::speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall};
 
@@ -186,7 +186,7 @@ impl Sources {
             true => platform,
             false => with_devices_found(platform, kernel, shape.flops() / 2.0, context),
         };
-        let platform = open_devices::<T>(platform, kernel, remeasure, context)?;
+        let platform = open_devices::<T>(platform, kernel, DevicePart::Tiles, remeasure, context)?;
         note_absent_cores(&platform, context);
         if let Some(models) = &self.models {
             warn_of_another_kernel(models, &kernel.name(), context);

@@ -174,6 +174,83 @@ fn a_rank_may_have_a_device() {
     assert!(!here.has("d.npy"));
 }
 
+/// A matrix that has all kinds of factors.
+fn factorable(n: usize) -> impl Fn(usize) -> f64 {
+    move |at| {
+        let (i, j) = (at / n, at % n);
+        if i == j { 20.0 * n as f64 } else { whole(i.max(j) * n + i.min(j)) }
+    }
+}
+
+/// A device owns block columns as any other processor: all, some or none of them, as many as its memory holds, with the
+/// same bytes on threads and on ranks.
+#[test]
+fn a_device_owns_block_columns() {
+    let Some(here) = place() else { return };
+    let n = 61;
+    save(&here, "a.npy", n, n, factorable(n));
+    save(&here, "af.npy", n, n, |at| factorable(n)(at) as f32);
+    save(&here, "r.npy", n, n, |at| whole(at * at + 3 * at) + (at % 7) as f64);
+    let with = |more: &str| PLATFORM.replace("opencl:0\"", &format!("opencl:0\"\n{more}")) + LINK;
+    here.write("room.toml", with("memory = \"60 kB\""));
+    here.write("fast.toml", format!("{PLATFORM}{LINK}").replacen("1 Gflop/s", "1 kflop/s", 1));
+    here.write("slow.toml", format!("{PLATFORM}{LINK}").replace("10 GB/s", "10 kB/s"));
+    for (call, element) in [
+        ("factor a.npy --kind cholesky", 8),
+        ("factor r.npy --kind lu", 8),
+        ("factor a.npy --kind ldlt", 8),
+        ("factor af.npy --kind cholesky", 4),
+        ("factor af.npy --kind lu", 4),
+        ("factor af.npy --kind ldlt", 4),
+    ] {
+        let call = format!("{call} --block 8");
+        let run = |platform: &str, output: &str| {
+            let run = here.json(&format!("{call} --platform {platform}.toml -o {output}.npy"));
+            assert!(run["residual"].as_f64().unwrap() < 2.0 && run["verified"] == true, "{call} {platform}");
+            let device = processor(&run, "device");
+            assert_eq!(device["kind"], "device");
+            let count = |name: &str| device[name].as_u64().unwrap_or(0);
+            (count("share"), [count("bytes_up"), count("bytes_down")])
+        };
+        let (some, [up, down]) = run("platform", "some");
+        assert!(some > 0 && some < (n * n) as u64 && up > some * element, "{call}: {some} {up} {down}");
+        let (all, [_, down_all]) = run("fast", "all");
+        assert!(all == (n * n) as u64 && down_all > down, "{call}: {all} {down_all}");
+        assert_eq!(run("slow", "none"), (0, [0, 0]), "{call}");
+        let (room, _) = run("room", "room");
+        assert!(room > 0 && room <= 4 * 8 * n as u64, "{call}: {room}");
+        let line = format!("{call} --engine mpi --platform platform.toml -o rank.npy --report run.json");
+        if let Some(mut command) = Mpi::Open.command(&here, 2, &line) {
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{call}: {:?}", said(&output));
+            assert!(here.bytes("rank.npy") == here.bytes("some.npy"), "{call}: other bytes on ranks");
+            let device = processor(&here.value("run.json"), "device").clone();
+            assert_eq!((&device["bytes_up"], &device["bytes_down"]), (&up.into(), &down.into()), "{call}");
+        }
+    }
+    save(&here, "b.npy", n, 2, whole);
+    for line in
+        ["solve r.npy b.npy", "solve a.npy b.npy --kind cholesky --mixed", "solve a.npy b.npy --kind ldlt"]
+    {
+        here.done(&format!("{line} --platform platform.toml -o x.npy"));
+    }
+    // A plan that knows nothing of the memory, and a matrix for which there is none.
+    here.done("partition --shape 61x61 --kind lu --block 8 --platform fast.toml -o plan.json");
+    let before = here.files();
+    let error = here.fails(1, "factor a.npy --kind lu --plan plan.json --platform room.toml -o x.npy");
+    holds(
+        &error,
+        &["61 columns of 61 rows with a panel of 8 need", "the device may hold 60.0 kB", "raise its"],
+    );
+    let alone = with("memory = \"60 kB\"").split_once("[[processor]]\nname = \"device").unwrap().1.to_owned();
+    let (alone, _) = alone.split_once("[[network").unwrap();
+    here.write("alone.toml", format!("[[processor]]\nname = \"device{alone}"));
+    let error = here.fails(1, "factor a.npy --kind lu --block 8 --platform alone.toml -o x.npy");
+    holds(&error, &["the devices have memory for 4 of 8 block columns", "add a processor of cores"]);
+    here.remove("alone.toml");
+    assert!(here.files() == before);
+}
+
 /// A forecast counts the link: a device behind a slow one takes less, or nothing.
 #[test]
 fn a_slow_link_leaves_a_device_out() {
@@ -195,6 +272,16 @@ fn a_slow_link_leaves_a_device_out() {
     assert_eq!(share("useless.toml", "\"10 kB/s\""), 0);
     let again = here.json("partition --shape 400x400x400 --platform useless.toml");
     assert_eq!(again["choice"]["left_out"][0]["processor"], "device", "{}", again["choice"]);
+    let factored = |name: &str, kind: &str| {
+        let plan = here.json(&format!("partition --shape 800x800 --kind {kind} --platform {name}"));
+        plan["shares"][1].as_u64().unwrap()
+    };
+    for kind in ["cholesky", "lu", "ldlt"] {
+        let [fast, slow] = ["fast.toml", "slow.toml"].map(|name| factored(name, kind));
+        assert!((250_000..390_000).contains(&fast), "{kind}: half of 640,000: {fast}");
+        assert!(slow < fast, "{kind}: {slow} {fast}");
+        assert_eq!(factored("useless.toml", kind), 0, "{kind}");
+    }
 }
 
 #[test]
@@ -258,6 +345,8 @@ fn what_a_device_cannot_do_is_refused_with_a_remedy() {
     }
     let error = here.fails(2, "matmul a.npy a.npy -o c.npy --platform absent.toml");
     assert!(error.contains("opencl:999") || error.contains("OpenCL"), "{error}");
+    let error = here.fails(2, "factor a.npy --kind lu -o c.npy --platform absent.toml");
+    assert!(error.contains("opencl:999") || error.contains("OpenCL"), "{error}");
     assert!(!here.has("c.npy"));
     here.write("opencl.toml", platform("\"opencl:0\"", ""));
     let advect = "advect --field a.npy --courant 0.2,0.1 --steps 1 -o c.npy --platform opencl.toml";
@@ -287,6 +376,8 @@ fn a_signal_ends_a_device_in_the_middle_of_a_tile() {
     here.write("crawl.toml", alone);
     let line = "matmul a.npy a.npy -o c.npy --platform crawl.toml --block 1";
     assert_eq!(stopped(&here, line, || true, Signal::INT), "apportion: interrupted (nothing was written)\n");
+    let line = "factor a.npy --kind lu -o c.npy --platform crawl.toml --block 1";
+    assert_eq!(stopped(&here, line, || true, Signal::INT), "apportion: interrupted (nothing was written)\n");
     assert!(here.bytes("c.npy") == before);
 }
 
@@ -312,9 +403,15 @@ fn a_device_that_is_lost_ends_the_run_with_its_error() {
     save(&here, "b.npy", 131, 113, whole);
     compile(&here, cc, "lost_device.c", "layer.so", "");
     let layer = here.path("layer.so");
-    for (platform, engine) in [("platform.toml", ""), ("capped.toml", ""), ("platform.toml", "--engine mpi")]
-    {
-        let line = format!("matmul a.npy b.npy -o c.npy --block 32 --platform {platform} {engine}");
+    save(&here, "s.npy", 61, 61, factorable(61));
+    for (job, platform, engine) in [
+        ("matmul a.npy b.npy --block 32", "platform.toml", ""),
+        ("matmul a.npy b.npy --block 32", "capped.toml", ""),
+        ("matmul a.npy b.npy --block 32", "platform.toml", "--engine mpi"),
+        ("factor s.npy --kind lu --block 8", "platform.toml", ""),
+        ("factor s.npy --kind cholesky --block 8", "platform.toml", "--engine mpi"),
+    ] {
+        let line = format!("{job} -o c.npy --platform {platform} {engine}");
         let command = || match engine {
             "" => Some(here.command(&line)),
             _ => Mpi::Open.command(&here, 2, &line),

@@ -475,7 +475,8 @@ fn worthwhile(
 mod tests {
     use super::*;
     use crate::model::WorkUnit;
-    use crate::platform::{Network, Platform, Speed};
+    use crate::platform::{DeviceMemory, Network, Platform, Speed};
+    use crate::schedule::BlockTimes;
 
     fn machine(gigaflops: &[f64], network: Network) -> Machine {
         let mut platform = Platform::from_speeds(gigaflops).unwrap();
@@ -611,6 +612,86 @@ mod tests {
         };
         let plans = plan_factorisation(Factors::Lu, LU.n, &ratios, options).unwrap();
         assert_eq!(plans[0].blocks().unwrap().1.block(), 64, "nothing tells them apart");
+    }
+
+    /// Processors of which some are devices of so many bytes behind a link of so many bytes per second.
+    fn with_devices(gigaflops: &[f64], devices: &[usize], bytes: Option<u64>, bandwidth: f64) -> Machine {
+        let mut machine = machine(gigaflops, Network::free());
+        for &rank in devices {
+            let memory = DeviceMemory::behind_unknown_link(bytes);
+            let memory = DeviceMemory { latency: 0.0, up: bandwidth, down: bandwidth, ..memory };
+            machine.platform.network.devices.insert(Rank(rank), memory);
+        }
+        machine
+    }
+
+    /// A device has no more block columns than its memory holds, by any layout.
+    #[test]
+    fn devices_have_as_many_columns_as_fit() {
+        // About 600 columns of 2,400 rows.
+        let machine = with_devices(&[1.0, 50.0, 2.0], &[1], Some(18_000_000), 1e12);
+        let most = machine.platform.network.devices[&Rank(1)].most_columns(2400, 100, 8) / 100;
+        assert!((4..8).contains(&most), "{most}");
+        for layout in FactorLayout::ALL {
+            for factors in Factors::ALL {
+                let columns = lay_out_columns(Factorisation { factors, ..LU }, layout, &machine, 8).unwrap();
+                let device = columns.own(Rank(1)).len() as u64;
+                let wanted = if layout == FactorLayout::Alone { 0 } else { most };
+                assert_eq!((device, columns.count()), (wanted, 24), "{layout:?} {factors}");
+            }
+        }
+        // The processor without a device is not used by hand, where it would be endless.
+        let far = with_devices(&[1e15, 1.0], &[0], Some(18_000_000), 1e30);
+        let columns = lay_out_columns(LU, FactorLayout::Ratio, &far, 8).unwrap();
+        assert_eq!(columns.own(Rank(0)).len() as u64, most);
+        let too_small = with_devices(&[1.0, 1.0], &[0, 1], Some(18_000_000), 1e12);
+        let error = lay_out_columns(LU, FactorLayout::Greedy, &too_small, 8).unwrap_err();
+        assert!(error.to_string().contains("of 24 block columns") && error.exit_code() == 1, "{error}");
+        // Two devices that hold it together.
+        let both = with_devices(&[1.0, 2.0], &[0, 1], Some(50_000_000), 1e12);
+        let columns = lay_out_columns(LU, FactorLayout::Alone, &both, 8).unwrap();
+        assert!(columns.own(Rank(1)).len() > columns.own(Rank(0)).len() && !columns.own(Rank(0)).is_empty());
+    }
+
+    /// A device behind a slow link has less, and none behind one that makes it useless.
+    #[test]
+    fn links_of_devices_count() {
+        let share = |bandwidth: f64| {
+            let machine = with_devices(&[1.0, 1.0], &[1], None, bandwidth);
+            plans(Factors::Lu, &machine, None)[0].shares[1]
+        };
+        let [fast, slow, useless] = [1e12, 1e8, 1e4].map(share);
+        assert!(fast > slow && slow > 0 && useless == 0, "{fast} {slow} {useless}");
+        let ratios = Machine::from_speeds(&[1.0, 1.0]).unwrap();
+        let mut behind = ratios.clone();
+        let memory = DeviceMemory { up: 1.0, down: 1.0, ..DeviceMemory::behind_unknown_link(None) };
+        behind.platform.network.devices.insert(Rank(1), memory);
+        assert_eq!(
+            lay_out_columns(LU, FactorLayout::Greedy, &behind, 8).unwrap(),
+            lay_out_columns(LU, FactorLayout::Greedy, &ratios, 8).unwrap(),
+            "ratios have no seconds"
+        );
+    }
+
+    /// LU of 20 columns in two blocks on a device, by hand: 200 elements of the first panel come down, 100 of L go up,
+    /// 100 of U, and as many rows that are exchanged with them; both kinds of rows come down before; then come 100 of the
+    /// second panel. Each takes a hundredth of a second.
+    #[test]
+    fn panels_come_down_and_updates_go_up() {
+        let machine = with_devices(&[1.0], &[0], None, 100.0);
+        let columns = BlockColumns::new(20, 10, 1, vec![Rank(0); 2]);
+        let schedule = FactorSchedule::new(Factors::Lu, columns);
+        let seconds = |schedule: &FactorSchedule| {
+            let rates = schedule.rates(&machine);
+            let costs = CostModel { rates: &rates, network: &schedule.network(&machine), element: 1 };
+            simulate::forecast(schedule, costs).unwrap().seconds - schedule.work(Rank(0)) / rates[0]
+        };
+        assert!((seconds(&schedule) - (2.0 + 1.0 + 4.0 + 1.0)).abs() < 1e-9);
+        // Measured times are those of transfers as well.
+        let model = |each: f64| vec![Model::constant("p0", each).unwrap()];
+        let times = BlockTimes { block: 10, panel: model(1.0), column: model(2.0), square: model(3.0) };
+        let times = FactorTimes::new(vec![times], model(4.0));
+        assert!(seconds(&schedule.with_times(Some(Arc::new(times)))).abs() < 1e-9);
     }
 
     #[test]

@@ -632,7 +632,7 @@ mod tests {
         let machine = with_devices(&[1.0, 50.0, 2.0], &[1], Some(18_000_000), 1e12);
         let most = machine.platform.network.devices[&Rank(1)].most_columns(2400, 100, 8) / 100;
         assert!((4..8).contains(&most), "{most}");
-        for layout in FactorLayout::ALL {
+        for layout in FactorLayout::ALL.into_iter().filter(|layout| layout.has_columns()) {
             for factors in Factors::ALL {
                 let columns = lay_out_columns(Factorisation { factors, ..LU }, layout, &machine, 8).unwrap();
                 let device = columns.own(Rank(1)).len() as u64;
@@ -640,7 +640,19 @@ mod tests {
                 assert_eq!((device, columns.count()), (wanted, 24), "{layout:?} {factors}");
             }
         }
-        // The processor without a device is not used by hand, where it would be endless.
+        let tiles = Factorisation { factors: Factors::Cholesky, ..LU };
+        assert!(lay_out(tiles, FactorLayout::Grid, &machine, 8).unwrap().is_empty());
+        let options = FactorOptions {
+            layout: Some(FactorLayout::Symmetric),
+            columns_only: false,
+            blocks: &[LU.block],
+            weights: None,
+            times: None,
+            element: 8,
+        };
+        let error = plan_factorisation(Factors::Cholesky, 2400, &machine, options).unwrap_err();
+        assert!(error.to_string().contains("devices have block columns"), "{error}");
+        // A round of a ratio ends where the device has no room.
         let far = with_devices(&[1e15, 1.0], &[0], Some(18_000_000), 1e30);
         let columns = lay_out_columns(LU, FactorLayout::Ratio, &far, 8).unwrap();
         assert_eq!(columns.own(Rank(0)).len() as u64, most);

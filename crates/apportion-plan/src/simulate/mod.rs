@@ -267,16 +267,16 @@ impl<A: Application, R: Record> State<'_, A, R> {
                     ));
                 }
                 let seconds = update.amount() / rate;
-                let end = match self.device(rank) {
-                    Some((memory, work)) if let Some(elements) = update.fetches() => {
+                let end = match (self.device(rank), update.fetches()) {
+                    (Some((memory, work)), Some(elements)) => {
                         work.idle(now) + memory.seconds_down(1, (elements * element) as f64) + seconds
                     }
-                    Some((memory, work)) => {
+                    (Some((memory, work)), None) => {
                         let memory_bytes = memory.bytes.filter(|_| !memory.resident);
                         work.push(memory, update.uploads(memory_bytes, element), element, seconds);
                         if memory.resident { work.start(now, memory) } else { now }
                     }
-                    None => now + seconds,
+                    (None, _) => now + seconds,
                 };
                 self.record.push(rank, Activity::Compute, now, end, None);
                 Some(end)

@@ -75,7 +75,7 @@ struct FlagHint {
     hints: &'static [(&'static str, &'static str)],
 }
 
-const FLAGS: [FlagHint; 15] = [
+const FLAGS: [FlagHint; 16] = [
     FlagHint {
         words: &[
             "weights",
@@ -168,6 +168,10 @@ const FLAGS: [FlagHint; 15] = [
     FlagHint {
         words: &["algorithm", "strategy", "scheme", "layout", "partitioner"],
         hints: &[("method", "--method NAME, see --help"), ("flow", "--flow NAME, see --help")],
+    },
+    FlagHint {
+        words: &["memory", "checkpoint", "resume"],
+        hints: &[("mixed", "a system is solved in memory; apportion factor has --memory and --checkpoint")],
     },
     FlagHint {
         words: &["mem", "max-memory", "memory-limit", "ram"],

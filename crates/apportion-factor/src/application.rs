@@ -3,6 +3,7 @@
 
 use crate::LocalColumns;
 use crate::device_columns::{DeviceColumns, DevicePlace, Rectangle};
+use crate::slabs::{PanelReader, Reading};
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::factor::{
@@ -12,7 +13,7 @@ use apportion::kernels::{Kernel, Real, View, ViewMut};
 use apportion::plan::Factors;
 use apportion::run::parallel;
 use apportion::schedule::{
-    Application, Executable, FactorSchedule, FactorTask, FactorWork, PanelPiece, Parcel, StepOf,
+    Application, Executable, FactorSchedule, FactorTask, FactorWork, PanelPart, PanelPiece, Parcel, StepOf,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,6 +29,8 @@ pub(crate) struct Elimination<'a, T> {
     devices: Vec<Option<DevicePlace>>,
     /// By block column: the panel that others of this process read in place. None where panels are copied.
     shared: Option<Vec<Mutex<Option<SharedPanel<T>>>>>,
+    /// Gives the panels left of a slab.
+    earlier: Option<Arc<PanelReader<T>>>,
 }
 
 /// A panel that is read in place.
@@ -53,12 +56,18 @@ impl<'a, T: Real> Elimination<'a, T> {
             by_rank[rank] = Mutex::new(Some(local));
         }
         let slots = || (0..schedule.columns().count()).map(|_| Mutex::new(None)).collect();
-        Self { schedule, kernel, columns: by_rank, devices: Vec::new(), shared: shares.then(slots) }
+        let devices = Vec::new();
+        Self { schedule, kernel, columns: by_rank, devices, shared: shares.then(slots), earlier: None }
     }
 
     /// The same, some of whose processors are devices, by rank.
     pub(crate) fn on_devices(self, devices: Vec<Option<DevicePlace>>) -> Self {
         Self { devices, ..self }
+    }
+
+    /// The same for a slab, with the panels left of it.
+    pub(crate) fn with_earlier(self, earlier: Arc<PanelReader<T>>) -> Self {
+        Self { earlier: Some(earlier), ..self }
     }
 
     fn slot(&self, column: usize) -> MutexGuard<'_, Option<SharedPanel<T>>> {
@@ -108,14 +117,8 @@ impl<'a, T: Real> Elimination<'a, T> {
             for (i, row) in memory[room..].chunks_exact(width).enumerate() {
                 own.row(first + i)[here.clone()].copy_from_slice(row);
             }
-            let numbers = match self.schedule.factors() {
-                Factors::Cholesky => Vec::new(),
-                Factors::Lu => pivots.iter().map(|pivot| T::from_f64(*pivot as f64)).collect(),
-                Factors::Ldlt => {
-                    let block = View::dense(&memory[room..], rows, width).tile(0, 0, width, width);
-                    BlockDiagonal::of_panel(block, &pivots).into_elements()
-                }
-            };
+            let block = View::dense(&memory[room..], rows, width).tile(0, 0, width, width);
+            let numbers = numbers_with_panel(self.schedule.factors(), block, &pivots);
             memory[start + 1..start + marks].copy_from_slice(&numbers);
             held.pivots[column] = pivots;
         }
@@ -235,6 +238,18 @@ impl<'a, T: Real> Elimination<'a, T> {
         })
     }
 
+    /// Takes a panel from its file if it is left of this slab.
+    fn take_earlier(&self, held: &mut ProcessorData<T>, column: usize) -> Result<()> {
+        let Some(reading) = held.earlier.as_mut().filter(|_| column < self.schedule.columns().first()) else {
+            return Ok(());
+        };
+        let parcel = reading.take(column)?;
+        let marks = self.schedule.columns().panel_marks(self.schedule.factors(), column);
+        let elements = parcel.elements().len() as u64 - marks;
+        self.keep(held, &PanelPiece { column, part: PanelPart::Whole, marks, elements }, parcel);
+        Ok(())
+    }
+
     /// Takes the marks of a panel, and keeps it if it came whole.
     fn keep(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, parcel: Parcel<T>) {
         let marks = &parcel.elements()[..piece.marks as usize];
@@ -248,6 +263,15 @@ impl<'a, T: Real> Elimination<'a, T> {
         if piece.elements > 0 {
             held.insert(piece.column, parcel);
         }
+    }
+}
+
+/// The numbers that travel with a factored panel after the mark of failure: the pivots of LU, or D of L D L^T.
+pub(crate) fn numbers_with_panel<T: Real>(factors: Factors, block: View<T>, pivots: &[i64]) -> Vec<T> {
+    match factors {
+        Factors::Cholesky => Vec::new(),
+        Factors::Lu => pivots.iter().map(|pivot| T::from_f64(*pivot as f64)).collect(),
+        Factors::Ldlt => BlockDiagonal::of_panel(block, pivots).into_elements(),
     }
 }
 
@@ -410,6 +434,8 @@ pub(crate) struct ProcessorData<T> {
     pub(crate) pivots: Vec<Vec<i64>>,
     /// The column that cannot be factored, once it is known.
     pub(crate) failed: Option<u64>,
+    /// Where it takes the panels left of its slab from.
+    earlier: Option<Reading<T>>,
     /// The factor of an update that is computed from the panel.
     factor: Vec<T>,
     panel_elements: usize,
@@ -475,6 +501,11 @@ impl<T: Real> Executable for Elimination<'_, T> {
             panels: BTreeMap::new(),
             pivots: vec![Vec::new(); self.schedule.columns().count()],
             failed: None,
+            earlier: self
+                .earlier
+                .as_ref()
+                .filter(|_| !self.schedule.columns().own(rank).is_empty())
+                .map(Reading::of),
             factor: Vec::new(),
             panel_elements: 0,
             most_panel_elements: 0,
@@ -506,7 +537,10 @@ impl<T: Real> Executable for Elimination<'_, T> {
                 }
                 held.insert(*column, parcel);
             }
-            FactorTask::Update { panel, columns } => self.update(held, *panel, columns.clone(), threads)?,
+            FactorTask::Update { panel, columns } => {
+                self.take_earlier(held, *panel)?;
+                self.update(held, *panel, columns.clone(), threads)?;
+            }
             FactorTask::Exchange => self.exchange(held, threads)?,
         }
         Ok(held.device.as_mut().map_or(0.0, DeviceColumns::take_seconds))

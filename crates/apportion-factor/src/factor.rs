@@ -2,7 +2,7 @@
 
 use crate::application::Elimination;
 use crate::device_columns::DevicePlace;
-use crate::residual::Witness;
+use crate::residual::{EachSlab, Witness};
 use crate::tiles::TileElimination;
 use crate::{LocalColumns, MOST_SCALED, Residual};
 use apportion::error::{Error, Result};
@@ -69,7 +69,8 @@ pub(crate) fn compute<T: Real>(
     let (world, factors) = (session.world(), schedule.factors());
     let n = schedule.blocks().n() as usize;
     let begin = Instant::now();
-    let witness = Witness::new(factors, n, &columns, seed, world)?;
+    let mut witness = Witness::new(factors, n, seed);
+    witness.add(&columns, world)?;
     let before = begin.elapsed().as_secs_f64();
     let Eliminated { mut columns, failed, pivots, lanes } = match schedule.blocks() {
         Blocks::Columns(of) => {
@@ -94,13 +95,14 @@ pub(crate) fn compute<T: Real>(
         }
     };
     let failed = world.all_reduce(&[failed.unwrap_or(u64::MAX)], u64::min)?[0];
-    world.all_ok(if failed < u64::MAX { Err(not_factored(schedule, failed)) } else { Ok(()) })?;
+    let error = || not_factored(factors, schedule.blocks(), failed);
+    world.all_ok(if failed < u64::MAX { Err(error()) } else { Ok(()) })?;
     let pivots = all_pivots(schedule, pivots, world)?;
     if factors.is_symmetric() {
         columns.iter_mut().for_each(LocalColumns::clear_above);
     }
     let begin = Instant::now();
-    let residual = witness.residual(&columns, &pivots, world)?;
+    let residual = witness.residual(&mut |take| take(&columns), &pivots, world)?;
     let verify_seconds = before + begin.elapsed().as_secs_f64();
     Ok(FactorOutput { columns, pivots, trace: trace_of_all(lanes, world)?, residual, verify_seconds })
 }
@@ -134,14 +136,34 @@ impl<T> Eliminated<T> {
 impl<T: Real> FactorOutput<T> {
     /// Refuses factors that are wrong or inaccurate, on all ranks.
     pub(crate) fn check(&self, factors: Factors, world: &World) -> Result<()> {
-        let mut checked = self.residual.check();
-        if checked.is_err() && factors == Factors::Ldlt {
-            let largest = largest_of_l(&self.columns, &self.pivots, world)?;
-            checked =
-                checked.map_err(|e| if largest <= MOST_OF_L { e } else { unstable(largest, self.residual) });
-        }
-        world.all_ok(checked)
+        let each_slab = &mut |take: &mut dyn FnMut(&[LocalColumns<T>]) -> Result<()>| take(&self.columns);
+        check_factors(self.residual, factors, each_slab, &self.pivots, world)
     }
+}
+
+/// The same for factors that come one slab after the other.
+pub(crate) fn check_factors<T: Real>(
+    residual: Residual,
+    factors: Factors,
+    each_slab: &mut EachSlab<'_, T>,
+    pivots: &[i64],
+    world: &World,
+) -> Result<()> {
+    let mut checked = residual.check();
+    if checked.is_err() && factors == Factors::Ldlt {
+        let mut largest = 0.0;
+        each_slab(&mut |columns| {
+            largest = larger(largest, largest_of_l(columns, pivots, world)?);
+            Ok(())
+        })?;
+        checked = checked.map_err(|e| if largest <= MOST_OF_L { e } else { unstable(largest, residual) });
+    }
+    world.all_ok(checked)
+}
+
+/// The larger of two numbers; NaN if one is.
+fn larger(most: f64, x: f64) -> f64 {
+    if x > most || x.is_nan() { x } else { most }
 }
 
 /// The pivots of all rows, counted from the first row of the matrix, from those of each process's panels.
@@ -177,7 +199,6 @@ pub(crate) fn pairs(pivots: &[i64]) -> Vec<bool> {
 
 /// The largest magnitude of an element of L below its diagonal, where L D L^T is in the columns; NaN if there is one.
 fn largest_of_l<T: Real>(columns: &[LocalColumns<T>], pivots: &[i64], world: &World) -> Result<f64> {
-    let larger = |most: f64, x: f64| if x > most || x.is_nan() { x } else { most };
     let (mut largest, pairs) = (0.0, pairs(pivots));
     for local in columns {
         let places: Vec<u64> = local.columns().collect();
@@ -202,9 +223,9 @@ fn unstable(largest: f64, residual: Residual) -> Error {
 }
 
 /// The error of a matrix that has no such factors: `index` counts from 0.
-fn not_factored(schedule: &FactorSchedule, index: u64) -> Error {
+pub(crate) fn not_factored(factors: Factors, columns: &Blocks, index: u64) -> Error {
     let info = index + 1;
-    match schedule.factors() {
+    match factors {
         Factors::Cholesky => Error::infeasible(
             format!("the matrix is not positive definite: its leading minor of order {info} is not positive"),
             "factor it by `kind = ldlt` or `kind = lu`",
@@ -216,7 +237,6 @@ fn not_factored(schedule: &FactorSchedule, index: u64) -> Error {
             "remove rows or columns that depend on others",
         ),
         Factors::Ldlt => {
-            let columns = schedule.blocks();
             let rows = columns.span((index / columns.block()) as usize);
             let zero = format!("D({index}, {index}), counted from 0, is exactly zero (info {info})");
             if rows.end == columns.n() {

@@ -29,6 +29,7 @@ mod local_columns;
 mod parts;
 mod products;
 mod residual;
+mod slabs;
 mod solve;
 mod system;
 mod task;
@@ -39,8 +40,8 @@ pub use factor::{FactorOutput, factor};
 pub use local_columns::LocalColumns;
 pub use residual::{MOST_SCALED, Residual};
 pub use task::{
-    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, Mixed, SolveOutcome, SolveReport,
-    SolveTask, factor_matrix, solve_matrix,
+    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, Mixed, SlabOptions, SlabOutcome,
+    SolveOutcome, SolveReport, SolveTask, factor_matrix, solve_matrix,
 };
 
 #[cfg(test)]

@@ -184,33 +184,43 @@ impl<T: Real> LocalColumns<T> {
         found.into_iter().flat_map(|(rows, first)| rows.enumerate().map(move |(i, row)| (row, first + i)))
     }
 
-    /// Copies its part of rows of the matrix, `band` being all columns of rows from `first` on.
-    fn fill(&mut self, first: usize, band: &[T]) {
+    /// Copies its part of rows of the matrix, `band` being these columns, at least its own, of rows from `first` on.
+    fn fill(&mut self, first: usize, columns: Span, band: &[T]) {
         let width = self.width();
         if width == 0 {
             return;
         }
-        let end = first + band.len() / self.n;
+        let across = columns.len() as usize;
+        let end = first + band.len() / across;
         for (row, place) in self.rows_in(Span::new(first as u64, end as u64)) {
-            let from = &band[(row as usize - first) * self.n..][..self.n];
+            let from = &band[(row as usize - first) * across..][..across];
             let spans: Vec<(Span, usize)> = self.own_spans(row).collect();
             let into = &mut self.elements[place * width..][..width];
             for (span, start) in spans {
-                let part = &from[span.start as usize..span.end as usize];
+                let part = &from[(span.start - columns.start) as usize..][..span.len() as usize];
                 into[start..][..part.len()].copy_from_slice(part);
             }
         }
     }
 
-    /// Copies its part of a block column of the matrix, of all rows.
-    fn fill_block(&mut self, place: usize, block: &[T]) {
+    /// Copies its part of rows of a block column of the matrix, from row `first` on.
+    pub(crate) fn fill_block(&mut self, place: usize, first: usize, block: &[T]) {
         let (columns, width, span) = (self.range(place..place + 1), self.width(), self.spans[place]);
-        for (row, place) in self.rows_in(Span::new(0, self.n as u64)) {
+        let end = first + block.len() / columns.len();
+        for (row, place) in self.rows_in(Span::new(first as u64, end as u64)) {
             if !self.below || span.end <= row {
-                let from = &block[row as usize * columns.len()..][..columns.len()];
+                let from = &block[(row as usize - first) * columns.len()..][..columns.len()];
                 self.elements[place * width..][columns.clone()].copy_from_slice(from);
             }
         }
+    }
+
+    /// Rows of a block column, row by row.
+    pub(crate) fn block_rows(&self, place: usize, rows: Range<usize>) -> impl Iterator<Item = &[T]> {
+        let (columns, width) = (self.range(place..place + 1), self.width());
+        self.elements[rows.start * width..rows.end * width]
+            .chunks_exact(width)
+            .map(move |row| &row[columns.clone()])
     }
 
     /// Copies its columns of a whole matrix, row by row.
@@ -219,7 +229,7 @@ impl<T: Real> LocalColumns<T> {
     /// If there are not as many elements.
     pub fn fill_from(&mut self, whole: &[T]) {
         assert_eq!(whole.len(), self.n * self.n, "a square matrix");
-        self.fill(0, whole);
+        self.fill(0, Span::new(0, self.n as u64), whole);
     }
 
     /// Puts its part of the rows from `first` on into `band`, which has all columns of them.
@@ -290,30 +300,38 @@ impl<T: Real> LocalColumns<T> {
     }
 }
 
-/// The parts of some processors from a file of the whole matrix.
+/// Elements of so many columns of a matrix of n rows that are read from a file at once.
+pub(crate) fn band_elements(n: u64, width: u64) -> u64 {
+    BAND.min(n * width / 8).max(width)
+}
+
+/// The parts of some processors from a file of the whole matrix: these rows of them, and zeros elsewhere.
 ///
 /// # Errors
 /// The file cannot be read; there is no memory.
 pub(crate) fn read_columns<T: Real>(
     file: &mut NpyFile,
     blocks: &Blocks,
+    rows: Span,
     ranks: Range<usize>,
 ) -> Result<Vec<LocalColumns<T>>> {
     let mut locals = all_zeros(blocks, ranks)?;
-    let n = blocks.n();
-    let whole = Span::new(0, n);
+    let all = match blocks {
+        Blocks::Columns(columns) => columns.all(),
+        Blocks::Tiles(tiles) => Span::new(0, tiles.n()),
+    };
     let mut memory = Vec::new();
     if file.header().fortran {
         for local in &mut locals {
             for place in 0..local.spans.len() {
-                memory = file.read_into(Rect::new(whole, local.spans[place]), memory)?;
-                local.fill_block(place, &memory);
+                memory = file.read_into(Rect::new(rows, local.spans[place]), memory)?;
+                local.fill_block(place, rows.start as usize, &memory);
             }
         }
     } else {
-        for rows in whole.blocks((BAND / n).max(1)) {
-            memory = file.read_into(Rect::new(rows, whole), memory)?;
-            locals.iter_mut().for_each(|local| local.fill(rows.start as usize, &memory));
+        for band in rows.blocks(band_elements(blocks.n(), all.len()) / all.len()) {
+            memory = file.read_into(Rect::new(band, all), memory)?;
+            locals.iter_mut().for_each(|local| local.fill(band.start as usize, all, &memory));
         }
     }
     file.check_unchanged()?;

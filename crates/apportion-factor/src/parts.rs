@@ -28,6 +28,13 @@ const FEWEST: u64 = 4;
 /// a core.
 const COLD: usize = 16 << 20;
 
+/// Bytes that a process takes while it measures with this number of processors: each has a matrix, panels, and what
+/// kernels pack.
+pub(crate) fn measuring_bytes(processors: usize, element: u64) -> u64 {
+    let [_, rows] = ROWS;
+    (processors as u64 + 1) * (rows * (rows + 2 * BLOCKS[2]) * element + COLD as u64 + (8 << 20))
+}
+
 /// Measures what the parts of a factorisation take on each processor, or recalls what was measured. With a block that
 /// the user gives, only that is measured.
 ///

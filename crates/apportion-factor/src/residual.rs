@@ -7,7 +7,9 @@
 
 use crate::LocalColumns;
 use crate::factor::pairs;
-use crate::vectors::{Columns, Part, Rows, TOGETHER, Vectors, add, frobenius, multiply, scale_of, sum};
+use crate::vectors::{
+    Columns, Part, Rows, TOGETHER, Vectors, add, add_all, largest_of, multiply, scale_for, squares_of, sum,
+};
 use apportion::error::{Error, Result};
 use apportion::kernels::Real;
 use apportion::plan::Factors;
@@ -53,7 +55,8 @@ impl Residual {
     }
 }
 
-/// What a matrix does to some vectors, kept while its factors take its place.
+/// What a matrix does to some vectors, kept while its factors take its place. Block columns of both may come one slab
+/// after the other.
 pub(crate) struct Witness {
     factors: Factors,
     n: usize,
@@ -61,51 +64,86 @@ pub(crate) struct Witness {
     vectors: Vec<Vectors>,
     /// What the scaled matrix does to them.
     images: Vec<Vectors>,
-    /// The Frobenius norm of the scaled matrix.
-    norm: f64,
+    /// The square of the Frobenius norm of the scaled matrix.
+    squares: f64,
+    /// The largest magnitude of an element.
+    largest: f64,
     /// The factor, a power of four, with which elements are multiplied so that none is large or small.
     scale: f64,
     exact: bool,
 }
 
+/// Gives block columns of the factors to what is computed with them, one slab after the other.
+pub(crate) type EachSlab<'a, T> =
+    dyn FnMut(&mut dyn FnMut(&[LocalColumns<T>]) -> Result<()>) -> Result<()> + 'a;
+
 impl Witness {
-    /// Multiplies the matrix, of which a symmetric one's lower triangle stands for all, with vectors.
+    /// Vectors for a matrix of n rows that is yet to [come](Self::add).
+    pub(crate) fn new(factors: Factors, n: usize, seed: u64) -> Self {
+        let exact = n <= SMALL;
+        let vectors = if exact { unit_vectors(n) } else { vec![random_signs(n, seed)] };
+        let images = vec![vec![[0.0; TOGETHER]; n]; vectors.len()];
+        Self { factors, n, vectors, images, squares: 0.0, largest: 0.0, scale: 1.0, exact }
+    }
+
+    /// Multiplies block columns of the matrix, of which a symmetric one's lower triangle stands for all, with the
+    /// vectors.
     ///
     /// # Errors
     /// A thread is refused; a lost rank.
-    pub(crate) fn new<T: Real>(
-        factors: Factors,
-        n: usize,
-        columns: &[LocalColumns<T>],
-        seed: u64,
-        world: &World,
-    ) -> Result<Self> {
-        let exact = n <= SMALL;
-        let vectors = if exact { unit_vectors(n) } else { vec![random_signs(n, seed)] };
-        let how = (factors.is_symmetric(), scale_of(columns, world)?);
-        let images = vectors.iter().map(|x| multiply(columns, how, x, world)).collect::<Result<_>>()?;
-        let norm = frobenius(columns, how, world)?;
-        let scale = how.1;
-        Ok(Self { factors, n, vectors, images, norm, scale, exact })
+    pub(crate) fn add<T: Real>(&mut self, columns: &[LocalColumns<T>], world: &World) -> Result<()> {
+        let largest = largest_of(columns, world)?;
+        if largest > self.largest {
+            let scale = scale_for(largest);
+            // Smaller, or what is there is zero.
+            let change = if self.largest > 0.0 { scale / self.scale } else { 1.0 };
+            self.largest = largest;
+            self.images.iter_mut().flatten().flatten().for_each(|x| *x *= change);
+            self.squares *= change * change;
+            self.scale = scale;
+        }
+        let how = (self.factors.is_symmetric(), self.scale);
+        for (x, image) in self.vectors.iter().zip(&mut self.images) {
+            add_all(image, &multiply(columns, how, x, world)?);
+        }
+        self.squares += squares_of(columns, how, world)?;
+        Ok(())
     }
 
     /// Compares with what the factors do to the vectors. `pivots` are those of all rows of LU and L D L^T.
     ///
     /// # Errors
-    /// A thread is refused; a lost rank.
+    /// A thread is refused; a lost rank; those of `each_slab`, which is called twice for LU.
     pub(crate) fn residual<T: Real>(
         &self,
-        columns: &[LocalColumns<T>],
+        each_slab: &mut EachSlab<'_, T>,
         pivots: &[i64],
         world: &World,
     ) -> Result<Residual> {
         let mut squares = 0.0;
         for (x, image) in self.vectors.iter().zip(&self.images) {
-            let product = match self.factors {
-                Factors::Cholesky => self.by_cholesky(columns, x, world)?,
-                Factors::Lu => self.by_lu(columns, x, world)?,
-                Factors::Ldlt => self.by_ldlt(columns, pivots, x, world)?,
-            };
+            let mut product = vec![[0.0; TOGETHER]; self.n];
+            if self.factors == Factors::Lu {
+                let mut inner = product.clone();
+                each_slab(&mut |columns| {
+                    add_all(&mut inner, &self.by_upper(columns, x, world)?);
+                    Ok(())
+                })?;
+                each_slab(&mut |columns| {
+                    add_all(&mut product, &self.by_lower(columns, &inner, world)?);
+                    Ok(())
+                })?;
+                add_all(&mut product, &inner);
+            } else {
+                each_slab(&mut |columns| {
+                    let part = match self.factors {
+                        Factors::Ldlt => self.by_ldlt(columns, pivots, x, world)?,
+                        _ => self.by_cholesky(columns, x, world)?,
+                    };
+                    add_all(&mut product, &part);
+                    Ok(())
+                })?;
+            }
             let mut image = image.clone();
             if self.factors == Factors::Lu {
                 pivots.iter().enumerate().for_each(|(i, pivot)| image.swap(i, *pivot as usize));
@@ -115,7 +153,7 @@ impl Witness {
             }
         }
         let difference = if self.exact { squares } else { squares / TOGETHER as f64 }.sqrt();
-        let scaled = difference / (self.n as f64 * self.norm * T::EPSILON / 2.0);
+        let scaled = difference / (self.n as f64 * self.squares.sqrt() * T::EPSILON / 2.0);
         Ok(Residual { scaled, exact: self.exact })
     }
 
@@ -150,14 +188,14 @@ impl Witness {
         image
     }
 
-    /// L (U x).
-    fn by_lu<T: Real>(&self, columns: &[LocalColumns<T>], x: &Vectors, world: &World) -> Result<Vectors> {
-        let upper = |local: &LocalColumns<T>| self.straight(local, (Part::Upper, self.scale), x);
-        let inner = sum(columns, upper, world)?;
-        let lower = |local: &LocalColumns<T>| self.straight(local, (Part::StrictLower, 1.0), &inner);
-        let mut image = sum(columns, lower, world)?;
-        image.iter_mut().zip(&inner).for_each(|(sum, x)| add(sum, x));
-        Ok(image)
+    /// U x.
+    fn by_upper<T: Real>(&self, columns: &[LocalColumns<T>], x: &Vectors, world: &World) -> Result<Vectors> {
+        sum(columns, |local: &LocalColumns<T>| self.straight(local, (Part::Upper, self.scale), x), world)
+    }
+
+    /// L x without what its ones do.
+    fn by_lower<T: Real>(&self, columns: &[LocalColumns<T>], x: &Vectors, world: &World) -> Result<Vectors> {
+        sum(columns, |local: &LocalColumns<T>| self.straight(local, (Part::StrictLower, 1.0), x), world)
     }
 
     /// P^T L (D (L^T P x)), where exchanges remain within block columns.

@@ -6,7 +6,7 @@
 
 use crate::products::{Products, share, transpose};
 use crate::residual::random_signs;
-use crate::vectors::{TOGETHER, Vectors, frobenius, multiply, ordered_sum, scale_of};
+use crate::vectors::{TOGETHER, Vectors, largest_of, multiply, ordered_sum, scale_for, squares_of};
 use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
 use apportion::kernels::{Loop, Real, View, ViewMut, widest};
@@ -43,10 +43,10 @@ impl<'a, T: Real> System<'a, T> {
         threads: usize,
         world: &'a World,
     ) -> Result<Self> {
-        let scale = scale_of(columns, world)?;
+        let scale = scale_for(largest_of(columns, world)?);
         // Elements of moderate size are read where they are.
         let scale = if (1e-60..1e60).contains(&scale) { 1.0 } else { scale };
-        let norm = frobenius(columns, (symmetric, scale), world)?;
+        let norm = squares_of(columns, (symmetric, scale), world)?.sqrt();
         Ok(Self { columns, symmetric, n, scale, norm, threads, world })
     }
 

@@ -2,16 +2,17 @@
 
 mod machine;
 mod outputs;
+mod slabs;
 mod solve_task;
 
 use crate::factor::compute;
 use crate::local_columns::{cut_columns, read_columns};
 use crate::solve::Failure;
-use crate::vectors::scale_of;
+use crate::vectors::{largest_of, scale_for};
 use crate::{FactorOutput, LocalColumns, Residual};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
-use apportion::geometry::Rank;
+use apportion::geometry::{Rank, Span};
 use apportion::job::{Context, MeasuredSpeeds, Sources, SpeedSource};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_matrix};
@@ -19,6 +20,7 @@ use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
 use apportion::plan::{Blocks, Factors, Plan, Problem};
 use apportion::platform::{Platform, Processor, ProcessorKind};
+use apportion::process_memory::return_freed_blocks;
 use apportion::run::{Session, World};
 use apportion::schedule::{Application, FactorSchedule, FactorTimes};
 use apportion::select::{
@@ -28,11 +30,17 @@ use apportion::trace::Trace;
 use apportion::units::show_bytes;
 use machine::KnownMachine;
 use outputs::Outputs;
+use slabs::{KeptPanels, SlabWork};
+pub use slabs::{SlabOptions, SlabOutcome};
 pub use solve_task::{Mixed, SolveOutcome, SolveReport, SolveTask, solve_matrix};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Bytes from which the allocator returns what is freed, where memory is limited: what updates take again and again is
+/// smaller.
+const RETURNED: u32 = 1 << 20;
 
 /// The largest row that an element of f32 can name.
 const LARGEST_F32: u64 = 1 << 24;
@@ -93,6 +101,8 @@ pub struct FactorTask {
     pub copy: bool,
     /// Seed of the verification.
     pub seed: u64,
+    /// Factors larger than memory, and checkpoints.
+    pub slabs: SlabOptions,
 }
 
 impl FactorTask {
@@ -109,6 +119,7 @@ impl FactorTask {
             remeasure: false,
             copy: false,
             seed: 1,
+            slabs: SlabOptions::default(),
         }
     }
 
@@ -144,6 +155,14 @@ impl AnyColumns {
         match columns.downcast() {
             Ok(columns) => Self::F64(*columns),
             Err(columns) => Self::F32(*columns.downcast().expect("elements are f32 or f64")),
+        }
+    }
+
+    /// The name of the type, and its bytes.
+    fn element(&self) -> (&'static str, u64) {
+        match self {
+            Self::F32(_) => (f32::NAME, 4),
+            Self::F64(_) => (f64::NAME, 8),
         }
     }
 
@@ -194,6 +213,8 @@ pub struct FactorReport {
     pub verify_seconds: f64,
     /// Seconds spent reading and writing files.
     pub io_seconds: f64,
+    /// True if an earlier run has computed some of it.
+    pub partial: bool,
 }
 
 impl FactorReport {
@@ -207,16 +228,19 @@ impl FactorReport {
         self.trace.lanes.iter().flat_map(|lane| lane.received.iter()).sum()
     }
 
-    /// Floating-point operations per second, by the multiply-adds of the factorisation.
-    pub fn flops(&self) -> f64 {
-        2.0 * self.problem.factors.multiply_adds(self.problem.n) / self.seconds().max(1e-9)
+    /// Floating-point operations per second, by the multiply-adds of the factorisation; none if an earlier run did
+    /// some of them.
+    pub fn flops(&self) -> Option<f64> {
+        let flops = 2.0 * self.problem.factors.multiply_adds(self.problem.n) / self.seconds().max(1e-9);
+        (!self.partial).then_some(flops)
     }
 }
 
 /// The result of a task: verified, and in files that are complete, but do not appear before they are committed.
 #[derive(Debug)]
 pub struct FactorOutcome {
-    /// This process's block columns of the factors.
+    /// This process's block columns of the factors; none of factors that were computed by slabs, which are in the file
+    /// only.
     pub columns: AnyColumns,
     /// Those of [`FactorOutput`], on every process.
     pub pivots: Vec<i64>,
@@ -234,6 +258,19 @@ pub struct FactorOutcome {
     pub source: SpeedSource,
     /// The speeds, if they were measured or remembered.
     pub measured: Option<MeasuredSpeeds>,
+    /// How it was computed by slabs, if it was.
+    pub slabs: Option<SlabOutcome>,
+}
+
+impl FactorOutcome {
+    /// An error after the run: if block columns are kept, with instructions to continue from them.
+    #[must_use]
+    pub fn with_finished_panels(&self, error: Error) -> Error {
+        match &self.slabs {
+            Some(slabs) => slabs.with_instructions(error),
+            None => error,
+        }
+    }
 }
 
 /// A matrix that is open.
@@ -346,6 +383,9 @@ trait Then {
     /// True if factors in single precision may do for a matrix in double precision.
     fn is_mixed(&self) -> bool;
 
+    /// Its result where the factors are in files only; none if it needs them in memory.
+    fn without_factors(&self) -> Option<Self::Result>;
+
     /// Its result, or why factors of less precision than the matrix do not do.
     fn run<T: Real, F: Real>(
         &self,
@@ -367,6 +407,10 @@ impl Then for Nothing {
 
     fn is_mixed(&self) -> bool {
         false
+    }
+
+    fn without_factors(&self) -> Option<()> {
+        Some(())
     }
 
     fn run<T: Real, F: Real>(&self, _: &Done<'_, T, F>) -> Result<std::result::Result<(), Failure>> {
@@ -394,6 +438,7 @@ fn factor_then<N: Then>(
     let input = world.all_ok(Input::open(&task.a, world))?;
     let n = world.all_ok(input.check(&task.a.place()))?;
     world.all_ok(then.check(n, input.element()))?;
+    world.all_ok(task.slabs.check(&task, (&input, then.without_factors().is_none()), world))?;
     let opened = begin.elapsed().as_secs_f64();
     match input.element() {
         "f32" => factor_elements::<f32, f32, N>(&task, input, (n, opened), (outputs, then), context),
@@ -408,75 +453,88 @@ fn factor_then<N: Then>(
 /// it as it is.
 fn factor_elements<T: Real, F: Real, N: Then>(
     task: &FactorTask,
-    input: Input,
-    (n, mut io_seconds): (u64, f64),
+    mut input: Input,
+    (n, opened): (u64, f64),
     (mut outputs, then): (Outputs, N),
     context: Context<'_>,
 ) -> Result<(FactorOutcome, N::Result)> {
     let (world, kernel, element) = (context.world, Kernel::<F>::plus_times(), size_of::<F>() as u64);
     world.all_ok(outputs.reserve(n, element))?;
+    if task.slabs.memory.is_some() {
+        return_freed_blocks(RETURNED);
+    }
     let platform = task.sources.processors_of_world(world)?;
     let planned = world.all_ok(task.plan(n))?;
     let on_devices = !platform.network.devices.is_empty();
-    if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| N::KEEPS || on_devices) {
-        let (why, remedy) = match N::KEEPS {
-            true => ("a system is solved by block columns", "leave it out, or use `factor`"),
-            false => ("devices have block columns", "leave it out, or use a platform without devices"),
+    let columns_only = N::KEEPS || task.slabs.requested();
+    if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| columns_only || on_devices) {
+        let (why, remedy) = match () {
+            () if N::KEEPS => ("a system is solved by block columns", "leave it out, or use `factor`"),
+            () if on_devices => {
+                ("devices have block columns", "leave it out, or use a platform without devices")
+            }
+            () => ("slabs are factored by block columns", "leave it out"),
         };
         let what = format!("divides the matrix into tiles, but {why}");
         return world.all_ok(Err(Error::input(&task.sources.plan_place, what, remedy)));
     }
     let given = planned.as_ref().map(|(_, columns)| columns.block()).or(task.block.map(|block| block.min(n)));
+    let kept = world.all_ok(KeptPanels::open(task, &mut input, given, kernel, context))?;
+    let given = given.or(kept.as_ref().and_then(|kept| kept.block));
     let blocks = given.map_or_else(|| candidate_blocks(n, platform.len()), |block| vec![block]);
+    let blocks = slabs::fitting_blocks(task, n, element, (blocks, given.is_some()), &platform);
+    let blocks = world.all_ok(blocks)?;
     let problem = Factorisation { factors: task.factors, n, block: blocks[0] };
-    let known = machine::find(&task.sources, platform, kernel, (problem, given), task.remeasure, context)?;
+    let known = machine::find(task, platform, kernel, (problem, given), context)?;
     // What was measured with one block tells nothing of others.
     let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
-    let question =
-        Question { problem, blocks: &blocks, layout: task.layout, columns_only: N::KEEPS, planned, element };
-    let plans = decide(&known, question, world)?;
+    let may = then.without_factors().is_some() && world.is_solo() && matches!(input, Input::Npy(_));
+    let question = Question { problem, blocks: &blocks, layout: task.layout, columns_only, planned, element };
+    let mut plans = decide(&known, question.clone(), world)?;
+    let size = size_of::<T>() as u64;
+    let schedule = |plan: &Plan| Ok::<_, Error>(FactorSchedule::new(task.factors, plan.blocks()?.1));
+    let tiles =
+        may && matches!(schedule(&plans[0])?.blocks(), Blocks::Tiles(_)) && task.sources.plan.is_none();
+    if tiles && check_memory(&known.machine, &slabs::whole_bytes(&schedule(&plans[0])?, size)).is_err() {
+        // Slabs are of block columns.
+        plans = decide(&known, Question { columns_only: true, ..question }, world)?;
+    }
     let best = plans[0].clone();
-    let (_, columns) = best.blocks()?;
-    let problem = Factorisation { block: columns.block(), ..problem };
-    let schedule = FactorSchedule::new(task.factors, columns.clone());
+    let schedule = schedule(&best)?;
+    let problem = Factorisation { block: schedule.blocks().block(), ..problem };
     let processors = schedule.processors();
-    let memory = |element: u64| -> Vec<u64> {
-        (0..processors).map(|rank| schedule.memory(Rank(rank)) * element).collect()
-    };
-    world.all_ok(check_memory(&known.machine, &memory(size_of::<T>() as u64)))?;
-    let begin = Instant::now();
-    let own = read::<T>(input, &columns, world);
-    let own = world.all_ok(own.and_then(|own| check_finite(own, task)))?;
-    io_seconds += begin.elapsed().as_secs_f64();
+    let cut = world.all_ok(slabs::cut(task, &schedule, &known.machine, (size, may)))?;
     let platform = &known.machine.platform;
     let threads = threads_of(&platform.processors[world.processors_here(processors)]);
     let attempt = Attempt { task, schedule: &schedule, platform, threads, then: &then, context };
-    let original = if N::KEEPS { own.clone() } else { Vec::new() };
-    let scale = if F::NAME == T::NAME { 1.0 } else { scale_of(&original, world)? };
+    let computed = match (cut, input, then.without_factors()) {
+        (Some(cut), Input::Npy(mut file), Some(result)) => {
+            let work = SlabWork { task, known: &known, kept, context };
+            work.run::<T, N::Result>(&mut file, &cut, outputs, result)?
+        }
+        (_, input, _) => attempt.in_memory::<T, F>(input, outputs)?,
+    };
+    let Computed { columns, pivots, files, trace, residual, verify_seconds, io_seconds, slabs, result } =
+        computed;
+    let KnownMachine { machine, measured, times, .. } = known;
+    let (element, element_bytes) = columns.element();
     let mut best = best;
-    let factored = match attempt.run(convert::<T, F>(own, scale), scale, &original, None)? {
-        Ok(factored) => factored,
-        Err(failure) => {
-            let Failure { why, .. } = &failure;
-            context.note(format!("mixed precision fails, and the system is solved in {}: {why}", T::NAME));
-            // It is a forecast for elements F.
-            best.forecast = None;
-            let again = attempt.run(original.clone(), 1.0, &original, Some(&failure))?;
-            again.map_err(|failure| Error::WrongResult { what: failure.why })?
+    if slabs.is_some() || element_bytes != size_of::<F>() as u64 {
+        // It is a forecast for elements F, in memory.
+        best.forecast = None;
+        best.metrics.forecast_over_bound = None;
+    }
+    let (predicted_memory, forecast_seconds) = match &slabs {
+        Some(slabs) => (slabs.processor_bytes.clone(), slabs.forecast_seconds),
+        None => {
+            let bytes = |rank| schedule.memory(Rank(rank)) * element_bytes;
+            let seconds = best.forecast.as_ref().map(|forecast| forecast.seconds);
+            ((0..processors).map(bytes).collect(), seconds)
         }
     };
-    let Factored { columns, pivots, trace, residual, verify_seconds, result } = factored;
-    drop(original);
-    let begin = Instant::now();
-    let (files, element, element_bytes) = match &columns {
-        AnyColumns::F32(columns) => (outputs.write(columns, &pivots, n, world)?, f32::NAME, 4),
-        AnyColumns::F64(columns) => (outputs.write(columns, &pivots, n, world)?, f64::NAME, 8),
-    };
-    io_seconds += begin.elapsed().as_secs_f64();
-    let KnownMachine { machine, measured, times, .. } = known;
-    let forecast_seconds = best.forecast.as_ref().map(|forecast| forecast.seconds);
     let range = |seconds| measured.as_ref().and_then(|m: &MeasuredSpeeds| m.range(seconds));
-    let timed = !machine.only_ratios() && element_bytes == size_of::<F>() as u64;
+    let partial = slabs.as_ref().is_some_and(|slabs| slabs.resumed > 0);
+    let timed = !machine.only_ratios() && element_bytes == size_of::<F>() as u64 && !partial;
     let ideal = || problem.factors.multiply_adds(n) / machine.rates(&schedule.sizes()).iter().sum::<f64>();
     let report = FactorReport {
         engine: world.engine(),
@@ -487,16 +545,32 @@ fn factor_elements<T: Real, F: Real, N: Then>(
         plan: best,
         kinds: machine.platform.processors.iter().map(Processor::kind).collect(),
         trace,
-        predicted_memory: memory(element_bytes),
+        predicted_memory,
         forecast_seconds,
         forecast_range: forecast_seconds.and_then(range),
         ideal_seconds: timed.then(ideal),
         residual,
         verify_seconds,
-        io_seconds,
+        io_seconds: opened + io_seconds,
+        partial,
     };
     let source = measured.as_ref().map_or(SpeedSource::Given, MeasuredSpeeds::source);
-    Ok((FactorOutcome { columns, pivots, files, report, plans, machine, times, source, measured }, result))
+    let outcome =
+        FactorOutcome { columns, pivots, files, report, plans, machine, times, source, measured, slabs };
+    Ok((outcome, result))
+}
+
+/// Factors that are verified and in files, and what followed.
+struct Computed<R> {
+    columns: AnyColumns,
+    pivots: Vec<i64>,
+    files: Vec<OutputFile>,
+    trace: Trace,
+    residual: Residual,
+    verify_seconds: f64,
+    io_seconds: f64,
+    slabs: Option<SlabOutcome>,
+    result: R,
 }
 
 /// A factorisation by factors of some elements, and what follows.
@@ -520,6 +594,39 @@ struct Factored<R> {
 }
 
 impl<N: Then> Attempt<'_, N> {
+    /// Reads the matrix, factors it as one of elements F and, if these do not do for what follows, as it is, and writes
+    /// the files.
+    fn in_memory<T: Real, F: Real>(&self, input: Input, outputs: Outputs) -> Result<Computed<N::Result>> {
+        let Self { task, schedule, context, .. } = *self;
+        let (world, n) = (context.world, schedule.blocks().n());
+        let begin = Instant::now();
+        let own = read::<T>(input, schedule.blocks(), world);
+        let own = world.all_ok(own.and_then(|own| check_finite(&own, task).map(|()| own)))?;
+        let mut io_seconds = begin.elapsed().as_secs_f64();
+        let original = if N::KEEPS { own.clone() } else { Vec::new() };
+        let scale = if F::NAME == T::NAME { 1.0 } else { scale_for(largest_of(&original, world)?) };
+        let factored = match self.run(convert::<T, F>(own, scale), scale, &original, None)? {
+            Ok(factored) => factored,
+            Err(failure) => {
+                let Failure { why, .. } = &failure;
+                context
+                    .note(format!("mixed precision fails, and the system is solved in {}: {why}", T::NAME));
+                let again = self.run(original.clone(), 1.0, &original, Some(&failure))?;
+                again.map_err(|failure| Error::WrongResult { what: failure.why })?
+            }
+        };
+        let Factored { columns, pivots, trace, residual, verify_seconds, result } = factored;
+        drop(original);
+        let begin = Instant::now();
+        let files = match &columns {
+            AnyColumns::F32(columns) => outputs.write(columns, &pivots, n, world)?,
+            AnyColumns::F64(columns) => outputs.write(columns, &pivots, n, world)?,
+        };
+        io_seconds += begin.elapsed().as_secs_f64();
+        let slabs = None;
+        Ok(Computed { columns, pivots, files, trace, residual, verify_seconds, io_seconds, slabs, result })
+    }
+
     /// Factors block columns, which are those of the matrix times `scale`; perhaps after a failure of factors of less
     /// precision.
     fn run<T: Real, F: Real>(
@@ -594,6 +701,7 @@ fn threads_of(processors: &[Processor]) -> usize {
 }
 
 /// What is decided of a factorisation.
+#[derive(Clone)]
 struct Question<'a> {
     problem: Factorisation,
     blocks: &'a [u64],
@@ -646,7 +754,7 @@ fn check_memory(machine: &Machine, bytes: &[u64]) -> Result<()> {
 fn read<T: Real>(input: Input, columns: &Blocks, world: &World) -> Result<Vec<LocalColumns<T>>> {
     let here = world.processors_here(columns.processors());
     match input {
-        Input::Npy(mut file) => read_columns(&mut file, columns, here),
+        Input::Npy(mut file) => read_columns(&mut file, columns, Span::new(0, columns.n()), here),
         Input::Whole(matrix) => {
             cut_columns(matrix.elements::<T>().expect("other types were refused"), columns, here)
         }
@@ -654,17 +762,15 @@ fn read<T: Real>(input: Input, columns: &Blocks, world: &World) -> Result<Vec<Lo
 }
 
 /// Refuses NaN and infinities, where they are read.
-fn check_finite<T: Real>(own: Vec<LocalColumns<T>>, task: &FactorTask) -> Result<Vec<LocalColumns<T>>> {
+fn check_finite<T: Real>(own: &[LocalColumns<T>], task: &FactorTask) -> Result<()> {
     let lower = task.factors.is_symmetric();
     let first = own.iter().filter_map(|local| local.first_not_finite(lower)).min_by_key(|(at, _)| *at);
-    match first {
-        None => Ok(own),
-        Some(([i, j], x)) => Err(Error::input(
-            task.a.place(),
-            format!("element ({i}, {j}), counted from 0, is {x}, which cannot be factored"),
-            "give finite numbers",
-        )),
-    }
+    let Some(([i, j], x)) = first else { return Ok(()) };
+    Err(Error::input(
+        task.a.place(),
+        format!("element ({i}, {j}), counted from 0, is {x}, which cannot be factored"),
+        "give finite numbers",
+    ))
 }
 
 impl From<&Path> for MatrixSource {

@@ -64,7 +64,7 @@ pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
     all
 }
 
-fn platform(processors: usize) -> Platform {
+pub(crate) fn platform(processors: usize) -> Platform {
     Platform::from_speeds(&vec![1.0; processors]).unwrap()
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn own<T: Real>(
     cut_columns(whole, blocks, ranks).unwrap()
 }
 
-fn on<T: Real>(
+pub(crate) fn on<T: Real>(
     whole: &[T],
     schedule: &FactorSchedule,
     kernel: Kernel<T>,

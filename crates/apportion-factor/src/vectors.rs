@@ -41,30 +41,39 @@ pub(crate) fn multiply<T: Real>(
     sum(columns, one, world)
 }
 
-/// The factor, a power of four, with which elements are multiplied so that none is large or small.
+/// The largest magnitude of an element.
 ///
 /// # Errors
 /// A lost rank.
-pub(crate) fn scale_of<T: Real>(columns: &[LocalColumns<T>], world: &World) -> Result<f64> {
+pub(crate) fn largest_of<T: Real>(columns: &[LocalColumns<T>], world: &World) -> Result<f64> {
     let largest = columns.iter().flat_map(LocalColumns::elements).map(|x| x.to_f64().abs());
     // Elements that are not read may be NaN.
-    let largest = world.all_reduce(&[largest.fold(0.0, f64::max)], f64::max)?[0];
-    let finite = largest > 0.0 && largest.is_finite();
-    let exponent = if finite { largest.log2().floor().clamp(-1000.0, 1000.0) as i32 } else { 0 };
-    Ok(2_f64.powi(-(exponent / 2 * 2)))
+    Ok(world.all_reduce(&[largest.fold(0.0, f64::max)], f64::max)?[0])
 }
 
-/// The Frobenius norm of the scaled matrix; of a symmetric one, from its lower triangle.
+/// The factor, a power of four, with which elements of at most this magnitude are multiplied so that none is large or
+/// small.
+pub(crate) fn scale_for(largest: f64) -> f64 {
+    let finite = largest > 0.0 && largest.is_finite();
+    let exponent = if finite { largest.log2().floor().clamp(-1000.0, 1000.0) as i32 } else { 0 };
+    2_f64.powi(-(exponent / 2 * 2))
+}
+
+/// The square of the Frobenius norm of the scaled matrix; of a symmetric one, from its lower triangle.
 ///
 /// # Errors
 /// A lost rank.
-pub(crate) fn frobenius<T: Real>(
+pub(crate) fn squares_of<T: Real>(
     columns: &[LocalColumns<T>],
     (symmetric, scale): (bool, f64),
     world: &World,
 ) -> Result<f64> {
     let parts = columns.iter().map(|local| vec![squares(local, symmetric, scale)]).collect();
-    Ok(ordered_sum(by_rank(columns, parts), world)?[0].sqrt())
+    Ok(ordered_sum(by_rank(columns, parts), world)?[0])
+}
+
+pub(crate) fn add_all(sums: &mut Vectors, others: &Vectors) {
+    sums.iter_mut().zip(others).for_each(|(sum, other)| add(sum, other));
 }
 
 pub(crate) fn add(sum: &mut [f64; TOGETHER], other: &[f64; TOGETHER]) {

@@ -63,7 +63,10 @@ impl Report for FactorReport {
             )
         };
         let seconds = self.seconds();
-        let mut time = format!("{} ({:.1} Gflop/s", show_seconds(seconds), self.flops() / 1e9);
+        let mut time = match self.flops() {
+            Some(flops) => format!("{} ({:.1} Gflop/s", show_seconds(seconds), flops / 1e9),
+            None => format!("{} (without what an earlier run did", show_seconds(seconds)),
+        };
         if let Some(forecast) = self.forecast_seconds {
             time += &match self.forecast_range {
                 Some([low, high]) => format!("; forecast {} to {}", show_seconds(low), show_seconds(high)),

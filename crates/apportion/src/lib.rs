@@ -71,10 +71,9 @@ pub mod product;
 pub mod run;
 pub mod verify;
 
-use apportion_core::threads;
 pub use apportion_core::{
     Error, Rank, Rect, Result, Span, error, files, geometry, input, memory, output, process_memory, random,
-    units,
+    threads, units,
 };
 pub use apportion_kernels::{device, kernels, matrix};
 pub use apportion_plan::{model, plan, platform, schedule, select, simulate, trace};

@@ -2,6 +2,7 @@
 
 use super::elimination::{EliminationArgs, FactorKind};
 use super::matrices::matrix;
+use super::numbers::memory;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ use std::path::PathBuf;
     apportion factor A.npy --kind cholesky -o L.npy\n  \
     apportion factor A.npy --kind lu -o LU.npy --pivots p.npy --speeds 9,1\n  \
     apportion factor A.npy --kind ldlt -o LD.npy --pivots p.npy\n  \
+    apportion factor A.npy --kind cholesky -o L.npy --memory 2GiB --checkpoint kept\n  \
     mpirun -n 4 apportion factor A.npy --kind lu -o LU.npy --engine mpi"
 )]
 pub struct FactorArgs {
@@ -35,6 +37,17 @@ pub struct FactorArgs {
     /// Output file for the pivots of lu or ldlt (.npy of i64).
     #[arg(long, value_name = "FILE", value_parser = matrix)]
     pub pivots: Option<PathBuf>,
+    /// Memory limit of the process, such as 2GiB: slabs of block columns are streamed from and to disk, by a temporary
+    /// file beside the output or the checkpoint (.npy files only).
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<u64>,
+    /// Keep finished block columns in this directory, after each of 16 slabs or those of --memory, so that --resume can
+    /// continue after any end.
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint: Option<PathBuf>,
+    /// Continue from the block columns in this directory, to the same bytes. Without any, begin.
+    #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
+    pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub elimination: EliminationArgs,
 }

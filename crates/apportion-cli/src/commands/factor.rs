@@ -2,6 +2,7 @@
 
 use crate::args::{EliminationArgs, FactorArgs, FactorKind};
 use crate::console::{Console, monitor};
+use crate::output::panels::{factor_slabs_text, factor_slabs_value};
 use crate::output::provenance::add_machine;
 use crate::output::results::add_models;
 use crate::output::{appear_with, open, picture, timeline_of};
@@ -13,7 +14,9 @@ use apportion::schedule::FactorSchedule;
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
 use apportion::units::show_seconds;
-use apportion_factor::{FactorOutcome, FactorReport, FactorTask, MatrixSource, SolveReport, factor_matrix};
+use apportion_factor::{
+    FactorOutcome, FactorReport, FactorTask, MatrixSource, SlabOptions, SolveReport, factor_matrix,
+};
 use apportion_report::{Report, Timeline, add_solution, lanes_value};
 use std::path::Path;
 
@@ -36,7 +39,9 @@ pub fn run(args: &FactorArgs, console: &Console) -> Result<()> {
 
 fn task(args: &FactorArgs) -> Result<FactorTask> {
     let task = elimination(args.kind, &args.a, &args.elimination)?;
-    Ok(FactorTask { output: args.output.clone(), pivots: args.pivots.clone(), ..task })
+    let FactorArgs { output, pivots, memory, checkpoint, resume, .. } = args;
+    let slabs = SlabOptions { memory: *memory, checkpoint: checkpoint.clone(), resume: resume.clone() };
+    Ok(FactorTask { output: output.clone(), pivots: pivots.clone(), slabs, ..task })
 }
 
 /// The factorisation that the flags describe, whose result goes to no file.
@@ -83,6 +88,9 @@ pub fn print(
     if let Some(trace) = &forecast {
         value["timeline"]["forecast"] = lanes_value(trace);
     }
+    if let Some(slabs) = &outcome.slabs {
+        value["slabs"] = factor_slabs_value(slabs);
+    }
     add_models(&mut value, machine, report.kernel["name"].as_str());
     add_machine(&mut value);
     if monitor().is_stopped() {
@@ -97,15 +105,19 @@ pub fn print(
         };
         timeline_of(args.trace.as_ref(), &timeline)
     };
-    appear_with(
+    let appeared = appear_with(
         files,
         [
             (open(args.report.as_ref())?, &|| format!("{value:#}\n")),
             (open(args.trace.as_ref())?, &trace),
             (open(args.svg.as_ref())?, &|| picture(&report.plan, &machine.platform)),
         ],
-    )?;
-    let text = || report.to_text() + &solution.map_or_else(String::new, Report::to_text);
+    );
+    appeared.map_err(|error| outcome.with_finished_panels(error))?;
+    let text = || {
+        let slabs = outcome.slabs.as_ref().map_or_else(String::new, factor_slabs_text);
+        report.to_text() + &solution.map_or_else(String::new, Report::to_text) + &slabs
+    };
     console.result(|| value.clone(), text);
     Ok(())
 }
@@ -123,10 +135,10 @@ fn titles(report: &FactorReport) -> [String; 2] {
     ]
 }
 
-/// The lanes of the forecast.
+/// The lanes of the forecast, if that is of one run.
 fn forecast_of(outcome: &FactorOutcome) -> Result<Option<Trace>> {
-    let FactorOutcome { report, machine, times, .. } = outcome;
-    if report.forecast_seconds.is_none() {
+    let FactorOutcome { report, machine, times, slabs, .. } = outcome;
+    if report.forecast_seconds.is_none() || slabs.is_some() {
         return Ok(None);
     }
     let (factors, columns) = report.plan.blocks()?;

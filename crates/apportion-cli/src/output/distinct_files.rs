@@ -115,6 +115,7 @@ fn patterns(command: &Typed) -> Vec<Pattern> {
         Typed::Matmul(args) => {
             (args.output.as_ref(), args.panels.checkpoint.as_ref().or(args.panels.resume.as_ref()))
         }
+        Typed::Factor(args) => (None, args.checkpoint.as_ref().or(args.resume.as_ref())),
         Typed::Power(args) => (args.output.as_ref(), None),
         Typed::Closure(args) => (args.output.as_ref(), None),
         _ => (None, None),

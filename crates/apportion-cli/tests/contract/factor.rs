@@ -7,7 +7,7 @@ use super::mpi::launch::Mpi;
 use apportion_testing::holds;
 
 /// Elements that look random, of a matrix that can be factored by Cholesky and LU.
-fn matrix(n: usize) -> Vec<f64> {
+pub(super) fn matrix(n: usize) -> Vec<f64> {
     let value = |i: usize, j: usize| ((i * 31 + j * 17 + i * j) % 23) as f64 / 23.0 - 0.5;
     let one = |at: usize| {
         let (i, j) = (at / n, at % n);
@@ -28,7 +28,7 @@ fn doubles(bench: &Bench, name: &str) -> Vec<f64> {
     body.chunks_exact(8).map(|x| f64::from_le_bytes(x.try_into().unwrap())).collect()
 }
 
-fn save(bench: &Bench, name: &str, n: usize, elements: &[f64]) {
+pub(super) fn save(bench: &Bench, name: &str, n: usize, elements: &[f64]) {
     let mut bytes = apportion::matrix::npy_header::<f64>(&[n, n], false);
     bytes.extend(elements.iter().flat_map(|x| x.to_le_bytes()));
     bench.write(name, bytes);

@@ -22,6 +22,7 @@ mod doctor;
 mod emulated;
 mod exports;
 mod factor;
+mod factor_slabs;
 mod files;
 mod flags;
 mod flows;

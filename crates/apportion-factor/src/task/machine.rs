@@ -1,10 +1,11 @@
 //! The processors of a factorisation and their speeds: given, remembered or measured.
 
-use crate::parts::{fits_devices, measure_parts};
+use super::FactorTask;
+use crate::parts::{fits_devices, measure_parts, measuring_bytes};
 use apportion::error::Result;
 use apportion::job::{
-    Context, DevicePart, MeasuredSpeeds, Sources, measure_or_recall, measure_unknown_network,
-    note_absent_cores, open_devices, warn_of_another_kernel,
+    Context, DevicePart, MeasuredSpeeds, measure_or_recall, measure_unknown_network, note_absent_cores,
+    open_devices, warn_of_another_kernel,
 };
 use apportion::kernels::{Kernel, Real};
 use apportion::model::{Machine, WorkUnit, only_ratios, platform_models};
@@ -32,13 +33,14 @@ pub(super) struct KnownMachine {
 /// # Errors
 /// Those of [`open_devices`]; models that lack a processor; those of a measurement; known to all ranks.
 pub(super) fn find<T: Real>(
-    sources: &Sources,
+    task: &FactorTask,
     platform: Platform,
     kernel: Kernel<T>,
     (problem, block): (Factorisation, Option<u64>),
-    remeasure: bool,
     context: Context<'_>,
 ) -> Result<KnownMachine> {
+    let FactorTask { sources, remeasure, .. } = task;
+    let remeasure = *remeasure;
     let world = context.world;
     let platform = measure_unknown_network(platform, remeasure, context)?;
     let platform = open_devices(platform, kernel, DevicePart::Whole, remeasure, context)?;
@@ -68,7 +70,11 @@ pub(super) fn find<T: Real>(
     // Several ranks measure at every start: one block must do.
     let block = block.or((!world.is_solo()).then_some(problem.block));
     let parts = (problem.factors, block);
-    let times = match multiply_adds >= WORTHWHILE && fits_devices(&platform, block, size_of::<T>() as u64) {
+    let element = size_of::<T>() as u64;
+    let bytes = measuring_bytes(platform.len(), element);
+    let fits =
+        task.slabs.memory.is_none_or(|memory| bytes <= memory) && fits_devices(&platform, block, element);
+    let times = match multiply_adds >= WORTHWHILE && fits {
         true => Some(measure_parts(parts, kernel, &platform, &measured, remeasure, context)?),
         false => None,
     };

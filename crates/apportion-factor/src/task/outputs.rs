@@ -74,13 +74,30 @@ impl Outputs {
                 factors = write_blocks((factors, path), &blocks, &header, (n, n), world)?;
             }
         }
-        let written = exchanged.as_mut().map_or(Ok(()), |file| {
-            file.put(&npy_header::<i64>(&[pivots.len()], false))?;
-            write_npy_rows(file, pivots)
-        });
-        world.all_ok(written)?;
+        world.all_ok(write_pivots(exchanged.as_mut(), pivots))?;
         let mut files: Vec<OutputFile> = [factors, exchanged].into_iter().flatten().collect();
         world.all_ok(files.iter_mut().try_for_each(OutputFile::complete))?;
+        Ok(files)
+    }
+
+    /// The same where the factors come in bands of rows, on the only process.
+    ///
+    /// # Errors
+    /// A file cannot be written; those of `each_band`.
+    pub fn write_bands<T: Real>(
+        self,
+        each_band: &mut dyn FnMut(&mut dyn FnMut(&[T]) -> Result<()>) -> Result<()>,
+        pivots: &[i64],
+        n: u64,
+    ) -> Result<Vec<OutputFile>> {
+        let [mut factors, mut exchanged] = self.files;
+        if let Some(file) = &mut factors {
+            file.put(&npy_header::<T>(&[n as usize; 2], false))?;
+            each_band(&mut |band| write_npy_rows(file, band))?;
+        }
+        write_pivots(exchanged.as_mut(), pivots)?;
+        let mut files: Vec<OutputFile> = [factors, exchanged].into_iter().flatten().collect();
+        files.iter_mut().try_for_each(OutputFile::complete)?;
         Ok(files)
     }
 
@@ -113,4 +130,10 @@ impl Outputs {
         let [file, _] = self.files;
         Ok(file)
     }
+}
+
+fn write_pivots(file: Option<&mut OutputFile>, pivots: &[i64]) -> Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    file.put(&npy_header::<i64>(&[pivots.len()], false))?;
+    write_npy_rows(file, pivots)
 }

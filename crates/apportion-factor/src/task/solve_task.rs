@@ -187,6 +187,10 @@ impl Then for Substitution {
         self.mixed
     }
 
+    fn without_factors(&self) -> Option<Self::Result> {
+        None
+    }
+
     fn run<T: Real, F: Real>(
         &self,
         done: &Done<'_, T, F>,

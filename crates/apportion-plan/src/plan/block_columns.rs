@@ -13,6 +13,8 @@ pub struct BlockColumns {
     owners: Vec<Rank>,
     /// The block columns of each processor, by rank, ascending.
     own: Vec<Vec<usize>>,
+    /// Number of the block columns left of a slab, if these are those of a slab.
+    earlier: Option<usize>,
 }
 
 impl BlockColumns {
@@ -25,7 +27,35 @@ impl BlockColumns {
         assert_eq!(owners.len() as u64, n.div_ceil(block), "an owner for each block column");
         let mut own = vec![Vec::new(); processors];
         owners.iter().enumerate().for_each(|(column, owner)| own[owner.0].push(column));
-        Self { n, block, owners, own }
+        Self { n, block, owners, own, earlier: None }
+    }
+
+    /// Those in a range alone, under the numbers that they have: a slab, which is factored once all block columns left
+    /// of it are.
+    ///
+    /// # Panics
+    /// If the range is empty or there are not as many.
+    #[must_use]
+    pub fn slab(&self, range: Range<usize>) -> Self {
+        assert!(!range.is_empty() && range.end <= self.count(), "slab {range:?} of {} columns", self.count());
+        let own = self.own.iter().map(|own| own.iter().copied().filter(|c| range.contains(c)).collect());
+        let (own, owners) = (own.collect(), self.owners[..range.end].to_vec());
+        Self { n: self.n, block: self.block, owners, own, earlier: Some(range.start) }
+    }
+
+    /// True for a slab.
+    pub fn is_slab(&self) -> bool {
+        self.earlier.is_some()
+    }
+
+    /// The first block column: 0, but of a slab.
+    pub fn first(&self) -> usize {
+        self.earlier.unwrap_or(0)
+    }
+
+    /// The columns of all block columns.
+    pub fn all(&self) -> Span {
+        Span::new(self.span(self.first()).start, self.span(self.count() - 1).end)
     }
 
     /// The block columns of a layout of n x n elements.
@@ -55,7 +85,7 @@ impl BlockColumns {
         Ok(Self::new(n, block, layout.processors(), owners))
     }
 
-    /// The layout: a part for each block column.
+    /// The layout: a part for each block column. A slab has none.
     pub fn layout(&self) -> Layout {
         let shape = Shape { m: self.n, k: 1, n: self.n };
         let part = |(column, owner): (usize, &Rank)| {
@@ -80,7 +110,7 @@ impl BlockColumns {
         self.own.len()
     }
 
-    /// Number of block columns.
+    /// Number of block columns; of a slab, with those left of it.
     pub fn count(&self) -> usize {
         self.owners.len()
     }
@@ -132,14 +162,16 @@ impl BlockColumns {
 
     /// Number of elements that a processor receives in a factorisation, by formula: the panels, with their marks,
     /// of the block columns before its last one, and for LU the marks of the others after its first one; its own
-    /// excepted.
+    /// excepted. Of a slab, the panels of the slab alone.
     pub fn received(&self, factors: Factors, rank: Rank) -> u64 {
         let own = self.own(rank);
         let (Some(&first), Some(&last)) = (own.first(), own.last()) else { return 0 };
         let panel = |column| self.panel_rows(factors, column).len() * self.span(column).len();
         let marks = |columns: Range<usize>| columns.map(|column| self.panel_marks(factors, column));
-        let panels: u64 = (0..last).map(panel).sum::<u64>() + marks(0..last).sum::<u64>();
-        let later = if factors == Factors::Lu { marks(last + 1..self.count()).sum() } else { 0 };
+        let before = self.first()..last;
+        let panels: u64 = before.clone().map(panel).sum::<u64>() + marks(before).sum::<u64>();
+        let exchanges = factors == Factors::Lu && !self.is_slab();
+        let later = if exchanges { marks(last + 1..self.count()).sum() } else { 0 };
         debug_assert!(first <= last);
         let mine = own.iter().filter(|&&column| column < last);
         panels + later - mine.map(|&column| panel(column) + self.panel_marks(factors, column)).sum::<u64>()
@@ -163,6 +195,16 @@ mod tests {
         assert_eq!((columns.places(Rank(0), 1..4), columns.places(Rank(2), 0..4)), (1..2, 0..0));
         let error = BlockColumns::of_layout(&columns.layout(), 4).unwrap_err();
         assert!(error.to_string().contains("blocks of 4"), "{error}");
+    }
+
+    #[test]
+    fn a_slab_has_the_columns_of_its_range() {
+        let slab = of(&[0, 1, 1, 0], 10, 3).slab(1..3);
+        assert_eq!((slab.own(Rank(0)), slab.own(Rank(1))), (&[][..], &[1, 2][..]));
+        assert_eq!((slab.first(), slab.count(), slab.all()), (1, 3, Span::new(3, 9)));
+        assert_eq!((slab.places(Rank(1), 2..3), slab.owner(2)), (1..2, Rank(1)));
+        assert!(slab.is_slab() && !of(&[0, 1, 1, 0], 10, 3).is_slab());
+        assert_eq!(of(&[0, 1, 1, 0], 10, 3).slab(2..4).received(Factors::Lu, Rank(0)), 4 * 3 + 4);
     }
 
     /// By hand: 10 columns in blocks of 3.

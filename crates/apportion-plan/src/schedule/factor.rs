@@ -5,6 +5,9 @@
 //! and everybody updates his later columns with it. The owner of the next panel updates and factors that first
 //! (a look-ahead of one panel), so that it travels while everybody is busy with the last. Rows that LU exchanges in
 //! columns left of a panel are exchanged at the end.
+//!
+//! The schedule of a slab begins with the updates of its columns with all panels left of it, which others have factored
+//! before; rows left of it are not exchanged.
 
 mod tiles;
 mod times;
@@ -256,7 +259,8 @@ impl FactorSchedule {
         let own = self.columns().own(rank);
         let Some(&last) = own.last() else { return 0 };
         let panel = |column| self.piece(column, true).elements();
-        let two = own.iter().map(|&column| panel(column) + if column > 0 { panel(column - 1) } else { 0 });
+        let before = |column| if column > self.columns().first() { panel(column - 1) } else { 0 };
+        let two = own.iter().map(|&column| panel(column) + before(column));
         let most = (0..last).map(panel).chain(two).max();
         let width: u64 = own.iter().map(|&column| self.columns().span(column).len()).sum();
         self.columns().n() * width + most.unwrap_or(0)
@@ -280,7 +284,7 @@ impl FactorSchedule {
             return None;
         }
         let whole = *own.last()? > column;
-        let exchanges = self.factors == Factors::Lu && *own.first()? < column;
+        let exchanges = self.factors == Factors::Lu && !self.columns().is_slab() && *own.first()? < column;
         let pieces = vec![self.piece(column, whole)];
         (whole || exchanges).then_some(Message { from, to, tag: column as u64, pieces })
     }
@@ -360,6 +364,12 @@ impl FactorSchedule {
         FactorWork { task: FactorTask::Panel(column), amount, crosses }
     }
 
+    /// What a processor does with a panel left of a slab.
+    fn earlier(&self, rank: Rank, panel: usize) -> [StepOf<Self>; 2] {
+        let columns = self.columns().first()..self.columns().count();
+        [self.update(rank, panel, columns), Step::Free(self.piece(panel, true))]
+    }
+
     /// What a processor does with a panel.
     fn turn(&self, rank: Rank, panel: usize) -> Vec<StepOf<Self>> {
         let (count, mut steps) = (self.columns().count(), Vec::new());
@@ -398,7 +408,7 @@ impl FactorSchedule {
             Some(times) => times.exchange(rank, elements),
             None => EXCHANGE * elements,
         };
-        let needed = self.factors == Factors::Lu && amount > 0.0;
+        let needed = self.factors == Factors::Lu && !self.columns().is_slab() && amount > 0.0;
         let crosses = DeviceUploads::default();
         needed.then_some(Step::Compute(FactorWork { task: FactorTask::Exchange, amount, crosses }))
     }
@@ -419,12 +429,14 @@ impl Application for FactorSchedule {
         if self.columns().own(rank).is_empty() {
             return Box::new(std::iter::empty());
         }
-        let first: Vec<StepOf<Self>> = match self.columns().owner(0) == rank {
-            true => self.panel(0).collect(),
-            false => self.message(0, rank).map(Step::PostReceive).into_iter().collect(),
+        let first = self.columns().first();
+        let earlier = (0..first).flat_map(move |panel| self.earlier(rank, panel));
+        let begin: Vec<StepOf<Self>> = match self.columns().owner(first) == rank {
+            true => self.panel(first).collect(),
+            false => self.message(first, rank).map(Step::PostReceive).into_iter().collect(),
         };
-        let turns = (0..self.columns().count()).flat_map(move |panel| self.turn(rank, panel));
-        Box::new(first.into_iter().chain(turns).chain(self.exchange(rank)))
+        let turns = (first..self.columns().count()).flat_map(move |panel| self.turn(rank, panel));
+        Box::new(earlier.chain(begin).chain(turns).chain(self.exchange(rank)))
     }
 
     fn overlaps(&self) -> bool {
@@ -461,7 +473,9 @@ mod tests {
             [Factors::Cholesky, Factors::Lu, Factors::Ldlt]
                 .map(|factors| FactorSchedule::new(factors, columns.clone()))
         };
-        layouts.iter().flat_map(all).collect()
+        let slabs =
+            [layouts[2].slab(0..2), layouts[3].slab(2..4), layouts[4].slab(3..7), layouts[4].slab(1..2)];
+        layouts.iter().chain(&slabs).flat_map(all).collect()
     }
 
     /// Every panel is factored once, by its owner, after all updates with earlier panels, and every block column
@@ -469,10 +483,12 @@ mod tests {
     #[test]
     fn every_column_is_updated_with_every_earlier_panel_before_it_is_factored() {
         for schedule in schedules() {
-            let count = schedule.columns().count();
+            let (first, count) = (schedule.columns().first(), schedule.columns().count());
             let mut factored = vec![0; count];
             for rank in (0..schedule.processors()).map(Rank) {
                 let (mut updated, mut known) = (vec![0; count], vec![false; count]);
+                // Those left of a slab are in a file.
+                known[..first].fill(true);
                 for step in schedule.steps(rank) {
                     match step {
                         Step::WaitReceive { from, tag } => {
@@ -486,12 +502,14 @@ mod tests {
                         }
                         Step::Compute(FactorWork { task: FactorTask::Update { panel, columns }, .. }) => {
                             assert!(known[panel]);
-                            for column in columns.filter(|column| schedule.columns().owner(*column) == rank) {
+                            let here = |column: &usize| schedule.columns().own(rank).contains(column);
+                            for column in columns.filter(here) {
                                 assert_eq!(updated[column], panel, "updates are in order");
                                 updated[column] += 1;
                             }
                         }
                         Step::Compute(FactorWork { task: FactorTask::Exchange, .. }) => {
+                            assert!(!schedule.columns().is_slab());
                             let first = schedule.columns().own(rank)[0];
                             assert!(known[first..].iter().all(|known| *known));
                         }
@@ -499,7 +517,7 @@ mod tests {
                     }
                 }
             }
-            assert!(factored.iter().all(|times| *times == 1));
+            assert!(factored[first..].iter().all(|times| *times == 1));
         }
     }
 

@@ -17,7 +17,7 @@ use crate::run::Session;
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
 use crate::select::Choice;
 use crate::units;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Why C was cut as it was.
@@ -204,8 +204,9 @@ fn begin<T: Element>(work: &PanelWork<'_>, kernel: Kernel<T>, files: &mut Files)
         let fingerprint = fingerprint(files, task, kernel, &work.question.known.machine.platform.names())?;
         // The hash is of what the run reads.
         files.check_unchanged()?;
-        let (checkpoint, manifest) = Checkpoint::open(directory, &fingerprint)?;
-        if let Some(manifest) = manifest {
+        let (checkpoint, decisions) = Checkpoint::open(directory, &fingerprint)?;
+        if let Some(decisions) = decisions {
+            let manifest = Manifest::of_checkpoint(&checkpoint, &decisions)?;
             if task.panels.checkpoint.is_some() {
                 let what = "holds a checkpoint already";
                 let remedy = "continue it with `resume`";
@@ -218,7 +219,7 @@ fn begin<T: Element>(work: &PanelWork<'_>, kernel: Kernel<T>, files: &mut Files)
         if task.panels.resume.is_some() {
             work.context.note(format!("{}: no checkpoint yet; starting a new one", directory.display()));
         }
-        checkpoint.begin(&fingerprint, &cut.manifest)?;
+        checkpoint.begin(&fingerprint, cut.manifest.to_value())?;
         Ok(Start { manifest: cut.manifest.clone(), checkpoint: Some(checkpoint), cut: Some(cut) })
     };
     if world.is_solo() {
@@ -317,18 +318,9 @@ fn fingerprint<T: Element>(
     kernel: Kernel<T>,
     processors: &[String],
 ) -> Result<Fingerprint> {
-    let named = |file: &mut NpyFile| -> Result<Value> {
-        let header = *file.header();
-        Ok(json!({
-            "name": file.path().file_name().map(|name| name.to_string_lossy().into_owned()),
-            "rows": header.rows,
-            "cols": header.cols,
-            "hash": format!("{:016x}", file.fingerprint()?),
-        }))
-    };
-    let mut inputs = vec![named(&mut files.a)?, named(&mut files.b)?];
+    let mut inputs = vec![Fingerprint::of_file(&mut files.a)?, Fingerprint::of_file(&mut files.b)?];
     if let Some(initial) = &mut files.initial {
-        inputs.push(named(initial)?);
+        inputs.push(Fingerprint::of_file(initial)?);
     }
     let transposed = |operand: Option<&MatrixOperand<'_>>| {
         matches!(operand, Some(MatrixOperand::File { transposed: true, .. }))
@@ -342,7 +334,7 @@ fn fingerprint<T: Element>(
         "beta": scalar(task.beta),
         "processors": processors,
     });
-    Ok(Fingerprint { inputs, settings })
+    Ok(Fingerprint { work: "product", inputs, settings })
 }
 
 /// Cuts C, and makes the plan of a panel. It takes the smallest number of panels that fits all processors;

@@ -1,8 +1,8 @@
-//! Finished panels of C on disk, with the identity of their product: a run that was killed resumes from them.
+//! Finished panels of a result on disk, with the identity of the work: a run that was killed resumes from them.
 //!
-//! The file of a panel appears completely or not at all, and its name contains a hash of the product's
+//! The file of a panel appears completely or not at all, and its name contains a hash of the work's
 //! identity, of the panel's number and of its elements. A panel that was not finished is missing; a panel
-//! that was changed, renamed or taken from another product is detected and computed again. A lock keeps
+//! that was changed, renamed or taken from other work is detected and computed again. A lock keeps
 //! other processes out of the directory.
 
 use crate::error::{Error, Result};
@@ -20,16 +20,32 @@ use std::hash::Hasher;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Identity of a product: two products with the same fingerprint have the same bytes.
+/// Identity of a computation: two with the same fingerprint have the same bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fingerprint {
+pub struct Fingerprint {
+    /// What is computed, as errors call it: a product, or a factorisation.
+    pub work: &'static str,
     /// Each input file: its name, its length and its hash, or another identification.
-    pub(crate) inputs: Vec<Value>,
+    pub inputs: Vec<Value>,
     /// The semiring, the element type, the scalars, and everything else that determines the result.
-    pub(crate) settings: Value,
+    pub settings: Value,
 }
 
 impl Fingerprint {
+    /// The identity of an input file: its name, its sizes and a hash of its contents.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of_file(file: &mut NpyFile) -> Result<Value> {
+        let header = *file.header();
+        Ok(json!({
+            "name": file.path().file_name().map(|name| name.to_string_lossy().into_owned()),
+            "rows": header.rows,
+            "cols": header.cols,
+            "hash": format!("{:016x}", file.fingerprint()?),
+        }))
+    }
+
     fn to_value(&self) -> Value {
         json!({"inputs": self.inputs, "settings": self.settings})
     }
@@ -37,9 +53,9 @@ impl Fingerprint {
 
 /// A directory of finished panels, locked while this value exists.
 #[derive(Debug)]
-pub(crate) struct Checkpoint {
+pub struct Checkpoint {
     directory: PathBuf,
-    /// Hash of the product's fingerprint: panels of another product have other names.
+    /// Hash of the work's fingerprint: panels of other work have other names.
     identity: u64,
     /// Holds the lock; the operating system releases it when the process ends.
     _lock: File,
@@ -73,6 +89,15 @@ impl Manifest {
         })
     }
 
+    /// The decisions that a checkpoint was begun with.
+    ///
+    /// # Errors
+    /// They are not those of a product: exit code 2.
+    pub(crate) fn of_checkpoint(checkpoint: &Checkpoint, decisions: &Value) -> Result<Self> {
+        let place = checkpoint.directory.join(MANIFEST).display().to_string();
+        manifest_of(decisions, &place).ok_or_else(|| checkpoint.damaged("holds no usable plan"))
+    }
+
     /// Parses the output of [`Manifest::to_value`]; `place` names the source in errors.
     ///
     /// # Errors
@@ -90,6 +115,9 @@ const MANIFEST: &str = "checkpoint.json";
 /// The file whose lock a running process holds.
 const LOCK: &str = "checkpoint.lock";
 
+/// The name that a temporary file would have if it ever appeared.
+const SCRATCH: &str = "checkpoint.scratch";
+
 /// Start of the names of panels.
 const PANEL: &str = "panel-";
 
@@ -97,13 +125,13 @@ const PANEL: &str = "panel-";
 const UNFINISHED: &str = ".checkpoint-";
 
 impl Checkpoint {
-    /// Opens and locks a directory, which is created if it is missing, and returns its manifest if it has
-    /// one. Unfinished files of a killed run are deleted.
+    /// Opens and locks a directory, which is created if it is missing, and returns the decisions with which it was
+    /// [begun](Self::begin) if it was. Unfinished files of a killed run are deleted.
     ///
     /// # Errors
     /// Exit code 2: the directory cannot be created or read, another process uses it, its manifest is
-    /// damaged or missing although there are panels, or it belongs to another product.
-    pub(crate) fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Manifest>)> {
+    /// damaged or missing although there are panels, or it belongs to other work.
+    pub fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Value>)> {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
         let lock = locked(directory)?;
         let hash = twox_hash::XxHash64::oneshot(0, identity.to_value().to_string().as_bytes());
@@ -123,23 +151,24 @@ impl Checkpoint {
                     0 => Ok((checkpoint, None)),
                     panels => Err(Error::input(
                         directory.display().to_string(),
-                        format!("has {panels} panels of a product but no {MANIFEST} that says which"),
+                        format!(
+                            "has {panels} panels of a {} but no {MANIFEST} that says which",
+                            identity.work
+                        ),
                         "delete the panels, or name another directory",
                     )),
                 };
             }
             Err(error) => return Err(error),
         };
-        let damaged = |what: String| {
-            Error::input(path.display().to_string(), what, "delete the directory and start again")
-        };
-        let manifest: Value =
-            serde_json::from_str(&text).map_err(|e| damaged(format!("is not valid JSON: {e}")))?;
+        let manifest: Value = serde_json::from_str(&text)
+            .map_err(|e| checkpoint.damaged(&format!("is not valid JSON: {e}")))?;
         if (&manifest["format"], &manifest["version"]) != (&json!("apportion-checkpoint"), &json!(2)) {
-            return Err(damaged("is not the manifest of a checkpoint of version 2".into()));
+            return Err(checkpoint.damaged("is not the manifest of a checkpoint of version 2"));
         }
         let other = |what: &str, then: &Value, now: &Value| {
-            let what = format!("belongs to another product: its {what} were {then}, now they are {now}");
+            let work = identity.work;
+            let what = format!("belongs to another {work}: its {what} were {then}, now they are {now}");
             Error::input(path.display().to_string(), what, "give the same inputs, or another directory")
         };
         let inputs = json!(identity.inputs);
@@ -149,22 +178,27 @@ impl Checkpoint {
         if manifest["settings"] != identity.settings {
             return Err(other("settings", &manifest["settings"], &identity.settings));
         }
-        let begun = manifest_of(&manifest, &path.display().to_string());
-        begun.map(|begun| (checkpoint, Some(begun))).ok_or_else(|| damaged("holds no usable plan".into()))
+        Ok((checkpoint, Some(manifest)))
     }
 
-    /// Writes the manifest.
+    /// The error of a manifest that says something else than it should.
+    pub fn damaged(&self, what: &str) -> Error {
+        let place = self.directory.join(MANIFEST).display().to_string();
+        Error::input(place, what, "delete the directory and start again")
+    }
+
+    /// Writes the manifest: the identity, and an object of decisions that later runs keep to.
     ///
     /// # Errors
     /// The manifest cannot be written.
-    pub(crate) fn begin(&self, identity: &Fingerprint, begun: &Manifest) -> Result<()> {
+    pub fn begin(&self, identity: &Fingerprint, decisions: Value) -> Result<()> {
         let mut manifest = json!({
             "format": "apportion-checkpoint",
             "version": 2,
             "inputs": identity.inputs,
             "settings": identity.settings,
         });
-        if let (Value::Object(all), Value::Object(decided)) = (&mut manifest, begun.to_value()) {
+        if let (Value::Object(all), Value::Object(decided)) = (&mut manifest, decisions) {
             all.extend(decided);
         }
         let mut file = OutputFile::create_own(self.own(MANIFEST)?, UNFINISHED)?;
@@ -176,18 +210,18 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The disk is full, or another error of the operating system.
-    pub(crate) fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
+    pub fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
         let mut file = OutputFile::create_own(self.own(&self.name_of(index, panel))?, UNFINISHED)?;
         write_npy(&mut file, panel)?;
         file.commit()
     }
 
-    /// Loads a finished panel of C if its file is as it was saved. A damaged file is deleted, and `damaged`
+    /// Loads a finished panel if its file is as it was saved. A damaged file is deleted, and `damaged`
     /// is called with its name.
     ///
     /// # Errors
     /// The directory cannot be read, or a damaged file cannot be deleted.
-    pub(crate) fn load<T: Element>(
+    pub fn load<T: Element>(
         &self,
         index: usize,
         (rows, cols): (Span, u64),
@@ -209,6 +243,14 @@ impl Checkpoint {
         Ok(None)
     }
 
+    /// A temporary file in the directory, which the next run deletes if this one is killed.
+    ///
+    /// # Errors
+    /// No file can be created there.
+    pub fn scratch(&self) -> Result<OutputFile> {
+        OutputFile::create_own(self.own(SCRATCH)?, UNFINISHED)
+    }
+
     /// The path of a file of this checkpoint. A link there is not written through.
     fn own(&self, name: &str) -> Result<PathBuf> {
         regular(self.directory.join(name))
@@ -218,12 +260,12 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub(crate) fn count(&self) -> Result<usize> {
+    pub fn count(&self) -> Result<usize> {
         let number = |name: &String| name.strip_prefix(PANEL)?.split('-').next().map(str::to_owned);
         Ok(self.names()?.iter().filter_map(number).collect::<BTreeSet<String>>().len())
     }
 
-    /// The file name of a panel of this product.
+    /// The file name of a panel of this work.
     fn name_of<T: Element>(&self, index: usize, panel: &Matrix<T>) -> String {
         let mut hash = twox_hash::XxHash64::with_seed(self.identity);
         hash.write_u64(index as u64);

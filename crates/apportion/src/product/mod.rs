@@ -13,8 +13,7 @@ mod segments;
 
 pub use adaptive::{Adaptation, Adaptive, Repartition};
 pub use application::TailOutcome;
-pub use checkpoint::Manifest;
-pub(crate) use checkpoint::{Checkpoint, Fingerprint};
+pub use checkpoint::{Checkpoint, Fingerprint, Manifest};
 pub use multiply::{MatmulJob, multiply};
 pub use operands::{OperandViews, Operands, OwnRects, whole_block, whole_matrix};
 pub use outcome::RunReport;

@@ -4,7 +4,8 @@ use crate::plan::{Shape, shapes};
 use crate::schedule::Flow;
 
 fn identity(hash: u64) -> Fingerprint {
-    Fingerprint { inputs: vec![json!({"name": "a.npy", "hash": hash})], settings: json!({"alpha": 1.5}) }
+    let inputs = vec![json!({"name": "a.npy", "hash": hash})];
+    Fingerprint { work: "product", inputs, settings: json!({"alpha": 1.5}) }
 }
 
 fn manifest_of() -> Manifest {
@@ -21,15 +22,16 @@ fn what_was_begun_is_read_back_and_another_product_refused() {
     let path = directory.path().join("new/deep");
     let (checkpoint, none) = Checkpoint::open(&path, &identity(1)).unwrap();
     assert!(none.is_none());
-    checkpoint.begin(&identity(1), &manifest_of()).unwrap();
+    checkpoint.begin(&identity(1), manifest_of().to_value()).unwrap();
     std::fs::write(path.join(".checkpoint-left"), b"half").unwrap();
     std::fs::write(path.join(".apportion-other"), b"an output of another process").unwrap();
     let busy = Checkpoint::open(&path, &identity(1)).unwrap_err();
     assert!(busy.to_string().contains("in use by another process"), "{busy}");
     assert!(path.join(".checkpoint-left").exists());
     drop(checkpoint);
-    let (_, again) = Checkpoint::open(&path, &identity(1)).unwrap();
-    let again = again.unwrap();
+    let (reopened, again) = Checkpoint::open(&path, &identity(1)).unwrap();
+    let again = Manifest::of_checkpoint(&reopened, &again.unwrap()).unwrap();
+    drop(reopened);
     assert_eq!((again.order, again.panels), (manifest_of().order, manifest_of().panels));
     assert_eq!(again.plan.layout().unwrap(), manifest_of().plan.layout().unwrap());
     assert!(!path.join(".checkpoint-left").exists() && path.join(".apportion-other").exists());
@@ -48,7 +50,7 @@ fn panels_of_another_product_or_number_are_not_taken() {
     let path = directory.path();
     let panel = |x: f64| Matrix::new(1, 2, vec![x, 2.0]);
     let (checkpoint, _) = Checkpoint::open(path, &identity(1)).unwrap();
-    checkpoint.begin(&identity(1), &manifest_of()).unwrap();
+    checkpoint.begin(&identity(1), manifest_of().to_value()).unwrap();
     checkpoint.save(0, &panel(0.0)).unwrap();
     checkpoint.save(1, &panel(1.0)).unwrap();
     let of = |index: usize| {
@@ -77,7 +79,7 @@ fn panels_of_another_product_or_number_are_not_taken() {
     let (kept, name) = (path.join("kept"), zero.file_name().unwrap());
     std::fs::rename(&zero, &kept).unwrap();
     let (other, _) = Checkpoint::open(path, &identity(2)).unwrap();
-    other.begin(&identity(2), &manifest_of()).unwrap();
+    other.begin(&identity(2), manifest_of().to_value()).unwrap();
     std::fs::rename(&kept, path.join(name)).unwrap();
     assert!(other.load::<f64>(0, (Span::new(0, 1), 2), &mut |_| ()).unwrap().is_none());
 }
@@ -135,6 +137,6 @@ fn links_are_refused() {
     symlink(&victim, path.join(checkpoint.name_of(0, &panel))).unwrap();
     assert_eq!(checkpoint.save(0, &panel).unwrap_err().exit_code(), 2);
     symlink(&victim, path.join(MANIFEST)).unwrap();
-    assert!(checkpoint.begin(&identity(1), &manifest_of()).is_err());
+    assert!(checkpoint.begin(&identity(1), manifest_of().to_value()).is_err());
     assert_eq!(std::fs::read(&victim).unwrap(), b"kept");
 }

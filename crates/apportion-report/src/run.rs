@@ -283,12 +283,13 @@ pub(crate) fn processor_values(plan: &Plan, trace: &Trace) -> Vec<Value> {
     plan.processors.iter().enumerate().map(value).collect()
 }
 
-/// `None` for an elimination, whose products are not those of the plan, and for a part of a product.
+/// `None` for an elimination, whose products are not those of the plan, for a symmetric product, and for a part of a
+/// product.
 fn volume_lower_bound(run: &RunReport) -> Option<u64> {
     if run.closure == Some(ClosureMethod::Elimination) || run.partial {
         return None;
     }
-    let one = apportion::plan::volume_lower_bound(run.plan.layout().ok()?);
+    let one = apportion::plan::volume_lower_bound(run.plan.layout().ok()?)?;
     Some(one * run.products)
 }
 

@@ -46,7 +46,7 @@ pub enum Division {
         /// Number of units.
         n: u64,
     },
-    /// A matrix product: the layout of C, and with it of A and B.
+    /// A matrix product: the layout of C, and with it of A and B; of a symmetric C = A A^T that of its lower triangle.
     Matmul(Layout),
     /// A stencil's domain: the layout of its m x n cells; k is 1.
     Grid(Layout),
@@ -204,6 +204,9 @@ impl Plan {
     pub fn problem(&self) -> Problem {
         match &self.division {
             Division::Units { n } => Problem::Units { n: *n },
+            Division::Matmul(layout) if layout.is_triangular() => {
+                Problem::Syrk { n: layout.shape().n, k: layout.shape().k }
+            }
             Division::Matmul(layout) => Problem::Matmul(layout.shape()),
             Division::Grid(layout) => Problem::Grid { m: layout.shape().m, n: layout.shape().n },
             Division::Factorisation { factors, block, layout } => {
@@ -334,10 +337,24 @@ impl Plan {
                 })?;
                 Self::of_layout(raw.method, raw.processors, layout, imbalance)
             }
-            Problem::Units { .. } | Problem::Grid { .. } | Problem::Factorisation { .. }
+            Problem::Units { .. }
+            | Problem::Grid { .. }
+            | Problem::Factorisation { .. }
+            | Problem::Syrk { .. }
                 if raw.repeat.is_some() =>
             {
                 return refuse("repeat", "only matrix products have blocks".into(), "remove the field");
+            }
+            Problem::Syrk { n, k } => {
+                let shape = super::Shape::new(n, k, n, &format!("{place}: problem"))?;
+                let layout = of_rectangles(raw.layout, &raw.shares, place, |parts| {
+                    if parts.iter().any(|part| part.inner.is_some()) {
+                        let what = "a symmetric product leaves the inner dimension whole";
+                        return Err(Error::input("layout: inner", what, "remove the field"));
+                    }
+                    Layout::of_triangle(shape, p, parts.iter().map(RawPart::part))
+                })?;
+                Self::of_layout(raw.method, raw.processors, layout, imbalance)
             }
             Problem::Grid { m, n } => {
                 let shape = super::Shape::new(m, 1, n, &format!("{place}: problem"))?;

@@ -1,10 +1,10 @@
-//! Layouts: disjoint rectangles with owners that cover the m x n matrix C exactly once, and boxes where the
-//! inner dimension is cut too.
+//! Layouts: disjoint rectangles with owners that cover the m x n matrix C exactly once, or the lower triangle of a
+//! symmetric one, and boxes where the inner dimension is cut too.
 
 use super::Shape;
 use super::boxes::{self, Cuboid};
 use crate::error::{Error, Result};
-use crate::geometry::{Rank, Rect, Span, SpanSet};
+use crate::geometry::{Rank, Rect, Span, SpanSet, first_overlap};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,12 +35,14 @@ impl Part {
 /// A partition of the m x n matrix C. It also partitions A and B, which are cut in the same proportions.
 ///
 /// If the inner dimension is cut ([`Layout::of_boxes`]), the parts say who owns C, and the boxes who
-/// computes.
+/// computes. If C is symmetric ([`Layout::of_triangle`]), the parts are those that are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,
     processors: usize,
     parts: Vec<Part>,
+    /// True if the parts cover the lower triangle, whose mirror image the rest is.
+    triangular: bool,
     /// The block that the parts repeat, if they do.
     block: Option<Box<Layout>>,
     /// The boxes, if the inner dimension is cut.
@@ -55,44 +57,56 @@ impl Layout {
     /// A reversed range, a rectangle outside the matrix, an owner that does not exist, or an element that is
     /// covered twice or not at all: exit code 2.
     pub fn new(shape: Shape, processors: usize, parts: impl IntoIterator<Item = Part>) -> Result<Self> {
-        let mut kept = Vec::new();
-        for part in parts {
-            let Part { owner, rows, cols } = part;
-            let place = || {
-                format!(
-                    "layout: rectangle rows [{}, {}] cols [{}, {}] of processor {}",
-                    rows.start, rows.end, cols.start, cols.end, owner.0
-                )
-            };
-            if rows.start > rows.end || cols.start > cols.end {
-                return Err(Error::input(
-                    place(),
-                    "a range ends before it starts",
-                    "write [first, one past the last]",
-                ));
-            }
-            if rows.end > shape.m || cols.end > shape.n {
-                return Err(Error::input(
-                    place(),
-                    format!("reaches outside the {} x {} matrix", shape.m, shape.n),
-                    "keep every rectangle within the matrix",
-                ));
-            }
-            if owner.0 >= processors {
-                return Err(Error::input(
-                    place(),
-                    format!("processor {} does not exist (there are {processors})", owner.0),
-                    "number owners from 0",
-                ));
-            }
-            if !part.rect().is_empty() {
-                kept.push(part);
-            }
-        }
-        kept.sort_by_key(|p| (p.rows.start, p.cols.start, p.owner));
-        let layout = Self { shape, processors, parts: kept, block: None, boxes: None };
+        let parts = checked_parts(shape, processors, parts)?;
+        let layout = Self { shape, processors, parts, triangular: false, block: None, boxes: None };
         layout.check_cover()?;
         Ok(layout)
+    }
+
+    /// The layout of a symmetric C = A A^T (n x n), of which only the lower triangle is computed: every rectangle is
+    /// a square on the diagonal, or below it. The owner of an element of the diagonal owns that row of A, and with it
+    /// that column of B = A^T. Empty rectangles are dropped. O(R log R) for R rectangles.
+    ///
+    /// # Errors
+    /// C is not square, a rectangle reaches above the diagonal without being a square on it, or those of
+    /// [`Layout::new`]: exit code 2.
+    pub fn of_triangle(
+        shape: Shape,
+        processors: usize,
+        parts: impl IntoIterator<Item = Part>,
+    ) -> Result<Self> {
+        let refuse = |what: String, remedy: &str| Err(Error::input("layout", what, remedy));
+        if shape.m != shape.n {
+            let what = format!("a symmetric C has {} rows and {} columns", shape.m, shape.n);
+            return refuse(what, "give as many rows as columns");
+        }
+        let parts = checked_parts(shape, processors, parts)?;
+        if let Some(Part { rows, cols, .. }) =
+            parts.iter().find(|part| part.rows != part.cols && part.cols.end > part.rows.start)
+        {
+            let what = format!(
+                "rectangle rows [{}, {}] cols [{}, {}] reaches above the diagonal",
+                rows.start, rows.end, cols.start, cols.end
+            );
+            return refuse(what, "give squares on the diagonal, and rectangles below it");
+        }
+        let rects: Vec<Rect> = parts.iter().map(Part::rect).collect();
+        if let Some([_, second]) = first_overlap(&rects) {
+            let Rect { rows, cols } = rects[second];
+            let what = format!("element ({}, {}) or a neighbour is covered twice", rows.start, cols.start);
+            return refuse(what, "make the rectangles disjoint");
+        }
+        let lower = |part: &Part| {
+            let (area, side) = (u128::from(part.rect().area()), u128::from(part.rows.len()));
+            if part.rows == part.cols { side * (side + 1) / 2 } else { area }
+        };
+        let (covered, n) = (parts.iter().map(lower).sum::<u128>(), u128::from(shape.n));
+        let whole = n * (n + 1) / 2;
+        if covered != whole {
+            let what = format!("covers {covered} of {whole} elements of the lower triangle");
+            return refuse(what, "cover every element of the lower triangle exactly once");
+        }
+        Ok(Self { shape, processors, parts, triangular: true, block: None, boxes: None })
     }
 
     /// A layout that may cut the inner dimension, from boxes that cover each row, column and inner index
@@ -130,6 +144,19 @@ impl Layout {
     /// The rectangles, sorted by first row, then by first column.
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// True if C is symmetric, and the parts cover its lower triangle.
+    pub fn is_triangular(&self) -> bool {
+        self.triangular
+    }
+
+    /// Multiply-adds of the product: m k n, or about half of them if C is symmetric.
+    pub fn multiply_adds(&self) -> f64 {
+        match self.triangular {
+            false => self.shape.flops() / 2.0,
+            true => self.parts.iter().map(|part| part.rect().area()).sum::<u64>() as f64 * self.shape.k as f64,
+        }
     }
 
     /// The generalised block that the parts repeat, if [`repeat_block`](super::repeat_block) made this layout.
@@ -177,7 +204,11 @@ impl Layout {
             let moved = boxes.iter().map(|one| Cuboid { owner: rank(one.owner), ..*one });
             return Self::of_boxes(self.shape, processors, moved);
         }
-        Self::new(self.shape, processors, self.parts.iter().map(|p| Part { owner: rank(p.owner), ..*p }))
+        let moved = self.parts.iter().map(|p| Part { owner: rank(p.owner), ..*p });
+        match self.triangular {
+            true => Self::of_triangle(self.shape, processors, moved),
+            false => Self::new(self.shape, processors, moved),
+        }
     }
 
     /// Number of elements of C of each processor, by rank. If the inner dimension is cut: each processor's
@@ -238,17 +269,36 @@ impl Layout {
     }
 
     /// The partition of A (m x k): the rows of C, and the columns of C rescaled to k, within the inner
-    /// indices of the box. Empty parts are dropped.
+    /// indices of the box. Empty parts are dropped. Of a symmetric C: whole rows, by the owners of the diagonal.
     pub fn parts_of_a(&self) -> Vec<Part> {
         let Shape { k, n, .. } = self.shape;
+        if self.triangular {
+            return self.by_diagonal(|lines| Rect::new(lines, Span::new(0, k)));
+        }
         self.cut(|one| Rect::new(one.rows, one.cols.rescale(n, k).intersect(one.inner)))
     }
 
     /// The partition of B (k x n): the rows of C rescaled to k, within the inner indices of the box, and the
-    /// columns of C. Empty parts are dropped.
+    /// columns of C. Empty parts are dropped. Of a symmetric C: whole columns, by the owners of the diagonal.
     pub fn parts_of_b(&self) -> Vec<Part> {
         let Shape { m, k, .. } = self.shape;
+        if self.triangular {
+            return self.by_diagonal(|lines| Rect::new(Span::new(0, k), lines));
+        }
         self.cut(|one| Rect::new(one.rows.rescale(m, k).intersect(one.inner), one.cols))
+    }
+
+    /// A part for the lines of every run of squares on the diagonal that have the same owner.
+    fn by_diagonal(&self, rect: impl Fn(Span) -> Rect) -> Vec<Part> {
+        let mut runs: Vec<(Rank, Span)> = Vec::new();
+        // They are sorted by their first row.
+        for part in self.parts.iter().filter(|part| part.rows == part.cols) {
+            match runs.last_mut() {
+                Some((owner, lines)) if *owner == part.owner => lines.end = part.rows.end,
+                _ => runs.push((part.owner, part.rows)),
+            }
+        }
+        runs.into_iter().map(|(owner, lines)| Part::new(owner, rect(lines))).collect()
     }
 
     fn cut(&self, rect: impl Fn(&Cuboid) -> Rect) -> Vec<Part> {
@@ -294,6 +344,50 @@ impl Layout {
         }
         Ok(())
     }
+}
+
+/// The parts that are not empty, sorted by row, then column.
+fn checked_parts(
+    shape: Shape,
+    processors: usize,
+    parts: impl IntoIterator<Item = Part>,
+) -> Result<Vec<Part>> {
+    let mut kept = Vec::new();
+    for part in parts {
+        let Part { owner, rows, cols } = part;
+        let place = || {
+            format!(
+                "layout: rectangle rows [{}, {}] cols [{}, {}] of processor {}",
+                rows.start, rows.end, cols.start, cols.end, owner.0
+            )
+        };
+        if rows.start > rows.end || cols.start > cols.end {
+            return Err(Error::input(
+                place(),
+                "a range ends before it starts",
+                "write [first, one past the last]",
+            ));
+        }
+        if rows.end > shape.m || cols.end > shape.n {
+            return Err(Error::input(
+                place(),
+                format!("reaches outside the {} x {} matrix", shape.m, shape.n),
+                "keep every rectangle within the matrix",
+            ));
+        }
+        if owner.0 >= processors {
+            return Err(Error::input(
+                place(),
+                format!("processor {} does not exist (there are {processors})", owner.0),
+                "number owners from 0",
+            ));
+        }
+        if !part.rect().is_empty() {
+            kept.push(part);
+        }
+    }
+    kept.sort_by_key(|p| (p.rows.start, p.cols.start, p.owner));
+    Ok(kept)
 }
 
 /// The error of `what`, which cannot use a layout that cuts the inner dimension: exit code 1.
@@ -357,6 +451,32 @@ mod tests {
             let exact = painted.iter().flatten().all(|&x| x == 1);
             prop_assert_eq!(Layout::new(s, 1, parts).is_ok(), exact);
         }
+    }
+
+    #[test]
+    fn a_triangle_is_covered_once() {
+        let s = shape(5, 3, 5);
+        let squares = || vec![part(1, [0, 2], [0, 2]), part(0, [2, 4], [2, 4]), part(0, [4, 5], [4, 5])];
+        let with = |more: &[Part]| Layout::of_triangle(s, 2, squares().into_iter().chain(more.iter().copied()));
+        let layout = with(&[part(0, [2, 4], [0, 2]), part(1, [4, 5], [0, 4])]).unwrap();
+        assert!(layout.is_triangular());
+        assert_eq!(layout.shares(), [4 + 1 + 4, 4 + 4]);
+        assert_eq!(layout.multiply_adds(), 17.0 * 3.0);
+        assert_eq!(layout.parts_of_a(), [part(1, [0, 2], [0, 3]), part(0, [2, 5], [0, 3])]);
+        assert_eq!(layout.parts_of_b(), [part(1, [0, 3], [0, 2]), part(0, [0, 3], [2, 5])]);
+        let moved = layout.among(&[2, 0], 3).unwrap();
+        assert!(moved.is_triangular() && moved.shares() == [8, 0, 9]);
+        for bad in [
+            vec![],
+            vec![part(0, [2, 4], [0, 2])],
+            vec![part(0, [2, 5], [0, 2]), part(1, [4, 5], [0, 4])],
+            vec![part(0, [2, 5], [0, 4])],
+            vec![part(0, [2, 4], [0, 2]), part(1, [4, 5], [0, 4]), part(1, [0, 2], [2, 5])],
+            vec![part(0, [2, 4], [0, 2]), part(2, [4, 5], [0, 4])],
+        ] {
+            assert_eq!(with(&bad).unwrap_err().exit_code(), 2, "{bad:?}");
+        }
+        assert_eq!(Layout::of_triangle(shape(5, 3, 4), 1, []).unwrap_err().exit_code(), 2);
     }
 
     #[test]

@@ -23,15 +23,17 @@ pub struct Metrics {
     /// The largest half-perimeter of one processor, r_i/m + c_i/n.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_half_perimeter: Option<f64>,
-    /// Elements that are sent from one processor to another: of A and B, k sum(r_i + c_i) - m k - k n; of C,
+    /// Elements that are sent from one processor to another: of A and B, k sum(r_i + c_i) - m k - k n, also where C is
+    /// symmetric and A^T is B; of C,
     /// partial sums if the inner dimension is cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<u64>,
     /// The least volume of any plan with these shares, whether or not it cuts the inner dimension
-    /// ([`volume_bound()`]).
+    /// ([`volume_bound()`]); `None` if C is symmetric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_bound: Option<u64>,
-    /// Row and column interrupts ([`interrupts()`]); `None` for a layout that cuts the inner dimension.
+    /// Row and column interrupts ([`interrupts()`]); `None` for a layout that cuts the inner dimension or is that of
+    /// a symmetric C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u64>,
     /// Elements sent, as `[receiver][sender]`. `None` for more than 1024 processors.
@@ -98,7 +100,8 @@ impl Metrics {
             None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
             Some(boxes) => boxes::communication_free(layout.processors(), boxes, &owned),
         });
-        self.interrupts = layout.boxes().is_none().then(|| interrupts(layout));
+        self.interrupts =
+            (layout.boxes().is_none() && !layout.is_triangular()).then(|| interrupts(layout));
         self.volume_matrix = (layout.processors() <= LARGEST_TABLE).then(|| match layout.boxes() {
             None => directions(layout, &layout.rows_by_owner(), &layout.cols_by_owner()),
             Some(boxes) => boxes::directions(layout, boxes),
@@ -118,7 +121,7 @@ impl Metrics {
                 None => volume(layout.shape(), &touched),
                 Some(boxes) => boxes::volume(layout, boxes),
             }),
-            volume_bound: Some(volume_lower_bound(layout)),
+            volume_bound: volume_lower_bound(layout),
             interrupts: None,
             volume_matrix: None,
             imbalance,
@@ -194,11 +197,12 @@ impl Layout {
 }
 
 /// Lower bound of the volume of all plans with this layout's shares of the work, whether or not they cut the
-/// inner dimension ([`volume_bound()`]).
-pub fn volume_lower_bound(layout: &Layout) -> u64 {
+/// inner dimension ([`volume_bound()`]). `None` if C is symmetric: there a row of A serves as a column of B too.
+pub fn volume_lower_bound(layout: &Layout) -> Option<u64> {
     let shape = layout.shape();
     let whole = shape.flops() / 2.0;
-    volume_bound(shape, layout.work().into_iter().map(|work| work as f64 / whole))
+    let bound = || volume_bound(shape, layout.work().into_iter().map(|work| work as f64 / whole));
+    (!layout.is_triangular()).then(bound)
 }
 
 /// Row and column interrupts: the number of rows and columns of C of which a processor owns some elements but

@@ -12,6 +12,13 @@ const MOST_ELEMENTS: u128 = 1 << 53;
 pub enum Problem {
     /// C (m x n) = A (m x k) B (k x n).
     Matmul(Shape),
+    /// C (n x n) = A A^T, symmetric, where A is n x k: a rank-k update, of which the lower triangle is computed.
+    Syrk {
+        /// Rows of A, rows and columns of C.
+        n: u64,
+        /// Columns of A: the inner dimension.
+        k: u64,
+    },
     /// A domain of m x n cells, each of which exchanges data with its neighbours (a stencil).
     Grid {
         /// Rows.

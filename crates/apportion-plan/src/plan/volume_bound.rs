@@ -104,7 +104,7 @@ mod tests {
         let (uncut, cut) =
             (Columns::default().layout(s, &weights).unwrap(), Boxes.layout(s, &weights).unwrap());
         assert_eq!((uncut.volume(), cut.volume()), (3_750_000, 3_000_000));
-        assert_eq!(volume_lower_bound(&uncut), 3_000_000);
+        assert_eq!(volume_lower_bound(&uncut), Some(3_000_000));
     }
 
     /// A layout of eight half cubes reaches the bound; metrics say so.

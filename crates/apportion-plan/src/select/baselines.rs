@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::model::{Machine, Model, only_ratios};
-use crate::plan::shapes::{Columns, Grid, LayoutMethod, Mesh};
+use crate::plan::shapes::{Columns, Grid, LayoutMethod, Mesh, Triangle};
 use crate::plan::{Baselines, FastestAlone, Forecast, Layout, Plan, Shape, shares};
 use crate::schedule::MatmulSchedule;
 use crate::select::{FittedOrder, PlanOptions, affordable, fit_order, forecast_within, imbalance_of};
@@ -25,33 +25,56 @@ pub struct BaselinePlans {
 /// # Errors
 /// Those of a forecast.
 pub fn baseline_plans(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<BaselinePlans> {
-    let p = machine.processors();
-    let plan = |name: String, layouts: Vec<Layout>| -> Result<Option<Plan>> {
-        let mut fastest: Option<(Layout, Forecast)> = None;
-        for layout in layouts {
-            let limit = fastest.as_ref().map_or(f64::INFINITY, |(_, forecast)| forecast.seconds);
-            if let Some(forecast) = fastest_forecast(&layout, machine, options, limit)? {
-                fastest = Some((layout, forecast));
+    let problem = Alternatives {
+        shape,
+        elements: shape.elements(),
+        alone: &|weights| Columns::default().layout(shape, weights),
+        even: even_layouts(shape, machine.processors())?,
+    };
+    problem.plans(machine, options)
+}
+
+/// The layouts of a product that take no speeds into account.
+struct Alternatives<'a> {
+    shape: Shape,
+    /// Number of elements of C that are computed.
+    elements: u64,
+    /// That of one processor, whose weight is 1.
+    alone: &'a dyn Fn(&[f64]) -> Result<Layout>,
+    /// Those of equal parts.
+    even: Vec<Layout>,
+}
+
+impl Alternatives<'_> {
+    fn plans(self, machine: &Machine, options: &PlanOptions) -> Result<BaselinePlans> {
+        let Self { shape, elements, alone, even: mut layouts } = self;
+        let p = machine.processors();
+        let plan = |name: String, layouts: Vec<Layout>| -> Result<Option<Plan>> {
+            let mut fastest: Option<(Layout, Forecast)> = None;
+            for layout in layouts {
+                let limit = fastest.as_ref().map_or(f64::INFINITY, |(_, forecast)| forecast.seconds);
+                if let Some(forecast) = fastest_forecast(&layout, machine, options, limit)? {
+                    fastest = Some((layout, forecast));
+                }
             }
-        }
-        let Some((layout, forecast)) = fastest else { return Ok(None) };
-        let imbalance = imbalance_of(&machine.models, &layout)?;
-        let plan = Plan::of_layout(name, machine.platform.names(), layout, imbalance);
-        Ok(Some(Plan { forecast: Some(forecast), ..plan }))
-    };
-    let fastest_alone = match fastest(&machine.models, shape.elements()) {
-        Some(rank) => {
-            let name = format!("{} alone", machine.platform.processors[rank].name);
-            let weights: Vec<f64> = (0..p).map(|i| f64::from(u8::from(i == rank))).collect();
-            plan(name, vec![Columns::default().layout(shape, &weights)?])?
-        }
-        None => None,
-    };
-    let orders = options.orders().len();
-    let mut layouts = even_layouts(shape, p)?;
-    let most = (1..=layouts.len()).rev().find(|count| affordable(p, shape, options.block, count * orders));
-    layouts.truncate(most.unwrap_or(0));
-    Ok(BaselinePlans { fastest_alone, even_split: plan("even split".into(), layouts)? })
+            let Some((layout, forecast)) = fastest else { return Ok(None) };
+            let imbalance = imbalance_of(&machine.models, &layout)?;
+            let plan = Plan::of_layout(name, machine.platform.names(), layout, imbalance);
+            Ok(Some(Plan { forecast: Some(forecast), ..plan }))
+        };
+        let fastest_alone = match fastest(&machine.models, elements) {
+            Some(rank) => {
+                let name = format!("{} alone", machine.platform.processors[rank].name);
+                let weights: Vec<f64> = (0..p).map(|i| f64::from(u8::from(i == rank))).collect();
+                plan(name, vec![alone(&weights)?])?
+            }
+            None => None,
+        };
+        let orders = options.orders().len();
+        let most = (1..=layouts.len()).rev().find(|count| affordable(p, shape, options.block, count * orders));
+        layouts.truncate(most.unwrap_or(0));
+        Ok(BaselinePlans { fastest_alone, even_split: plan("even split".into(), layouts)? })
+    }
 }
 
 /// Equal parts as somebody would cut them by hand: in columns, with several processors in one where that moves less,
@@ -114,13 +137,34 @@ impl Baselines {
         if machine.processors() < 2 || machine.only_ratios() {
             return Ok(None);
         }
-        let BaselinePlans { fastest_alone, even_split } = baseline_plans(shape, machine, options)?;
+        baseline_plans(shape, machine, options).map(|plans| Some(Self::of_plans(&plans)))
+    }
+
+    /// The times of the symmetric product C = A A^T of `shape` without a plan; `None` as for
+    /// [`of_product`](Self::of_product).
+    ///
+    /// # Errors
+    /// Those of a forecast.
+    pub fn of_symmetric(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Option<Self>> {
+        if machine.processors() < 2 || machine.only_ratios() {
+            return Ok(None);
+        }
+        let problem = Alternatives {
+            shape,
+            elements: shape.n * (shape.n + 1) / 2,
+            alone: &|weights| Triangle.layout(shape, weights),
+            even: vec![Triangle.layout(shape, &vec![1.0; machine.processors()])?],
+        };
+        problem.plans(machine, options).map(|plans| Some(Self::of_plans(&plans)))
+    }
+
+    fn of_plans(plans: &BaselinePlans) -> Self {
         let seconds = |plan: &Plan| plan.forecast.as_ref().map(|forecast| forecast.seconds);
-        let alone = fastest_alone.as_ref().and_then(|plan| {
+        let alone = plans.fastest_alone.as_ref().and_then(|plan| {
             let rank = plan.shares.iter().position(|share| *share > 0)?;
             Some(FastestAlone { processor: plan.processors[rank].clone(), seconds: seconds(plan)? })
         });
-        Ok(Some(Self { fastest_alone: alone, even_split: even_split.as_ref().and_then(seconds) }))
+        Self { fastest_alone: alone, even_split: plans.even_split.as_ref().and_then(seconds) }
     }
 
     /// The times of `total` independent units without a plan; `None` as for [`of_product`](Self::of_product).

@@ -13,6 +13,7 @@ mod memory_fit;
 mod pruning;
 mod rebalance;
 mod surfaces;
+mod symmetric;
 mod time_bound;
 
 pub use crate::model::rates;
@@ -29,6 +30,7 @@ pub use improve::LeftOut;
 pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 pub use rebalance::{Moves, Observed, Proposal, Rebalance};
 pub use surfaces::plan_fpm_br;
+pub use symmetric::plan_symmetric;
 pub use time_bound::time_bound;
 
 use crate::error::Result;

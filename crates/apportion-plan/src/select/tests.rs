@@ -84,7 +84,7 @@ fn ideal_time_is_work_over_speed() {
     let shape = Shape::new(10, 20, 30, "test").unwrap();
     let rates = constant(&[2.0, 1.0], 10).rates(&[200, 100]);
     assert_eq!(rates, [20.0, 10.0]);
-    assert_eq!(ideal_seconds(shape, &rates), 200.0);
+    assert_eq!(ideal_seconds(shape.flops() / 2.0, &rates), 200.0);
 }
 
 /// One slow link among three processors: slabs of the inner dimension avoid it although they move more, and

@@ -17,6 +17,7 @@ mod rows;
 mod square_corner;
 mod strips;
 mod tiling;
+mod triangle;
 
 pub use boxes::{Boxes, Inner};
 pub use cartesian::Cartesian;
@@ -35,6 +36,7 @@ pub(crate) use square_corner::{square_corner_for_overlap, square_corner_scaled};
 pub use strips::StraightLine;
 pub(crate) use strips::{BlockRectangle, SquareRectangle};
 pub use tiling::Objective;
+pub use triangle::Triangle;
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};

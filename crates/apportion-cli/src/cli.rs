@@ -52,6 +52,7 @@ pub enum Command {
     /// Multiply two matrices on unequal processors, verified.
     ///
     /// Compares forecast and measured time.
+    #[command(alias = "product")]
     Matmul(Box<MatmulArgs>),
     /// Raise a matrix to a power over a semiring.
     Power(Box<PowerArgs>),

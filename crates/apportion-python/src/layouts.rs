@@ -243,9 +243,9 @@ impl Layout {
         self.plan.metrics.volume
     }
 
-    /// The smallest volume that any layout with these shares can have.
+    /// The smallest volume that any layout with these shares can have; `None` of a symmetric product.
     #[getter]
-    fn bound(&self) -> PyResult<u64> {
+    fn bound(&self) -> PyResult<Option<u64>> {
         self.plan.layout().map(volume_lower_bound).map_err(exception)
     }
 

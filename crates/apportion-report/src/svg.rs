@@ -171,6 +171,7 @@ fn titles(plan: &Plan) -> [String; 2] {
         if p == 1 { "1 processor".to_owned() } else { format!("{} processors", count(p as u64)) };
     let what = match plan.problem() {
         Problem::Matmul(s) => format!("C of {} × {}, k = {}", count(s.m), count(s.n), count(s.k)),
+        Problem::Syrk { n, k } => format!("lower triangle of {} × {}, k = {}", count(n), count(n), count(k)),
         Problem::Grid { m, n } => format!("domain of {} × {} cells", count(m), count(n)),
         Problem::Factorisation { factors, n, block } => {
             format!("{factors} of {} × {}, blocks of {}", count(n), count(n), count(block))

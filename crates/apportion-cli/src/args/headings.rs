@@ -73,6 +73,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
             "c-in",
             "transpose-a",
             "transpose-b",
+            "syrk",
             "predecessors",
             "algorithm",
         ],
@@ -317,6 +318,7 @@ fn with_experts_last(command: Command) -> Command {
     let is_expert = |arg: &&Arg| arg.get_help_heading() == Some(EXPERT);
     let (experts, others): (Vec<&Arg>, Vec<&Arg>) = command.get_arguments().partition(is_expert);
     ordered
+        .aliases(command.get_all_aliases().map(str::to_owned).collect::<Vec<_>>())
         .hide(command.is_hide_set())
         .args(others.into_iter().chain(experts).cloned())
         .groups(command.get_groups().cloned())

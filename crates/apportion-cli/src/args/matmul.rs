@@ -12,15 +12,16 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg\n  \
     apportion matmul A.npy B.npy -o C.npy --transpose-a --alpha 0.5 --beta 2 --c-in C0.npy\n  \
+    apportion matmul X.npy --syrk --transpose-a -o Gram.npy\n  \
     mpirun -n 4 apportion matmul A.npy B.npy -o C.npy --checkpoint done")]
 pub struct MatmulArgs {
     /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for
     /// or-and; or the layout file, .json, of a matrix in several .npy files).
     #[arg(value_name = "A")]
     pub a: PathBuf,
-    /// Right factor, k x n.
-    #[arg(value_name = "B")]
-    pub b: PathBuf,
+    /// Right factor, k x n; left out with --syrk.
+    #[arg(value_name = "B", required_unless_present = "syrk")]
+    pub b: Option<PathBuf>,
     /// Output file for the product (.npy), or a layout file (.json): then each processor's part is a file of
     /// its own. Without it the product is verified and dropped.
     #[arg(long, short, value_name = "C", value_parser = matrix_or_layout)]
@@ -28,6 +29,11 @@ pub struct MatmulArgs {
     /// Plus-times, max-plus, min-plus or or-and.
     #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring)]
     pub semiring: Semiring,
+    /// Multiply A by its own transpose, as BLAS's syrk: C = alpha A A^T + beta C0, or A^T A with --transpose-a. Only the
+    /// lower triangle of the product is computed, half of the work, and mirrored.
+    #[arg(long, conflicts_with_all = ["b", "transpose_b", "adaptive", "tail", "memory", "panels", "checkpoint",
+        "resume", "method", "shares"])]
+    pub syrk: bool,
     #[command(flatten)]
     pub scaled: ScaledArgs,
     /// Repartition in mid-run, between pivot blocks, when a processor becomes slower or faster and moving

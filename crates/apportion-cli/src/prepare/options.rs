@@ -103,10 +103,11 @@ impl MatmulArgs {
     /// As [`task`].
     pub fn task(&self) -> Result<ProductTask<'static>> {
         let scaled = &self.scaled;
-        let task = task(Operation::Product, self.semiring, &self.a, self.output.as_ref(), &self.running)?;
+        let operation = if self.syrk { Operation::Symmetric } else { Operation::Product };
+        let task = task(operation, self.semiring, &self.a, self.output.as_ref(), &self.running)?;
         Ok(ProductTask {
             a: operand(&self.a, scaled.transpose_a),
-            b: Some(operand(&self.b, scaled.transpose_b)),
+            b: self.b.as_deref().map(|path| operand(path, scaled.transpose_b)),
             initial: scaled.c_in.as_deref().map(|path| operand(path, false)),
             alpha: scaled.alpha,
             beta: scaled.beta,
@@ -124,7 +125,7 @@ impl MatmulArgs {
 
     /// The files that are read.
     pub fn files(&self) -> InputFiles<'_> {
-        let operands = [Some(&self.a), Some(&self.b), self.scaled.c_in.as_ref()];
+        let operands = [Some(&self.a), self.b.as_ref(), self.scaled.c_in.as_ref()];
         InputFiles {
             files: self.running.files(),
             operands: operands.into_iter().flatten().map(PathBuf::as_path).collect(),

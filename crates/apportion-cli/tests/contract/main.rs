@@ -67,6 +67,7 @@ mod sources;
 mod starts;
 mod subsets;
 mod sweeps;
+mod symmetric;
 mod tail;
 
 use bench::Bench;

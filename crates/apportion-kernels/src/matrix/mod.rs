@@ -85,14 +85,23 @@ impl<T: Element> Matrix<T> {
 }
 
 impl<T: Element> Matrix<T> {
-    /// The transpose, copied in tiles.
-    pub fn transposed(&self) -> Self {
-        let mut turned = Self::zeros(self.cols, self.rows);
-        for first in (0..self.rows).step_by(16) {
-            let some = &self.data[first * self.cols..(first + 16).min(self.rows) * self.cols];
-            transpose(some, self.cols, &mut turned.data, (self.rows, first));
+    /// A matrix from its elements, column by column: the transpose of the matrix that has them row by row.
+    ///
+    /// # Panics
+    /// If there are not `rows * cols` elements.
+    pub fn from_columns(rows: usize, cols: usize, columns: &[T]) -> Self {
+        let mut turned = Self::zeros(rows, cols);
+        assert_eq!(turned.data.len(), columns.len(), "a {rows} x {cols} matrix has as many elements");
+        for first in (0..cols).step_by(16) {
+            let some = &columns[first * rows..(first + 16).min(cols) * rows];
+            transpose(some, rows, &mut turned.data, (cols, first));
         }
         turned
+    }
+
+    /// The transpose, copied in tiles.
+    pub fn transposed(&self) -> Self {
+        Self::from_columns(self.cols, self.rows, &self.data)
     }
 }
 

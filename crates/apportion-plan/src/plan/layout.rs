@@ -155,7 +155,9 @@ impl Layout {
     pub fn multiply_adds(&self) -> f64 {
         match self.triangular {
             false => self.shape.flops() / 2.0,
-            true => self.parts.iter().map(|part| part.rect().area()).sum::<u64>() as f64 * self.shape.k as f64,
+            true => {
+                self.parts.iter().map(|part| part.rect().area()).sum::<u64>() as f64 * self.shape.k as f64
+            }
         }
     }
 
@@ -256,6 +258,13 @@ impl Layout {
         let mut faces = vec![Vec::new(); self.processors];
         boxes.iter().for_each(|one| faces[one.owner.0].push(one.face()));
         faces
+    }
+
+    /// The partition of C: the parts, and of a symmetric C also the mirror images of those below the diagonal.
+    pub fn parts_of_c(&self) -> Vec<Part> {
+        let below = self.parts.iter().filter(|part| self.triangular && part.rows != part.cols);
+        let image = |part: &Part| Part { rows: part.cols, cols: part.rows, ..*part };
+        self.parts.iter().copied().chain(below.map(image)).collect()
     }
 
     /// The rows of C that each processor computes elements of, by rank.
@@ -457,13 +466,18 @@ mod tests {
     fn a_triangle_is_covered_once() {
         let s = shape(5, 3, 5);
         let squares = || vec![part(1, [0, 2], [0, 2]), part(0, [2, 4], [2, 4]), part(0, [4, 5], [4, 5])];
-        let with = |more: &[Part]| Layout::of_triangle(s, 2, squares().into_iter().chain(more.iter().copied()));
+        let with =
+            |more: &[Part]| Layout::of_triangle(s, 2, squares().into_iter().chain(more.iter().copied()));
         let layout = with(&[part(0, [2, 4], [0, 2]), part(1, [4, 5], [0, 4])]).unwrap();
         assert!(layout.is_triangular());
         assert_eq!(layout.shares(), [4 + 1 + 4, 4 + 4]);
         assert_eq!(layout.multiply_adds(), 17.0 * 3.0);
         assert_eq!(layout.parts_of_a(), [part(1, [0, 2], [0, 3]), part(0, [2, 5], [0, 3])]);
         assert_eq!(layout.parts_of_b(), [part(1, [0, 3], [0, 2]), part(0, [0, 3], [2, 5])]);
+        let above = [part(0, [0, 2], [2, 4]), part(1, [0, 4], [4, 5])];
+        let whole = layout.parts_of_c();
+        assert!(above.iter().all(|part| whole.contains(part)), "{whole:?}");
+        assert_eq!(Layout::new(s, 2, whole).unwrap().shares(), [9 + 4, 8 + 4]);
         let moved = layout.among(&[2, 0], 3).unwrap();
         assert!(moved.is_triangular() && moved.shares() == [8, 0, 9]);
         for bad in [

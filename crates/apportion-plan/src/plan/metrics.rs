@@ -100,8 +100,7 @@ impl Metrics {
             None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
             Some(boxes) => boxes::communication_free(layout.processors(), boxes, &owned),
         });
-        self.interrupts =
-            (layout.boxes().is_none() && !layout.is_triangular()).then(|| interrupts(layout));
+        self.interrupts = (layout.boxes().is_none() && !layout.is_triangular()).then(|| interrupts(layout));
         self.volume_matrix = (layout.processors() <= LARGEST_TABLE).then(|| match layout.boxes() {
             None => directions(layout, &layout.rows_by_owner(), &layout.cols_by_owner()),
             Some(boxes) => boxes::directions(layout, boxes),

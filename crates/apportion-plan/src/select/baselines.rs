@@ -71,7 +71,8 @@ impl Alternatives<'_> {
             None => None,
         };
         let orders = options.orders().len();
-        let most = (1..=layouts.len()).rev().find(|count| affordable(p, shape, options.block, count * orders));
+        let most =
+            (1..=layouts.len()).rev().find(|count| affordable(p, shape, options.block, count * orders));
         layouts.truncate(most.unwrap_or(0));
         Ok(BaselinePlans { fastest_alone, even_split: plan("even split".into(), layouts)? })
     }

@@ -160,7 +160,12 @@ mod tests {
                         .map(|rows| k * rows.start)
                         .sum();
                     let volume = choice.plan.metrics.volume.unwrap();
-                    assert_eq!((volume, sent, received), (by_formula, sent, by_formula), "{n} {}", choice.order);
+                    assert_eq!(
+                        (volume, sent, received),
+                        (by_formula, sent, by_formula),
+                        "{n} {}",
+                        choice.order
+                    );
                     let work: f64 = ranks().map(|rank| schedule.work(rank)).sum();
                     assert_eq!(work, layout.multiply_adds());
                     let forecast = choice.plan.forecast.as_ref().unwrap().seconds;
@@ -191,7 +196,8 @@ mod tests {
     #[test]
     fn a_plan_survives_its_file() {
         let machine = machine(&[3.0, 1.0], Network::uniform(1e-5, 1e8));
-        let plan = plan_symmetric(shape(150, 20), &machine, &PlanOptions::open(16, 8)).unwrap().remove(0).plan;
+        let plan =
+            plan_symmetric(shape(150, 20), &machine, &PlanOptions::open(16, 8)).unwrap().remove(0).plan;
         let text = plan.to_json();
         assert!(text.contains("\"syrk\""), "{text}");
         let again = crate::plan::Plan::parse(&text, "plan").unwrap();

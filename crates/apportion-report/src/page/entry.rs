@@ -578,6 +578,7 @@ fn title(plan: &Plan) -> String {
     let what = match plan.problem() {
         Problem::Matmul(s) if s.k == s.n => format!("C of {} × {}", count(s.m), count(s.n)),
         Problem::Matmul(s) => format!("C of {} × {}, k = {}", count(s.m), count(s.n), count(s.k)),
+        Problem::Syrk { n, k } => format!("lower triangle of {} × {}, k = {}", count(n), count(n), count(k)),
         Problem::Grid { m, n } => format!("{} × {} cells", count(m), count(n)),
         Problem::Factorisation { factors, n, .. } => format!("{factors} of {} × {}", count(n), count(n)),
         Problem::Units { n } => format!("{} units", count(n)),

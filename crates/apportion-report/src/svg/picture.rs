@@ -159,7 +159,7 @@ impl Picture {
             Problem::Matmul(Shape { m, n, .. }) | Problem::Grid { m, n } => {
                 (format!("{} rows", count(m)), format!("{} columns{note}", count(n)))
             }
-            Problem::Factorisation { n, .. } => {
+            Problem::Factorisation { n, .. } | Problem::Syrk { n, .. } => {
                 (format!("{} rows", count(n)), format!("{} columns{note}", count(n)))
             }
             Problem::Units { n } => (String::new(), format!("{} units", count(n))),

@@ -15,7 +15,7 @@ use crate::run::World;
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
 use crate::select::{
     Choice, FittedOrder, MemoryPolicy, PlanOptions, fit_order, forecast, in_order_of_preference, plan_matmul,
-    time_bound,
+    plan_symmetric, time_bound,
 };
 use crate::simulate::CostModel;
 use crate::units;
@@ -68,6 +68,8 @@ pub(crate) struct Question<'a> {
     pub options: &'a RunOptions,
     /// What runs, if it cannot use a layout that cuts the inner dimension.
     pub whole_inner: Option<&'static str>,
+    /// True for A A^T, of which the lower triangle is computed.
+    pub symmetric: bool,
 }
 
 impl Question<'_> {
@@ -106,8 +108,9 @@ pub fn decide<T: Element>(
     context: Context<'_>,
 ) -> Result<Decision> {
     let known = sources.machine(kernel, shape, options.flow.block_size(), options.remeasure, context)?;
+    let element = size_of::<T>() as u64;
     let question =
-        Question { shape, element: size_of::<T>() as u64, known: &known, sources, options, whole_inner };
+        Question { shape, element, known: &known, sources, options, whole_inner, symmetric: false };
     let decision = decide_for_all(question, false, context)?;
     Ok(decision.expect("only a product on disk is cut into panels"))
 }
@@ -178,28 +181,35 @@ pub(crate) fn decide_here(question: Question<'_>, path: DataPath, context: Conte
     };
     if choices[0].plan.baselines.is_none() {
         let any = options.flow.plan_options(question.shape.k, question.element, path)?;
-        choices[0].plan.baselines = Baselines::of_product(question.shape, &known.machine, &any)?;
+        choices[0].plan.baselines = match question.symmetric {
+            true => Baselines::of_symmetric(question.shape, &known.machine, &any)?,
+            false => Baselines::of_product(question.shape, &known.machine, &any)?,
+        };
     }
     Ok(Decision { machine: known.machine.clone(), choices, relative, source: known.source() })
 }
 
 /// The orders of a given plan, the best first.
 fn choose_order(question: Question<'_>, plan: &Plan, policy: MemoryPolicy) -> Result<Vec<Choice>> {
-    let Question { shape, element, known, options, .. } = question;
+    let Question { shape, element, known, options, symmetric, .. } = question;
     let machine = &known.machine;
+    let place = &question.sources.plan_place;
     let fitting = plan.layout().ok().filter(|layout| layout.shape() == shape);
     let Some(layout) = fitting else {
         let what =
             format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
-        return Err(Error::input(
-            &question.sources.plan_place,
-            what,
-            "make one with `apportion partition --shape MxKxN`",
-        ));
+        return Err(Error::input(place, what, "make one with `apportion partition --shape MxKxN`"));
     };
+    if layout.is_triangular() != symmetric {
+        let [is, not] = [layout.is_triangular(), symmetric].map(|symmetric| match symmetric {
+            true => "a symmetric product",
+            false => "a product of two matrices",
+        });
+        return Err(Error::input(place, format!("is a plan of {is}, not of {not}"), "leave it out"));
+    }
     let rates = machine.rates(&plan.sizes());
     let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
-    let bound = time_bound(shape, machine, element)?;
+    let bound = if symmetric { None } else { time_bound(shape, machine, element)? };
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in options.flow.orders(shape.k)? {
@@ -237,12 +247,13 @@ fn choose_plan(question: Question<'_>, path: DataPath, context: Context<'_>) -> 
     // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.
     let relative = known.ratios.is_some();
     let plan_options = size_parts(plan_options, options.shares, relative)?;
+    let by = |machine: &Machine| match question.symmetric {
+        true => plan_symmetric(shape, machine, &plan_options),
+        false => plan_matmul(shape, machine, &plan_options),
+    };
     let choices = match &known.ratios {
-        Some(ratios) => {
-            let machine = Machine::new(machine.platform.clone(), ratios.clone(), 1);
-            plan_matmul(shape, &machine, &plan_options)?
-        }
-        None => plan_matmul(shape, machine, &plan_options)?,
+        Some(ratios) => by(&Machine::new(machine.platform.clone(), ratios.clone(), 1))?,
+        None => by(machine)?,
     };
     for (place, c) in choices.iter().enumerate() {
         let of = if relative { " of communication" } else { "" };

@@ -282,6 +282,15 @@ impl<T: Element> OwnBlocks<'_, T> {
         }
     }
 
+    /// The blocks of the transpose.
+    pub fn transposed(&self) -> LocalBlocks<T> {
+        let turned = |(rect, elements): &(Rect, &[T])| {
+            let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
+            (Rect::new(rect.cols, rect.rows), Matrix::from_columns(cols, rows, elements).into_elements())
+        };
+        self.views().iter().map(turned).collect()
+    }
+
     pub fn into_blocks(self) -> LocalBlocks<T> {
         match self {
             Self::Owned(blocks) => blocks,
@@ -323,7 +332,7 @@ pub(crate) struct Inputs<'a> {
 fn open_inputs<'a>(task: &'a ProductTask<'a>, world: &World) -> Result<Inputs<'a>> {
     let open = |operand| Input::open(operand, task.semiring, world);
     let a = open(&task.a)?;
-    // A power reads its matrix once.
+    // Powers and symmetric products read their matrix once.
     let b = match &task.b {
         Some(b) => open(b)?,
         None => a.again(),
@@ -423,13 +432,16 @@ impl Inputs<'_> {
     /// Rows of C, inner dimension and columns of C; the operands fit together.
     fn sizes(&self, operation: Operation) -> Result<[usize; 3]> {
         let (m, k) = self.a.size();
-        let Operation::Product = operation else {
-            if m != k {
-                return Err(self.a.misfit(", not square", "give a square matrix"));
+        let (inner, n) = match operation {
+            Operation::Product => self.b.size(),
+            Operation::Symmetric => (k, m),
+            Operation::Power(_) | Operation::Closure { .. } => {
+                if m != k {
+                    return Err(self.a.misfit(", not square", "give a square matrix"));
+                }
+                return Ok([m, m, m]);
             }
-            return Ok([m, m, m]);
         };
-        let (inner, n) = self.b.size();
         if k != inner {
             let (a, turned) = (self.a.operand.place(), self.a.turned());
             let but = format!(", but {a} {turned}is {m} x {k}");

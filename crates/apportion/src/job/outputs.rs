@@ -221,7 +221,7 @@ fn write_distributed<T: Element>(
     (shape, world): (Shape, &World),
     schedule: &MatmulSchedule,
 ) -> Result<Option<OutputFile>> {
-    let arrays = |rank: usize| named(path, rank, schedule.rects(Rank(rank)));
+    let arrays = |rank: usize| named(path, rank, &schedule.result_rects(Rank(rank)));
     let here = if world.is_solo() { 0..schedule.processors() } else { world.rank()..world.rank() + 1 };
     let write = || {
         let mut full = Vec::new();

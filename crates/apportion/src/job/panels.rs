@@ -102,6 +102,7 @@ pub(super) fn run_in_panels<T: Element>(
         sources: &task.sources,
         options: &task.options,
         whole_inner: Some("a product in panels"),
+        symmetric: false,
     };
     let work = PanelWork { task, question, path: question.data_path(world), context };
     let scaling = world.all_ok(task.scaling(kernel))?;

@@ -29,6 +29,8 @@ use std::time::Instant;
 pub enum Operation {
     /// alpha op(A) op(B) + beta C0.
     Product,
+    /// alpha op(A) op(A)^T + beta C0, of whose product the lower triangle is computed and mirrored; without B.
+    Symmetric,
     /// A to this power.
     Power(u64),
     /// I + A + A A + …
@@ -126,6 +128,7 @@ impl<'a> ProductTask<'a> {
         match self.operation {
             Operation::Power(_) => Some("power"),
             Operation::Closure { .. } => Some("closure"),
+            Operation::Symmetric => Some("a symmetric product"),
             Operation::Product if self.adaptive.is_some() => Some("`adaptive`"),
             Operation::Product if self.tail.is_some() => Some("`tail`"),
             Operation::Product if self.in_panels() => Some("a product in panels"),
@@ -181,6 +184,9 @@ impl<'a> ProductTask<'a> {
                 _ => self.options.kernel.check_unused(self.semiring)?,
             }
         }
+        if self.operation == Operation::Symmetric {
+            self.check_symmetric()?;
+        }
         if self.tail.is_some() && !world.is_solo() {
             let what = "the processes of `engine = mpi` share no memory".into();
             return refuse("`tail`", what, "leave it out, or use `engine = threads`");
@@ -206,6 +212,25 @@ impl<'a> ProductTask<'a> {
             return refuse("`predecessors`", what, "write both results to .npy files");
         }
         Ok(())
+    }
+
+    /// Refuses what is not for a symmetric product.
+    fn check_symmetric(&self) -> Result<()> {
+        let options = &self.options;
+        let given = [
+            ("`panels`", self.in_panels()),
+            ("`adaptive`", self.adaptive.is_some()),
+            ("`tail`", self.tail.is_some()),
+            ("`method`", options.method.is_some()),
+            ("`shares`", options.shares.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((place, _)) => {
+                let what = "is not for a symmetric product, whose lower triangle is cut into strips of rows";
+                Err(Error::input(place, what, "leave it out, or multiply by the transpose"))
+            }
+        }
     }
 
     /// The kernel of plus-times where none is named: that of the models, or the winner of a race on this
@@ -378,6 +403,7 @@ impl<'a> MatrixJob<'a> {
             sources: &self.task.sources,
             options: &self.task.options,
             whole_inner: self.task.whole_inner(),
+            symmetric: self.task.operation == Operation::Symmetric,
         }
     }
 
@@ -416,7 +442,7 @@ impl<'a> MatrixJob<'a> {
         let job = self.with_closure_method(job, &decision)?;
         let session = self.session(&job, &decision);
         let (c, report) = match task.operation {
-            Operation::Product => {
+            Operation::Product | Operation::Symmetric => {
                 let operands = OperandViews {
                     a: blocks.a.views(),
                     b: blocks.b.as_ref().unwrap_or(&blocks.a).views(),
@@ -497,7 +523,7 @@ impl<'a> MatrixJob<'a> {
     /// The job's runs: the maximum number of products it can take.
     fn session<'s, T: Element>(&'s self, job: &MatmulJob<'_, T>, decision: &'s Decision) -> Session<'s> {
         let work = match self.task.operation {
-            Operation::Product => job.work(),
+            Operation::Product | Operation::Symmetric => job.work(),
             Operation::Power(exponent) => job.work() * products_of_power(exponent) as f64,
             Operation::Closure { .. } => job.closure.unwrap_or(ClosureMethod::Squaring).work(self.shape.m),
         };
@@ -509,7 +535,7 @@ impl<'a> MatrixJob<'a> {
     fn rank_to_explain(&self, decision: Option<&Decision>) -> Result<Option<Rank>> {
         let Some(who) = &self.task.explain else { return Ok(None) };
         match (self.task.operation, decision) {
-            (Operation::Product, Some(decision)) if self.task.adaptive.is_none() => {
+            (Operation::Product | Operation::Symmetric, Some(decision)) if self.task.adaptive.is_none() => {
                 rank_of(who, &decision.best().plan.processors).map(Some)
             }
             _ => Err(Error::input(
@@ -544,6 +570,11 @@ impl<'a> MatrixJob<'a> {
                 b: Some(b.read(kernel, &own.b)?),
                 initial: initial.as_ref().map(|c| c.read(kernel, &own.c)).transpose()?,
             }),
+            Operation::Symmetric => {
+                let a = a.read(kernel, &own.a)?;
+                let b = Some(OwnBlocks::Owned(a.transposed()));
+                Ok(Blocks { a, b, initial: initial.as_ref().map(|c| c.read(kernel, &own.c)).transpose()? })
+            }
             // The blocks of a square matrix are those of its product.
             Operation::Power(_) | Operation::Closure { .. } => {
                 Ok(Blocks { a: a.read(kernel, &own.c)?, b: None, initial: None })

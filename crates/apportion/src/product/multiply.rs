@@ -4,7 +4,7 @@ use super::application::{TailOutcome, computed};
 use super::segments::RunSegments;
 use super::{Adaptation, Adaptive, ClosureMethod, OperandViews, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
-use crate::geometry::Rect;
+use crate::geometry::{Rank, Rect};
 use crate::kernels::Kernel;
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling, views_of};
 use crate::model::{Machine, Model};
@@ -12,7 +12,7 @@ use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::Platform;
 use crate::process_memory::{available_memory, prefer_large_pages};
 use crate::run::{Session, trace_of_all};
-use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
+use crate::schedule::{Application, DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
 use crate::trace::Trace;
@@ -119,7 +119,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
 
     /// Multiply-adds of one product: the work of a [`Session`] of one product.
     pub fn work(&self) -> f64 {
-        self.plan.layout().map_or(0.0, |layout| layout.shape().flops() / 2.0)
+        self.plan.layout().map_or(0.0, Layout::multiply_adds)
     }
 
     /// The same job with a forecast. If there is none yet, rank 0 makes it and is the only rank that has it.
@@ -149,8 +149,12 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     }
 }
 
+/// Rows and columns that are mirrored together: so many lines of each triangle stay in the cache.
+const MIRRORED: u64 = 64;
+
 /// Predicts, runs and verifies C = alpha A B + beta C0 on the session's world. Every rank must call it.
-/// Returns this process's blocks of C ([`OwnRects`]) and the report of all processors.
+/// Returns this process's blocks of C ([`OwnRects`]) and the report of all processors. By a plan of a symmetric product
+/// B must be A^T: the lower triangle of A B is computed, and mirrored.
 ///
 /// Over plus-times, Freivalds' check verifies the result. Over the other semirings, a sample of the elements
 /// is recomputed. Both cover the whole expression.
@@ -182,6 +186,10 @@ pub fn multiply<'a, T: Element>(
     world.all_ok(check_tail(job, layout, path, has_devices))?;
     if has_devices {
         world.all_ok(layout.refuse_boxes("a product on a device"))?;
+        world.all_ok(refuse_triangle(layout, "a device"))?;
+    }
+    if job.adaptive.is_some() {
+        world.all_ok(refuse_triangle(layout, "`adaptive`"))?;
     }
     let schedule = MatmulSchedule::new(layout, job.order);
     let digests = || Digests::of(&operands.a, &operands.b, world);
@@ -198,6 +206,11 @@ pub fn multiply<'a, T: Element>(
     };
     let begin = Instant::now();
     world.all_ok(before.map_or(Ok(()), |before| before.check(&digests())))?;
+    if layout.is_triangular() {
+        let here = world.processors_here(schedule.processors());
+        let lower: Vec<Rect> = here.flat_map(|rank| schedule.rects(Rank(rank))).copied().collect();
+        mirror(&mut c, &lower);
+    }
     finish(job, &mut c, operands.initial.as_ref());
     let OperandViews { a, b, initial } = operands;
     let parts = Parts { a, b, c: views_of(&c), initial, scaling: job.scaling, shape: layout.shape() };
@@ -209,7 +222,7 @@ pub fn multiply<'a, T: Element>(
         trace,
         predicted_memory: predicted_memory(layout, schedule.order(), element, path),
         forecast_seconds: job.forecast.as_ref().map_or(0.0, |predicted| predicted.seconds),
-        ideal_seconds: ideal_seconds_turning(layout.shape(), &rates, platform),
+        ideal_seconds: ideal_seconds_turning(layout.multiply_adds(), &rates, platform),
         adaptation,
         tail,
         error_probability: Some(verified.error_probability),
@@ -263,7 +276,8 @@ fn check_tail<T>(job: &MatmulJob<'_, T>, layout: &Layout, path: DataPath, has_de
     if job.adaptive.is_some() {
         return refuse("an adaptive run repartitions instead".into(), "leave one of the two out");
     }
-    layout.refuse_boxes("`tail`")
+    layout.refuse_boxes("`tail`")?;
+    refuse_triangle(layout, "`tail`")
 }
 
 /// Runs the plan without repartitioning.
@@ -299,6 +313,48 @@ fn adapting<T: Element>(
     Ok((c, trace, adaptation))
 }
 
+/// Refuses a symmetric product on behalf of `what`, which cannot compute one.
+fn refuse_triangle(layout: &Layout, what: &str) -> Result<()> {
+    if !layout.is_triangular() {
+        return Ok(());
+    }
+    let why = format!("{what} cannot compute a symmetric product by its triangle");
+    Err(Error::infeasible(why, "leave it out, or multiply by the transpose"))
+}
+
+/// Copies rectangles of the lower triangle to where they are in the upper one, in this process's blocks.
+///
+/// # Panics
+/// If a rectangle or its mirror image is in no block.
+fn mirror<T: Copy>(c: &mut LocalBlocks<T>, lower: &[Rect]) {
+    let mut turned = Vec::new();
+    for part in lower {
+        let block = |rect: Rect| c.iter().position(|(held, _)| held.contains(rect));
+        let image = Rect::new(part.cols, part.rows);
+        let [from, to] = [*part, image].map(|rect| block(rect).expect("both triangles are here"));
+        for rows in part.rows.blocks(MIRRORED) {
+            for cols in part.cols.blocks(MIRRORED).filter(|cols| cols.start <= rows.start) {
+                let (held, elements) = &c[from];
+                let at =
+                    |i: u64, j: u64| ((i - held.rows.start) * held.cols.len() + j - held.cols.start) as usize;
+                turned.clear();
+                for j in cols.start..cols.end {
+                    turned.extend((rows.start..rows.end).map(|i| elements[at(i, j)]));
+                }
+                let (held, elements) = &mut c[to];
+                for (j, column) in (cols.start..cols.end).zip(turned.chunks_exact(rows.len() as usize)) {
+                    // On the diagonal only what is below it.
+                    let below = rows.start.max(j + 1).min(rows.end);
+                    let row = (j - held.rows.start) * held.cols.len();
+                    let first = (row + below - held.cols.start) as usize;
+                    let column = &column[(below - rows.start) as usize..];
+                    elements[first..first + column.len()].copy_from_slice(column);
+                }
+            }
+        }
+    }
+}
+
 /// Computes alpha A B + beta C0 from A B, in this process's blocks.
 fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: Option<&BlockViews<'_, T>>) {
     for (i, (_, block)) in c.iter_mut().enumerate() {
@@ -317,6 +373,9 @@ pub(crate) fn check_memory<T>(
     let (shape, element) = (layout.shape(), size_of::<T>() as u64);
     check_caps(layout, order, platform, element, path)?;
     let held: u128 = predicted_memory(layout, order, element, path).into_iter().map(u128::from).sum();
+    let above =
+        if layout.is_triangular() { shape.elements() - layout.shares().iter().sum::<u64>() } else { 0 };
+    let held = held + u128::from(above) * u128::from(element);
     let [a, b] = [(shape.m, shape.k), (shape.k, shape.n)]
         .map(|(rows, cols)| u128::from(rows) * u128::from(cols) * u128::from(element));
     // The factors are in memory already.

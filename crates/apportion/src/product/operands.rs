@@ -83,7 +83,7 @@ impl OwnRects {
         let rank = Rank(world.rank());
         let (a, b) = schedule.own(rank);
         let rects = |parts: &[crate::plan::Part]| parts.iter().map(|part| part.rect()).collect();
-        Self { a: rects(a), b: rects(b), c: schedule.rects(rank).to_vec() }
+        Self { a: rects(a), b: rects(b), c: schedule.result_rects(rank) }
     }
 }
 

@@ -69,6 +69,26 @@ fn products(mpi: Mpi, worlds: std::ops::RangeInclusive<usize>, rounds: usize) {
     }
 }
 
+/// A A^T by its triangle: of the result, each rank has a part of both triangles.
+#[test]
+fn symmetric_products_under_mpi() {
+    let bench = Bench::new();
+    for (case, (n, k, processes)) in
+        [(1, 3, 2), (31, 29, 3), (150, 41, 3), (65, 7, 4), (200, 20, 1)].into_iter().enumerate()
+    {
+        bench.platform(processes, case == 2);
+        bench.numbers("a.npy", ["<f8", "<f4"][case % 2], (n, k), case % 2 == 1);
+        bench.numbers("c0.npy", ["<f8", "<f4"][case % 2], (n, n), false);
+        let flow = ["one-to-all", "ring --overlap", "bulk", "broadcast --overlap"][case % 4];
+        let arguments = format!(
+            "matmul a.npy --syrk --alpha 2 --c-in c0.npy --platform platform.toml --keep-all --flow {flow} --block 8"
+        );
+        if both(&bench, Mpi::Open, processes, &arguments).is_none() {
+            return;
+        }
+    }
+}
+
 #[test]
 fn products_under_open_mpi() {
     products(Mpi::Open, 1..=4, 4);

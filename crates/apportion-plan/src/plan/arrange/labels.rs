@@ -4,8 +4,7 @@ use super::distance::Distances;
 use super::rings::Rings;
 use super::{Cost, CostFunction, Pivots, Watch, arrangement_cost_of};
 use crate::error::Result;
-use crate::geometry::Rank;
-use crate::plan::{Layout, Part, repeat_block};
+use crate::plan::Layout;
 use std::collections::BTreeMap;
 
 /// Number of stops of rings (or of pairs of stops, if each sends to all others) that a search may visit.
@@ -51,11 +50,7 @@ impl<'a> Labels<'a> {
 
     /// The layout's rectangles with their new owners; for a repeated block, the block's rectangles.
     pub(super) fn relabelled(&self, layout: &Layout) -> Result<Layout> {
-        let part = |p: &Part| Part { owner: Rank(self.owner[p.owner.0]), ..*p };
-        match layout.block() {
-            Some(block) => repeat_block(layout.shape(), &self.relabelled(block)?),
-            None => Layout::new(layout.shape(), layout.processors(), layout.parts().iter().map(part)),
-        }
+        layout.among(&self.owner, layout.processors())
     }
 
     /// The number of the `wished` evaluations that take no more than a few seconds.

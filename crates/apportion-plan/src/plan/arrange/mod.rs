@@ -213,6 +213,7 @@ fn rearranged(
             return Ok((repeat_block(shape, &found)?, evaluations));
         }
         Some(_) => None,
+        None if layout.is_triangular() => None,
         None => Columns::of(layout, distances, objective),
     };
     if let Some(columns) = columns {

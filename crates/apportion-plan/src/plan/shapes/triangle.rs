@@ -101,7 +101,9 @@ mod tests {
     fn the_fastest_is_at_the_bottom() {
         for (weights, slow) in [([1.0, 3.0], 0), ([3.0, 1.0], 1)] {
             let layout = Triangle.layout(shape(1000, 7), &weights).unwrap();
-            let [Span { start: 0, end }] = *layout.rows_by_owner()[slow].spans() else { panic!("at the top") };
+            let [Span { start: 0, end }] = *layout.rows_by_owner()[slow].spans() else {
+                panic!("at the top")
+            };
             assert!((480..500).contains(&end), "{end}");
             assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(end * 7));
         }

@@ -142,6 +142,13 @@ impl MatmulSchedule {
         &self.rects[rank.0]
     }
 
+    /// A processor's rectangles of the result: those of C that it owns, and if C is symmetric also the mirror images of
+    /// those below the diagonal.
+    pub fn result_rects(&self, rank: Rank) -> Vec<Rect> {
+        let parts = self.layout.parts_of_c().into_iter();
+        parts.filter(|part| part.owner == rank).map(|part| part.rect()).collect()
+    }
+
     /// A processor's own rectangles of A (m x k) and of B (k x n).
     pub fn own(&self, rank: Rank) -> (&[Part], &[Part]) {
         (&self.a[rank.0], &self.b[rank.0])

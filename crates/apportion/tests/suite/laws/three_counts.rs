@@ -8,7 +8,7 @@ use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
 use apportion::matrix::{Element, LocalBlocks, Matrix};
 use apportion::model::Model;
-use apportion::plan::shapes::{Method, MethodOptions};
+use apportion::plan::shapes::{LayoutMethod, Method, MethodOptions, Triangle};
 use apportion::plan::{Forecast, Layout, Metrics, Plan};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
@@ -78,7 +78,8 @@ fn check(layout: &Layout, order: ScheduleOptions) {
     assert_eq!(sent_in(&simulated), counted, "sent in the simulator, {order:?}");
 
     let s = layout.shape();
-    let (a, b) = (matrix(s.m, s.k, 3), matrix(s.k, s.n, 11));
+    let a = matrix(s.m, s.k, 3);
+    let b = if layout.is_triangular() { a.transposed() } else { matrix(s.k, s.n, 11) };
     for path in [DataPath::InPlace, DataPath::Copied, DataPath::Packed] {
         let (c, trace) = run(path, Kernel::plus_times(), [&a, &b], &schedule);
         assert_eq!(trace.volume_matrix(), counted, "received, {path:?}, {order:?}");
@@ -254,6 +255,23 @@ proptest! {
         weights in prop::collection::vec(0.05f64..10.0, 1..5),
     ) {
         check_all(m, k, n, &weights, block);
+    }
+}
+
+/// A A^T by its lower triangle, with strips that have squares on the diagonal and rectangles between them: the whole of
+/// it comes out.
+#[test]
+fn symmetric_products() {
+    let weights = [&[9.0, 1.0][..], &[2.0], &[5.0, 0.0, 1.0, 3.0], &[1.0; 7]];
+    let sizes = [(1, 1), (2, 13), (37, 5), (67, 31), (130, 3), (201, 2)];
+    let all = sizes.into_iter().flat_map(|size| weights.map(|weights| (size, weights)));
+    for ((n, k), weights) in all.step_by(cases(3, 1)) {
+        let layout = Triangle.layout(shape(n, k, n), weights).unwrap();
+        for flow in Flow::ALL {
+            for look_ahead in [0, 1, 3] {
+                check(&layout, ScheduleOptions::new(flow, 4).with_look_ahead(look_ahead));
+            }
+        }
     }
 }
 

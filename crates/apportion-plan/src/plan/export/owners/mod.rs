@@ -64,7 +64,7 @@ fn tables(plan: &Plan) -> Result<Tables> {
             Ok(vec![
                 ("A", OwnerTable::new([shape.m, shape.k], &layout.parts_of_a())?),
                 ("B", OwnerTable::new([shape.k, shape.n], &layout.parts_of_b())?),
-                ("C", OwnerTable::new([shape.m, shape.n], layout.parts())?),
+                ("C", OwnerTable::new([shape.m, shape.n], &layout.parts_of_c())?),
             ])
         }
         Division::Grid(layout) => {

@@ -123,6 +123,7 @@ fn every_product_may_use_a_device() {
         "matmul a.npy a.npy --semiring max-plus --adaptive",
         "matmul a.npy a.npy --semiring max-plus --copy",
         "matmul a.npy a.npy --semiring max-plus --alpha 2 --beta 3 --c-in a.npy",
+        "matmul a.npy --syrk --semiring max-plus",
     ] {
         here.done(&format!("{product} -o cores.npy --speeds 1,1"));
         for platform in ["platform.toml", "alone.toml"] {

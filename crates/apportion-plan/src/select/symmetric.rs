@@ -5,10 +5,12 @@ use crate::geometry::Rank;
 use crate::model::{Machine, Model};
 use crate::plan::shapes::{LayoutMethod, Triangle};
 use crate::plan::{Baselines, Layout, Shape, shares};
-use crate::schedule::ScheduleOptions;
 use crate::select::appraisal::Appraiser;
 use crate::select::improve::LeftOut;
-use crate::select::{Choice, FittedOrder, PlanOptions, affordable, fit_order, in_order_of_preference};
+use crate::select::{
+    Choice, FittedOrder, PlanOptions, affordable, fit_order, forecast, in_order_of_preference,
+};
+use crate::simulate::CostModel;
 
 /// The name of the method.
 const METHOD: &str = "triangle";
@@ -24,7 +26,8 @@ const METHOD: &str = "triangle";
 /// If m and n differ.
 pub fn plan_symmetric(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Vec<Choice>> {
     assert_eq!(shape.m, shape.n, "a symmetric C is square");
-    let appraiser = Appraiser::new(machine, options);
+    let machine = machine.with_device_tiles(options.element)?;
+    let machine = machine.as_ref();
     let (ranks, orders) = (fastest_first(machine, shape), options.orders());
     let simulated = |forecasts| affordable(machine.processors(), shape, options.block, forecasts);
     let fewer = !options.keep_all && !machine.only_ratios() && simulated(orders.len() * ranks.len());
@@ -36,6 +39,10 @@ pub fn plan_symmetric(shape: Shape, machine: &Machine, options: &PlanOptions) ->
             Err(_) if count < ranks.len() => break,
             layout => layout?,
         };
+        // Squares on the diagonal make the sum of the areas that of a layout.
+        let appraiser = Appraiser::new(machine, options);
+        let rates = machine.rates(&layout.sizes());
+        let costs = CostModel { rates: &rates, network: &machine.platform.network, element: options.element };
         let mut out: Vec<Rank> = ranks[count..].iter().copied().map(Rank).collect();
         out.sort_unstable();
         for &order in &orders {
@@ -47,7 +54,9 @@ pub fn plan_symmetric(shape: Shape, machine: &Machine, options: &PlanOptions) ->
                     continue;
                 }
             };
-            let choice = appraise(&appraiser, &layout, order, simulated(orders.len()))?;
+            let known = simulated(orders.len());
+            let predicted = known.then(|| forecast(&layout, order, costs)).transpose()?;
+            let choice = appraiser.choice(METHOD, &layout, order, predicted)?;
             let left_out = (!out.is_empty()).then(|| LeftOut { ranks: out.clone(), seconds: 0.0 });
             choices.push(Choice { memory_overrun: overrun, left_out, ..choice });
         }
@@ -59,25 +68,15 @@ pub fn plan_symmetric(shape: Shape, machine: &Machine, options: &PlanOptions) ->
     let all = with_all.filter_map(|choice| choice.rank).fold(f64::INFINITY, f64::min);
     let mut choices = in_order_of_preference(choices);
     for choice in &mut choices {
-        if let (Some(out), Some(seconds)) = (&mut choice.left_out, choice.rank) {
-            out.seconds = all - seconds;
-        }
+        choice.left_out = match (choice.left_out.take(), choice.rank) {
+            (Some(out), Some(seconds)) if all.is_finite() => Some(LeftOut { seconds: all - seconds, ..out }),
+            // The others alone have the memory.
+            _ => None,
+        };
     }
     choices[0].plan.fill_in();
     choices[0].plan.baselines = Baselines::of_symmetric(shape, machine, options)?;
     Ok(choices)
-}
-
-/// A layout and an order with their forecast, if it is affordable.
-fn appraise(
-    appraiser: &Appraiser<'_>,
-    layout: &Layout,
-    order: ScheduleOptions,
-    simulated: bool,
-) -> Result<Choice> {
-    let choice = appraiser.choice(METHOD, layout, order, None)?;
-    let forecast = if simulated { Some(appraiser.forecast(&choice)?) } else { None };
-    appraiser.choice(METHOD, layout, order, forecast)
 }
 
 /// The processors that do anything, by their speed with an equal part.
@@ -111,7 +110,7 @@ mod tests {
     use crate::geometry::Rank;
     use crate::platform::{Network, Platform};
     use crate::schedule::{Application, MatmulSchedule, Step};
-    use crate::simulate::{CostModel, simulate};
+    use crate::simulate::simulate;
 
     fn machine(speeds: &[f64], network: Network) -> Machine {
         let mut platform = Platform::from_speeds(speeds).unwrap();

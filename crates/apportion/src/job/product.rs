@@ -13,7 +13,7 @@ use crate::geometry::Rank;
 use crate::kernels::{Kernel, PathElement, Real, Semiring, Tropical};
 use crate::matrix::{AnyBlocks, Element, LocalBlocks, Scaling};
 use crate::output::OutputFile;
-use crate::plan::Shape;
+use crate::plan::{Layout, Shape};
 use crate::product::{
     Adaptive, ClosureMethod, MatmulJob, OperandViews, OwnRects, RunReport, matrix_closure, matrix_paths,
     matrix_power, multiply, products_of_power,
@@ -218,6 +218,7 @@ impl<'a> ProductTask<'a> {
     fn check_symmetric(&self) -> Result<()> {
         let options = &self.options;
         let given = [
+            ("B", self.b.is_some()),
             ("`panels`", self.in_panels()),
             ("`adaptive`", self.adaptive.is_some()),
             ("`tail`", self.tail.is_some()),
@@ -295,9 +296,11 @@ impl Outcome {
     /// on rank 0.
     pub fn check_speeds(self, context: Context<'_>) {
         let Some(mut measured) = self.measured.filter(|_| context.world.rank() == 0) else { return };
-        match self.panels {
-            Some(_) => measured.warn(context),
-            None => measured.check(&self.report, &self.machine.platform, context),
+        // Speeds are those of large rectangles.
+        let symmetric = self.report.plan.layout().is_ok_and(Layout::is_triangular);
+        match self.panels.is_some() || symmetric {
+            true => measured.warn(context),
+            false => measured.check(&self.report, &self.machine.platform, context),
         }
     }
 

@@ -186,7 +186,6 @@ pub fn multiply<'a, T: Element>(
     world.all_ok(check_tail(job, layout, path, has_devices))?;
     if has_devices {
         world.all_ok(layout.refuse_boxes("a product on a device"))?;
-        world.all_ok(refuse_triangle(layout, "a device"))?;
     }
     if job.adaptive.is_some() {
         world.all_ok(refuse_triangle(layout, "`adaptive`"))?;

@@ -148,7 +148,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
 const EXPERT: &str = "For experts";
 
 /// The flags under it.
-const EXPERT_FLAGS: [&str; 68] = [
+const EXPERT_FLAGS: [&str; 69] = [
     "accuracy",
     "algorithm",
     "alone",
@@ -209,6 +209,7 @@ const EXPERT_FLAGS: [&str; 68] = [
     "subsets",
     "surfaces",
     "sweep-points",
+    "syrk",
     "tail",
     "tcp",
     "third-order",

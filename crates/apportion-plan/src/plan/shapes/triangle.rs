@@ -6,8 +6,8 @@ use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part, Shape};
 
 /// Rows and columns of the squares on the diagonal, which are computed whole: small enough for little to be computed
-/// twice, large enough for kernels.
-const SQUARE: u64 = 64;
+/// twice, large enough for kernels. For doubles on a core with AVX-512, 64 and 128 take 3 % longer, 256 takes 4 %.
+const SQUARE: u64 = 96;
 
 /// The most squares on the diagonal before they grow: larger ones compute less than 1/512 of the triangle twice.
 const MOST_SQUARES: u64 = 512;
@@ -17,7 +17,7 @@ const MOST_SQUARES: u64 = 512;
 ///
 /// The strip of rows from s to e needs the rows of A before e, and owns those from s on: it receives k s elements. The
 /// volume k sum(s_i) is least if weights ascend from the top, where strips are high, to the bottom: s_i is n times the
-/// square root of the areas above. O(p log p log n + n / 64).
+/// square root of the areas above. O(p log p log n + n / 96).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Triangle;
 
@@ -104,7 +104,7 @@ mod tests {
             let [Span { start: 0, end }] = *layout.rows_by_owner()[slow].spans() else {
                 panic!("at the top")
             };
-            assert!((480..500).contains(&end), "{end}");
+            assert!((470..500).contains(&end), "{end}");
             assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(end * 7));
         }
         let four = Triangle.layout(shape(300, 2), &[4.0, 0.0, 5.0, 0.0]).unwrap();
@@ -155,11 +155,11 @@ mod tests {
         }
     }
 
-    /// Areas are counted on the rectangles, and squares are less than 4 % of 2,000 rows; those of larger matrices are
+    /// Areas are counted on the rectangles, and squares add less than 5 % to 2,000 rows; those of larger matrices are
     /// larger.
     #[test]
     fn little_more_than_half_is_computed() {
-        for (n, most) in [(1, 2.0), (64, 2.0), (65, 2.0), (2000, 1.04), (3000, 1.03), (100_000, 1.005)] {
+        for (n, most) in [(1, 2.0), (96, 2.0), (97, 2.0), (2000, 1.05), (3000, 1.033), (100_000, 1.005)] {
             for weights in [&[1.0][..], &[1.0, 3.0, 9.0], &[0.0, 1e-9, 1.0]] {
                 let layout = Triangle.layout(shape(n, 1), weights).unwrap();
                 let more = layout.multiply_adds() / (n as f64 * (n as f64 + 1.0) / 2.0);

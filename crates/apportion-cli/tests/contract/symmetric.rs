@@ -74,7 +74,7 @@ fn other_semirings_and_elements() {
     fn check<T: Element>(
         bench: &Bench,
         semiring: &str,
-        seed: u64,
+        seed: usize,
         any: impl Fn(Matrix<T>) -> AnyMatrix,
         entry: impl Fn(&[T], &[T]) -> T,
     ) {

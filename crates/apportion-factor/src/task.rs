@@ -466,6 +466,11 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let platform = task.sources.processors_of_world(world)?;
     let planned = world.all_ok(task.plan(n))?;
     let on_devices = !platform.network.devices.is_empty();
+    if on_devices && task.slabs.requested() {
+        let what = "devices keep their block columns in memory, and factor no slabs";
+        let remedy = "leave out `memory` and `checkpoint`, or use a platform without devices";
+        return world.all_ok(Err(Error::input("`platform`", what, remedy)));
+    }
     let columns_only = N::KEEPS || task.slabs.requested();
     if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| columns_only || on_devices) {
         let (why, remedy) = match () {
@@ -489,6 +494,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     // What was measured with one block tells nothing of others.
     let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
     let may = then.without_factors().is_some() && world.is_solo() && matches!(input, Input::Npy(_));
+    let may = may && !on_devices;
     let question = Question { problem, blocks: &blocks, layout: task.layout, columns_only, planned, element };
     let mut plans = decide(&known, question.clone(), world)?;
     let size = size_of::<T>() as u64;

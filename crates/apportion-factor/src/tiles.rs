@@ -314,11 +314,11 @@ impl<T: Real> TileData<T> {
 
     /// Where a tile below the diagonal is: its part, and its first row and columns there.
     fn place(&self, tiles: &BlockTiles, (row, column): (usize, usize)) -> (usize, usize, Range<usize>) {
-        let sets = tiles.sets(self.rank).iter().enumerate();
-        let found = sets.filter_map(|(number, set)| {
+        let mut sets = tiles.sets(self.rank).iter().enumerate();
+        let found = sets.find_map(|(number, set)| {
             Some((number, set.rows.binary_search(&row).ok()?, set.columns.binary_search(&column).ok()?))
         });
-        let (number, above, place) = found.last().expect("a processor has its own tiles");
+        let (number, above, place) = found.expect("a processor has its own tiles");
         let above = &tiles.sets(self.rank)[number].rows[..above];
         let top = above.iter().map(|&row| tiles.span(row).len() as usize).sum();
         (number, top, self.parts[number].range(place..place + 1))

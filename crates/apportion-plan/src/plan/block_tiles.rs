@@ -134,7 +134,7 @@ impl BlockTiles {
                 }
             }
         }
-        Layout::new(shape, self.own.len(), parts.into_iter()).expect("tiles cover the matrix once")
+        Layout::new(shape, self.own.len(), parts).expect("tiles cover the matrix once")
     }
 
     /// Rows and columns of the matrix.
@@ -193,30 +193,30 @@ impl BlockTiles {
     }
 
     /// The rows below the diagonal of a processor's tiles in a block column.
-    pub fn rows_below(&self, rank: Rank, column: usize) -> u64 {
+    pub(crate) fn rows_below(&self, rank: Rank, column: usize) -> u64 {
         self.own[rank.0].below[column]
     }
 
     /// Elements of a processor's tiles in a range of block columns, and the number of columns of these, those of a
     /// diagonal tile counted apart.
-    pub fn extent(&self, rank: Rank, columns: std::ops::Range<usize>) -> [u64; 2] {
+    pub(crate) fn extent(&self, rank: Rank, columns: std::ops::Range<usize>) -> [u64; 2] {
         let later = &self.own[rank.0].later;
         let ([elements, across], [not, neither]) = (later[columns.start], later[columns.end]);
         [elements - not, across - neither]
     }
 
     /// From whom a processor receives rows of the panel of a block column, ascending, and how many.
-    pub fn senders(&self, to: Rank, column: usize) -> &[(Rank, u64)] {
+    pub(crate) fn senders(&self, to: Rank, column: usize) -> &[(Rank, u64)] {
         &self.transfers[column].received[to.0]
     }
 
     /// To whom a processor sends rows of the panel of a block column, ascending, and how many.
-    pub fn receivers(&self, from: Rank, column: usize) -> &[(Rank, u64)] {
+    pub(crate) fn receivers(&self, from: Rank, column: usize) -> &[(Rank, u64)] {
         &self.transfers[column].sent[from.0]
     }
 
     /// The rows of the panel of a block column that a processor sends to anybody, each counted once.
-    pub fn rows_sent(&self, from: Rank, column: usize) -> u64 {
+    pub(crate) fn rows_sent(&self, from: Rank, column: usize) -> u64 {
         self.transfers[column].once[from.0]
     }
 
@@ -227,7 +227,7 @@ impl BlockTiles {
     }
 
     /// The processors with tiles below the diagonal in a block column, ascending.
-    pub fn holders(&self, column: usize) -> Vec<Rank> {
+    pub(crate) fn holders(&self, column: usize) -> Vec<Rank> {
         let mut holds = vec![false; self.processors()];
         (column + 1..self.count()).for_each(|row| holds[self.owner(row, column).0] = true);
         (0..holds.len()).filter(|rank| holds[*rank]).map(Rank).collect()
@@ -292,7 +292,7 @@ impl OwnTiles {
                 continue;
             }
             // A later column of a set has those of its rows that are below the diagonal.
-            let later = |set: &TileSet| &set.rows[set.rows.partition_point(|row| *row <= column)..] == rows;
+            let later = |set: &TileSet| set.rows[set.rows.partition_point(|row| *row <= column)..] == rows;
             match sets.iter_mut().find(|set| later(set)) {
                 Some(set) => set.columns.push(column),
                 None => sets.push(TileSet { rows, columns: vec![column] }),

@@ -2,6 +2,7 @@
 
 use crate::LocalColumns;
 use crate::local_columns::each_band;
+use crate::slabs::SlabRun;
 use apportion::error::Result;
 use apportion::job::write_blocks;
 use apportion::kernels::Real;
@@ -80,20 +81,20 @@ impl Outputs {
         Ok(files)
     }
 
-    /// The same where the factors come in bands of rows, on the only process.
+    /// The same where the factors come from slabs, on the only process.
     ///
     /// # Errors
-    /// A file cannot be written; those of `each_band`.
-    pub fn write_bands<T: Real>(
+    /// A file cannot be written, or read.
+    pub fn write_slabs<T: Real>(
         self,
-        each_band: &mut dyn FnMut(&mut dyn FnMut(&[T]) -> Result<()>) -> Result<()>,
+        run: &SlabRun<'_, T>,
         pivots: &[i64],
         n: u64,
     ) -> Result<Vec<OutputFile>> {
         let [mut factors, mut exchanged] = self.files;
         if let Some(file) = &mut factors {
             file.put(&npy_header::<T>(&[n as usize; 2], false))?;
-            each_band(&mut |band| write_npy_rows(file, band))?;
+            run.each_band(&mut |band| write_npy_rows(file, band))?;
         }
         write_pivots(exchanged.as_mut(), pivots)?;
         let mut files: Vec<OutputFile> = [factors, exchanged].into_iter().flatten().collect();

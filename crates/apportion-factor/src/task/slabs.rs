@@ -362,7 +362,7 @@ impl SlabWork<'_> {
         let (resumed, pivots, residual) = done.map_err(kept_so_far)?;
         let written = context.watch("writing", || {
             let begin = std::time::Instant::now();
-            let files = outputs.write_bands(&mut |put| run.each_band(put), &pivots, slabs.columns().n())?;
+            let files = outputs.write_slabs(&run, &pivots, slabs.columns().n())?;
             Ok((files, begin.elapsed().as_secs_f64()))
         });
         let (files, seconds) = written.map_err(kept_so_far)?;

@@ -6,7 +6,7 @@ use super::{AnyColumns, Computed, FactorTask, Input, check_finite, check_memory}
 use crate::LocalColumns;
 use crate::slabs::{Computers, PanelStore, RecordLayout, SlabRun, Slabs};
 use apportion::error::{Error, Result};
-use apportion::geometry::{Rank, Span};
+use apportion::geometry::Rank;
 use apportion::job::{Context, CutReason};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{Matrix, NpyFile};
@@ -408,8 +408,7 @@ impl SlabWork<'_> {
             self.context.note(format!("{}: is damaged, and computed again", path.display()));
         };
         while let Some(elements) = run.next_record() {
-            let size = (Span::new(0, 1), elements);
-            let Some(record) = checkpoint.load::<T>(run.finished(), size, damaged)? else { break };
+            let Some(record) = checkpoint.load::<T>(run.finished(), [1, elements], damaged)? else { break };
             run.resume(record.as_slice())?;
         }
         Ok(())

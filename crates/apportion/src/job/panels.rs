@@ -131,7 +131,7 @@ pub(super) fn run_in_panels<T: Element>(
                 context.note(format!("{}: is damaged, and computed again", path.display()));
             };
             let found = world.all_ok(match &checkpoint {
-                Some(checkpoint) if first => checkpoint.load(i, (*rows, shape.n), damaged),
+                Some(checkpoint) if first => checkpoint.load(i, [rows.len(), shape.n], damaged),
                 _ => Ok(None),
             })?;
             let finished = world.broadcast(&[u8::from(found.is_some())])? == [1];

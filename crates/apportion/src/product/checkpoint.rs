@@ -216,7 +216,7 @@ impl Checkpoint {
         file.commit()
     }
 
-    /// Loads a finished panel if its file is as it was saved. A damaged file is deleted, and `damaged`
+    /// Loads a finished panel of so many rows and columns if its file is as it was saved. A damaged file is deleted, and `damaged`
     /// is called with its name.
     ///
     /// # Errors
@@ -224,13 +224,13 @@ impl Checkpoint {
     pub fn load<T: Element>(
         &self,
         index: usize,
-        (rows, cols): (Span, u64),
+        [rows, cols]: [u64; 2],
         damaged: &mut dyn FnMut(&Path),
     ) -> Result<Option<Matrix<T>>> {
         let prefix = prefix(index);
         for name in self.names()?.iter().filter(|name| name.starts_with(&prefix)) {
             let path = self.directory.join(name);
-            let panel = read(&path, rows.len(), cols);
+            let panel = read(&path, rows, cols);
             let whole = panel.filter(|panel| self.name_of(index, panel) == **name);
             match whole {
                 Some(panel) => return Ok(Some(panel)),

@@ -14,7 +14,7 @@ const COMMANDS: [(&[&str], &str); 19] = [
         "apportion partition makes a plan: --units 1000 or --shape 1000x1000, and --speeds 9,1",
     ),
     (
-        &["multiply", "mul", "mult", "mm", "gemm", "dgemm", "sgemm", "product", "matmult", "dot", "matrix"],
+        &["multiply", "mul", "mult", "mm", "gemm", "dgemm", "sgemm", "matmult", "dot", "matrix"],
         "apportion matmul A.npy B.npy -o C.npy multiplies",
     ),
     (

@@ -471,6 +471,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
         let remedy = "leave out `memory` and `checkpoint`, or use a platform without devices";
         return world.all_ok(Err(Error::input("`platform`", what, remedy)));
     }
+    let platform_copies = platform.has_memories_of_its_own();
     let columns_only = N::KEEPS || task.slabs.requested();
     if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| columns_only || on_devices) {
         let (why, remedy) = match () {
@@ -495,6 +496,9 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
     let may = then.without_factors().is_some() && world.is_solo() && matches!(input, Input::Npy(_));
     let may = may && !on_devices;
+    // Where panels are read in place, nothing travels that tiles would save, and many small products are slower.
+    let in_place = world.is_solo() && !task.copy && !platform_copies;
+    let columns_only = columns_only || task.layout.is_none() && in_place;
     let question = Question { problem, blocks: &blocks, layout: task.layout, columns_only, planned, element };
     let mut plans = decide(&known, question.clone(), world)?;
     let size = size_of::<T>() as u64;

@@ -151,7 +151,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
         if held.failed.is_some() {
             return Ok(0.0);
         }
-        let TileData { kernel, parts, panels, rank, .. } = held;
+        let TileData { kernel, parts, panels, rank, scratch, .. } = held;
         let panel = panels.get(&column).expect("a panel is here when it is used");
         let width = self.tiles.span(column).len() as usize;
         let d = match self.schedule.factors() {
@@ -164,7 +164,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
         let update = PanelUpdate { tiles: self.tiles, kernel: *kernel, panel, width, d, threads };
         let (below, diagonal) = parts.split_at_mut(self.tiles.sets(*rank).len());
         for (set, part) in self.tiles.sets(*rank).iter().zip(below) {
-            update.below(part, (&set.rows, &set.columns), columns)?;
+            update.below(part, (&set.rows, &set.columns), columns, scratch)?;
         }
         let places = self.tiles.diagonal(*rank).iter();
         let mut changed: Vec<(usize, &mut LocalColumns<T>)> =
@@ -195,20 +195,21 @@ struct PanelUpdate<'a, T> {
 }
 
 impl<T: Real> PanelUpdate<'_, T> {
-    /// L of some block rows, one below the other.
-    fn rows(&self, rows: &[usize]) -> Vec<T> {
-        let parts: Vec<&[T]> = rows.iter().map(|&row| self.row(row)).collect();
-        parts.concat()
+    /// Puts L of some block rows one below the other.
+    fn rows(&self, rows: &[usize], l: &mut Vec<T>) {
+        l.clear();
+        rows.iter().for_each(|&row| l.extend_from_slice(self.row(row)));
     }
 
     fn row(&self, row: usize) -> &[T] {
         self.panel.rows.get(&row).expect("rows of a panel are here when they are used").elements()
     }
 
-    /// -D L^T, of some block rows side by side.
-    fn factor(&self, rows: &[usize]) -> Vec<T> {
+    /// Puts -D L^T of some block rows side by side.
+    fn factor(&self, rows: &[usize], factor: &mut Vec<T>) {
         let across = rows.iter().map(|&row| self.tiles.span(row).len() as usize).sum::<usize>();
-        let mut factor = vec![T::ZERO; self.width * across];
+        factor.clear();
+        factor.resize(self.width * across, T::ZERO);
         let mut product = vec![T::ZERO; self.width];
         let l = rows.iter().flat_map(|&row| self.row(row).chunks_exact(self.width));
         for (j, row) in l.enumerate() {
@@ -218,7 +219,6 @@ impl<T: Real> PanelUpdate<'_, T> {
             }
             product.iter().enumerate().for_each(|(p, x)| factor[p * across + j] = -*x);
         }
-        factor
     }
 
     /// Updates the tiles below the diagonal in these rows and columns.
@@ -227,6 +227,7 @@ impl<T: Real> PanelUpdate<'_, T> {
         part: &mut LocalColumns<T>,
         (rows, own): (&[usize], &[usize]),
         columns: &Range<usize>,
+        [l, u]: &mut [Vec<T>; 2],
     ) -> Result<()> {
         let places = own.partition_point(|&j| j < columns.start)..own.partition_point(|&j| j < columns.end);
         let across = &own[places.clone()];
@@ -245,8 +246,10 @@ impl<T: Real> PanelUpdate<'_, T> {
                 width: self.tiles.span(column).len() as usize,
             })
             .collect();
-        let (l, u, high) = (self.rows(rows), self.factor(across), height(rows));
-        let (l, u) = (View::dense(&l, high, self.width), View::dense(&u, self.width, here.len()));
+        self.rows(rows, l);
+        self.factor(across, u);
+        let high = height(rows);
+        let (l, u) = (View::dense(l, high, self.width), View::dense(u, self.width, here.len()));
         let mut own = part.view_mut();
         let mut rest = own.tile(top, here.start, high, here.len());
         let mut bands = Vec::new();
@@ -262,7 +265,8 @@ impl<T: Real> PanelUpdate<'_, T> {
 
     /// Updates a diagonal tile.
     fn diagonal(&self, place: usize, part: &mut LocalColumns<T>) {
-        let (l, u) = (self.row(place), self.factor(&[place]));
+        let (l, mut u) = (self.row(place), Vec::new());
+        self.factor(&[place], &mut u);
         let rows = l.len() / self.width;
         self.kernel.update(
             View::dense(l, rows, self.width),
@@ -302,6 +306,8 @@ pub(crate) struct TileData<T> {
     pub(crate) pivots: Vec<Vec<i64>>,
     /// The column that cannot be factored, once it is known.
     pub(crate) failed: Option<u64>,
+    /// The factors of an update, as they are multiplied.
+    scratch: [Vec<T>; 2],
     panel_elements: usize,
     most_panel_elements: usize,
 }
@@ -400,6 +406,7 @@ impl<T: Real> Executable for TileElimination<'_, T> {
             panels: BTreeMap::new(),
             pivots: vec![Vec::new(); self.tiles.count()],
             failed: None,
+            scratch: [Vec::new(), Vec::new()],
             panel_elements: 0,
             most_panel_elements: 0,
         }

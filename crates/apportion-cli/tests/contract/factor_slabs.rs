@@ -33,7 +33,7 @@ fn same(bench: &Bench, kind: &str, one: &str, other: &str) -> bool {
     of(one) == of(other) && (kind == "cholesky" || of(&format!("p-{one}")) == of(&format!("p-{other}")))
 }
 
-fn kept(bench: &Bench) -> usize {
+fn count_panels(bench: &Bench) -> usize {
     let entries = std::fs::read_dir(bench.path("kept")).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("panel-")).count()
 }
@@ -54,7 +54,7 @@ fn a_checkpoint_gives_the_same_bytes_and_continues() {
         );
         assert_eq!((&slabs["decided_by"], &slabs["memory_cap_bytes"]), (&json!("default"), &json!(null)));
         assert_eq!(run["predicted_memory_bytes"], run["peak_memory_bytes"], "{kind}");
-        assert_eq!(kept(&bench), 10);
+        assert_eq!(count_panels(&bench), 10);
         let names = bench.names();
         assert!(!names.iter().any(|name| name.starts_with(".apportion")), "{names:?}");
         // Everything is there; other processors, and no block to say.
@@ -83,7 +83,7 @@ fn a_checkpoint_gives_the_same_bytes_and_continues() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("is damaged, and computed again"));
         let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&run["slabs"]["resumed"], &run["flops_per_second"]), (&json!(6), &json!(null)));
-        assert_eq!(kept(&bench), 10);
+        assert_eq!(count_panels(&bench), 10);
     }
 }
 
@@ -188,8 +188,9 @@ fn ctrl_c_keeps_what_is_finished() {
     bench.write("two.npy", "an earlier result");
     bench.write("p.toml", slow(4000));
     let call = format!("{} --platform p.toml", line("lu", "two"));
-    let said = stopped(&bench, &format!("{call} --checkpoint kept"), || kept(&bench) > 1, Signal::INT);
-    let count = kept(&bench);
+    let said =
+        stopped(&bench, &format!("{call} --checkpoint kept"), || count_panels(&bench) > 1, Signal::INT);
+    let count = count_panels(&bench);
     assert!((2..19).contains(&count), "{count}");
     let wanted = format!(
         "apportion: interrupted ({count} of 19 block columns kept in kept: the same command with --resume kept \

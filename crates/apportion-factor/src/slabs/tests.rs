@@ -6,6 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{NpyFile, npy_header};
 use apportion::output::OutputFile;
+use apportion::plan::Blocks;
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::Application;
 use std::path::Path;
@@ -13,7 +14,11 @@ use std::path::Path;
 /// The divisions of n columns that are tried.
 fn divisions(n: u64, block: u64) -> Vec<BlockColumns> {
     let all = crate::tests::divisions(Factors::Lu, n, block).into_iter();
-    all.map(|blocks| blocks.into_columns("a test").unwrap()).collect()
+    let columns = |blocks| match blocks {
+        Blocks::Columns(columns) => columns,
+        Blocks::Tiles(_) => unreachable!("LU is by block columns"),
+    };
+    all.map(columns).collect()
 }
 
 /// What a run by slabs has found: the factors as bits, and the pivots.

@@ -1,7 +1,7 @@
 //! How a factorisation is divided: by block columns, or a symmetric one by tiles.
 
 use super::{BlockColumns, BlockTiles, Factors, Layout};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::geometry::{Rank, Span};
 
 /// The parts of the processors of a factorisation.
@@ -76,19 +76,6 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.received(factors, rank),
             Self::Tiles(tiles) => tiles.received(factors, rank),
-        }
-    }
-
-    /// The block columns.
-    ///
-    /// # Errors
-    /// They are tiles: exit code 2. `place` names what has them.
-    pub fn into_columns(self, place: &str) -> Result<BlockColumns> {
-        match self {
-            Self::Columns(columns) => Ok(columns),
-            Self::Tiles(_) => {
-                Err(Error::input(place, "divides the matrix into tiles", "use one of whole block columns"))
-            }
         }
     }
 }

@@ -541,8 +541,10 @@ mod tests {
         let machine = machine(&[8.0, 2.0], Network::uniform(2e-2, 1e9));
         let of = |layout| plans(Factors::Lu, &machine, layout).remove(0);
         let (greedy, dropout) = (of(Some(FactorLayout::Greedy)), of(Some(FactorLayout::Dropout)));
-        let last =
-            |plan: &Plan| *plan.blocks().unwrap().1.into_columns("").unwrap().own(Rank(1)).last().unwrap();
+        let last = |plan: &Plan| match plan.blocks().unwrap().1 {
+            Blocks::Columns(columns) => *columns.own(Rank(1)).last().unwrap(),
+            Blocks::Tiles(_) => unreachable!("LU is by block columns"),
+        };
         assert!(last(&dropout) < last(&greedy));
         let seconds = |plan: &Plan| plan.forecast.as_ref().unwrap().seconds;
         let best = of(None);

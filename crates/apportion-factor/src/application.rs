@@ -27,15 +27,24 @@ pub(crate) struct Elimination<'a, T> {
     columns: Vec<Mutex<Option<LocalColumns<T>>>>,
     /// By rank: the devices of processors; empty if there are none.
     devices: Vec<Option<DevicePlace>>,
-    /// By block column: the panel that others of this process read in place. None where panels are copied.
-    shared: Option<Vec<Mutex<Option<SharedPanel<T>>>>>,
+    /// What the processors of this process pass on in place. None where panels are copied.
+    shared: Option<Shared<T>>,
     /// Gives the panels left of a slab.
     earlier: Option<Arc<PanelReader<T>>>,
+}
+
+/// What travels between the processors of one process, by block column.
+struct Shared<T> {
+    panels: Vec<Mutex<Option<SharedPanel<T>>>>,
+    /// The memory of the columns that are given away.
+    columns: Vec<Mutex<Option<Vec<T>>>>,
 }
 
 /// A panel that is read in place.
 struct SharedPanel<T> {
     parcel: Parcel<T>,
+    /// What goes back to its owner, if it was taken over.
+    back: Option<Parcel<T>>,
     /// The processors that have not taken it yet.
     readers: usize,
 }
@@ -55,9 +64,13 @@ impl<'a, T: Real> Elimination<'a, T> {
             let rank = local.rank().0;
             by_rank[rank] = Mutex::new(Some(local));
         }
-        let slots = || (0..schedule.columns().count()).map(|_| Mutex::new(None)).collect();
+        let count = schedule.columns().count();
+        let shared = || Shared {
+            panels: (0..count).map(|_| Mutex::new(None)).collect(),
+            columns: (0..count).map(|_| Mutex::new(None)).collect(),
+        };
         let devices = Vec::new();
-        Self { schedule, kernel, columns: by_rank, devices, shared: shares.then(slots), earlier: None }
+        Self { schedule, kernel, columns: by_rank, devices, shared: shares.then(shared), earlier: None }
     }
 
     /// The same, some of whose processors are devices, by rank.
@@ -72,7 +85,12 @@ impl<'a, T: Real> Elimination<'a, T> {
 
     fn slot(&self, column: usize) -> MutexGuard<'_, Option<SharedPanel<T>>> {
         let shared = self.shared.as_ref().expect("processors read panels in place");
-        shared[column].lock().unwrap_or_else(PoisonError::into_inner)
+        shared.panels[column].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn column_slot(&self, column: usize) -> MutexGuard<'_, Option<Vec<T>>> {
+        let shared = self.shared.as_ref().expect("processors pass columns on in place");
+        shared.columns[column].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_lu(&self) -> bool {
@@ -85,46 +103,76 @@ impl<'a, T: Real> Elimination<'a, T> {
         [(self.schedule.columns().n() - span.start) as usize, span.len() as usize]
     }
 
+    /// Where the parts of a panel are in its memory.
+    fn panel_memory(&self, column: usize) -> PanelMemory {
+        let (columns, factors) = (self.schedule.columns(), self.schedule.factors());
+        let ([rows, width], marks) = (self.panel_size(column), columns.panel_marks(factors, column) as usize);
+        let back = match columns.is_taken_over(column) {
+            true => columns.rows_given_back(factors, column).len() as usize * width,
+            false => 0,
+        };
+        let above = if self.is_lu() { back } else { 0 };
+        // The marks take the place of the last elements in front of the rows that travel, once those are copied.
+        let in_front = if self.is_lu() { above } else { width * width };
+        let room = marks.saturating_sub(in_front);
+        let panel = room + above..room + above + rows * width;
+        PanelMemory { marks: room + in_front - marks..room + in_front, back: room..room + back, panel }
+    }
+
+    /// The memory of a panel, for a block column that another processor's memory or a message has.
+    fn with_room(&self, column: usize, fill: impl FnOnce(&mut [T])) -> Vec<T> {
+        let places = self.panel_memory(column);
+        let mut memory = vec![T::ZERO; places.panel.end];
+        fill(&mut memory[places.back.start..]);
+        memory
+    }
+
     /// Factors a panel, in memory of its own, from which it travels: the marks, then its rows.
     fn factor_panel(&self, held: &mut ProcessorData<T>, column: usize, threads: usize) -> Result<Parcel<T>> {
         let [rows, width] = self.panel_size(column);
-        let marks = self.schedule.columns().panel_marks(self.schedule.factors(), column) as usize;
+        let columns = self.schedule.columns();
+        let PanelMemory { marks, back, panel: place } = self.panel_memory(column);
         let first = held.columns.rows() - rows;
-        let place = self.schedule.columns().places(held.rank(), column..column + 1);
-        let here = held.columns.range(place);
-        // The marks of a symmetric matrix's panel take the place of the last elements of its diagonal block, which does
-        // not travel, once that has been copied back.
-        let room = if self.is_lu() { marks } else { marks.saturating_sub(width * width) };
-        let start = if self.is_lu() { 0 } else { room + width * width - marks };
-        let mut memory = vec![T::ZERO; room + rows * width];
+        let taken = held.taken.remove(&column);
+        let own = taken.is_none().then(|| {
+            let place = columns.places(held.rank(), column..column + 1);
+            Rectangle { row: first, cols: held.columns.range(place) }
+        });
+        let mut memory = taken.unwrap_or_else(|| vec![T::ZERO; place.end]);
         if held.failed.is_none() {
-            if let Some(device) = &mut held.device {
-                device.fetch(&mut held.columns, Rectangle { row: first, cols: here.clone() })?;
-            }
-            let mut own = held.columns.view_mut();
-            for (i, row) in memory[room..].chunks_exact_mut(width).enumerate() {
-                row.copy_from_slice(&own.row(first + i)[here.clone()]);
+            let panel = &mut memory[place];
+            if let Some(own) = &own {
+                if let Some(device) = &mut held.device {
+                    device.fetch(&mut held.columns, own.clone())?;
+                }
+                let mut view = held.columns.view_mut();
+                for (i, row) in panel.chunks_exact_mut(width).enumerate() {
+                    row.copy_from_slice(&view.row(first + i)[own.cols.clone()]);
+                }
             }
             let mut pivots = vec![0; width];
-            let panel = &mut memory[room..];
             let failed = match self.schedule.factors() {
                 Factors::Cholesky => cholesky_together(panel, width, threads)?,
                 Factors::Lu => lu_panel(ViewMut::dense(panel, rows, width), &mut pivots),
                 Factors::Ldlt => ldlt_panel(ViewMut::dense(panel, rows, width), &mut pivots).err(),
             };
-            held.failed = failed.map(|j| self.schedule.columns().span(column).start + j as u64);
-            let mut own = held.columns.view_mut();
-            for (i, row) in memory[room..].chunks_exact(width).enumerate() {
-                own.row(first + i)[here.clone()].copy_from_slice(row);
+            held.failed = failed.map(|j| columns.span(column).start + j as u64);
+            if let Some(own) = &own {
+                held.put(own.row, own.cols.clone(), panel);
             }
-            let block = View::dense(&memory[room..], rows, width).tile(0, 0, width, width);
+            let block = View::dense(panel, rows, width).tile(0, 0, width, width);
             let numbers = numbers_with_panel(self.schedule.factors(), block, &pivots);
-            memory[start + 1..start + marks].copy_from_slice(&numbers);
+            if !back.is_empty() {
+                held.back.insert(column, Parcel::new(Arc::new(memory[back].to_vec())));
+            }
+            memory[marks.clone()][1..].copy_from_slice(&numbers);
             held.pivots[column] = pivots;
+        } else if !back.is_empty() {
+            held.back.insert(column, Parcel::new(Arc::new(memory[back].to_vec())));
         }
-        memory[start] = T::from_f64(held.failed.map_or(0.0, |j| (j + 1) as f64));
+        memory[marks.start] = T::from_f64(held.failed.map_or(0.0, |j| (j + 1) as f64));
         let end = memory.len();
-        Ok(Parcel::new(Arc::new(memory)).part(start..end))
+        Ok(Parcel::new(Arc::new(memory)).part(marks.start..end))
     }
 
     /// Updates some block columns with a panel.
@@ -137,12 +185,16 @@ impl<'a, T: Real> Elimination<'a, T> {
     ) -> Result<()> {
         let places = self.schedule.columns().places(held.rank(), columns.clone());
         let here = held.columns.range(places.clone());
-        if held.failed.is_some() || here.is_empty() {
+        let taken = held.taken.contains_key(&columns.start);
+        if held.failed.is_some() || here.is_empty() && !taken {
             return Ok(());
         }
-        let rectangles = self.schedule.rectangles(held.rank(), columns);
+        let rectangles = self.schedule.rectangles(held.rank(), columns.clone());
         let [rows, width] = self.panel_size(panel);
         let parcel = held.panels.get(&panel).expect("a panel is here when it is used").clone();
+        if taken {
+            return self.update_taken(held, columns.start, &parcel, threads);
+        }
         let marks = self.schedule.columns().panel_marks(self.schedule.factors(), panel) as usize;
         let (marks, elements) = parcel.elements().split_at(marks);
         let ProcessorData { kernel, columns, device, pivots, factor, .. } = held;
@@ -174,21 +226,8 @@ impl<'a, T: Real> Elimination<'a, T> {
             Step { row: span.start as usize - below, col: start - here.start, width: span.len() as usize }
         });
         let steps: Vec<Step> = trapezoid.collect();
-        factor.clear();
-        factor.resize(width * here.len(), T::ZERO);
         let d = (self.schedule.factors() == Factors::Ldlt).then(|| BlockDiagonal::from_elements(&marks[1..]));
-        let mut product = vec![T::ZERO; width];
-        for Step { row, col, width: across } in &steps {
-            for i in 0..*across {
-                match &d {
-                    Some(d) => d.multiply(l.row(row + i), &mut product),
-                    None => product.copy_from_slice(l.row(row + i)),
-                }
-                for (p, x) in product.iter().enumerate() {
-                    factor[p * here.len() + col + i] = -*x;
-                }
-            }
-        }
+        turn_rows(l, d, &steps, factor);
         let u = View::dense(factor, width, here.len());
         if let Some(device) = device {
             let rectangle = |places: Range<usize>| Rectangle {
@@ -198,17 +237,83 @@ impl<'a, T: Real> Elimination<'a, T> {
             return device.update([below, here.start], l, u, rectangles.map(rectangle));
         }
         let mut own = columns.view_mut();
-        let mut rest = own.tile(below, here.start, rows - width, here.len());
-        let mut bands = Vec::new();
-        for band in bands_of(&steps, rows - width, threads) {
-            let (upper, lower) = rest.split_at_row(band.len());
-            rest = lower;
-            bands.push((band, upper));
+        let c = own.tile(below, here.start, rows - width, here.len());
+        update_trapezoid(*kernel, [l, u], c, &steps, threads)
+    }
+
+    /// Updates a block column that was taken over with the panel left of it.
+    fn update_taken(
+        &self,
+        held: &mut ProcessorData<T>,
+        column: usize,
+        parcel: &Parcel<T>,
+        threads: usize,
+    ) -> Result<()> {
+        let (panel, [below, across]) = (column - 1, self.panel_size(column));
+        let [rows, width] = self.panel_size(panel);
+        let marks = self.schedule.columns().panel_marks(self.schedule.factors(), panel) as usize;
+        let (marks, elements) = parcel.elements().split_at(marks);
+        let places = self.panel_memory(column);
+        let ProcessorData { kernel, taken, pivots, factor, .. } = held;
+        let memory = taken.get_mut(&column).expect("it is updated once it is here");
+        if self.is_lu() {
+            let right = ViewMut::dense(&mut memory[places.back.start..], rows, across);
+            return eliminate(
+                *kernel,
+                View::dense(elements, rows, width),
+                &pivots[panel],
+                right,
+                factor,
+                threads,
+            );
         }
-        parallel::all(bands, |(band, c)| {
-            let (top, kernel) = (band.start, *kernel);
-            Trapezoid { kernel, l, u, c, top }.update(&steps, band);
-        })
+        let l = View::dense(elements, below, width);
+        let steps = [Step { row: 0, col: 0, width: across }];
+        let d = (self.schedule.factors() == Factors::Ldlt).then(|| BlockDiagonal::from_elements(&marks[1..]));
+        turn_rows(l, d, &steps, factor);
+        let (u, c) =
+            (View::dense(factor, width, across), ViewMut::dense(&mut memory[places.panel], below, across));
+        update_trapezoid(*kernel, [l, u], c, &steps, threads)
+    }
+
+    /// The rows of a processor's own block column that another one takes over.
+    fn rows_taken_over(&self, held: &ProcessorData<T>, column: usize) -> Rectangle {
+        let columns = self.schedule.columns();
+        let place = columns.places(held.rank(), column..column + 1);
+        let rows = columns.rows_taken_over(self.schedule.factors(), column);
+        Rectangle { row: rows.start as usize, cols: held.columns.range(place) }
+    }
+
+    /// Copies an own block column for the processor that takes it over, or fetches it from the device.
+    fn give_away(&self, held: &mut ProcessorData<T>, column: usize) -> Result<()> {
+        let part = self.rows_taken_over(held, column);
+        if let Some(device) = &mut held.device {
+            device.fetch(&mut held.columns, part.clone())?;
+        }
+        // Where panels are copied, this is when the message is packed.
+        if self.shared.is_some() {
+            let memory = self.with_room(column, |out| held.copy(&part, out));
+            *self.column_slot(column) = Some(memory);
+        }
+        Ok(())
+    }
+
+    /// Keeps the memory of a block column that it takes over.
+    fn take_over(&self, held: &mut ProcessorData<T>, column: usize, memory: Vec<T>) {
+        held.count(self.elements_of_taken(column));
+        held.taken.insert(column, memory);
+    }
+
+    /// What counts of a block column that is taken over, as a panel too.
+    fn elements_of_taken(&self, column: usize) -> usize {
+        let PanelMemory { marks, back, panel } = self.panel_memory(column);
+        if self.is_lu() { marks.len() + back.len() + panel.len() } else { marks.len() + panel.len() }
+    }
+
+    /// Puts what comes back of a block column besides the panel.
+    fn put_back(&self, held: &mut ProcessorData<T>, column: usize, elements: &[T]) {
+        let part = self.rows_taken_over(held, column);
+        held.put(part.row, part.cols, elements);
     }
 
     /// Exchanges rows as all panels right of block columns demand; each thread in columns of its own.
@@ -261,9 +366,26 @@ impl<'a, T: Real> Elimination<'a, T> {
             held.pivots[piece.column] = marks[1..].iter().map(|pivot| pivot.to_f64() as i64).collect();
         }
         if piece.elements > 0 {
+            let columns = self.schedule.columns();
+            if columns.owner(piece.column) == held.rank() && columns.is_taken_over(piece.column) {
+                let rows = columns.panel_rows(self.schedule.factors(), piece.column);
+                let place = columns.places(held.rank(), piece.column..piece.column + 1);
+                let cols = held.columns.range(place);
+                held.put(rows.start as usize, cols, &parcel.elements()[piece.marks as usize..]);
+            }
             held.insert(piece.column, parcel);
         }
     }
+}
+
+/// Where the parts of a panel are in its memory.
+struct PanelMemory {
+    /// What travels in front of the rows of the panel.
+    marks: Range<usize>,
+    /// What goes back to the owner besides, until the marks are there: in front of the panel or the first of its rows.
+    back: Range<usize>,
+    /// Its rows from the diagonal block on.
+    panel: Range<usize>,
 }
 
 /// The numbers that travel with a factored panel after the mark of failure: the pivots of LU, or D of L D L^T.
@@ -273,6 +395,45 @@ pub(crate) fn numbers_with_panel<T: Real>(factors: Factors, block: View<T>, pivo
         Factors::Lu => pivots.iter().map(|pivot| T::from_f64(*pivot as f64)).collect(),
         Factors::Ldlt => BlockDiagonal::of_panel(block, pivots).into_elements(),
     }
+}
+
+/// Puts -D L^T of the rows of L that are those of some block columns side by side.
+fn turn_rows<T: Real>(l: View<T>, d: Option<BlockDiagonal<T>>, steps: &[Step], factor: &mut Vec<T>) {
+    let (width, across) = (l.cols(), steps.last().map_or(0, |last| last.col + last.width));
+    factor.clear();
+    factor.resize(width * across, T::ZERO);
+    let mut product = vec![T::ZERO; width];
+    for Step { row, col, width } in steps {
+        for i in 0..*width {
+            match &d {
+                Some(d) => d.multiply(l.row(row + i), &mut product),
+                None => product.copy_from_slice(l.row(row + i)),
+            }
+            for (p, x) in product.iter().enumerate() {
+                factor[p * across + col + i] = -*x;
+            }
+        }
+    }
+}
+
+/// C := C + L U for block columns from their diagonals on, whose rows are those of C.
+fn update_trapezoid<T: Real>(
+    kernel: Kernel<T>,
+    [l, u]: [View<T>; 2],
+    c: ViewMut<T>,
+    steps: &[Step],
+    threads: usize,
+) -> Result<()> {
+    let (mut rest, mut bands) = (c, Vec::new());
+    for band in bands_of(steps, l.rows(), threads) {
+        let (upper, lower) = rest.split_at_row(band.len());
+        rest = lower;
+        bands.push((band, upper));
+    }
+    parallel::all(bands, |(band, c)| {
+        let top = band.start;
+        Trapezoid { kernel, l, u, c, top }.update(steps, band);
+    })
 }
 
 /// Factors a panel of `width` columns; returns the column that cannot be. Each thread factors the diagonal block, and
@@ -429,6 +590,10 @@ pub(crate) struct ProcessorData<T> {
     pub(crate) device: Option<DeviceColumns<T>>,
     /// Panels in use, by block column.
     pub(crate) panels: BTreeMap<usize, Parcel<T>>,
+    /// The memory of block columns that it has taken over, until they are factored.
+    taken: BTreeMap<usize, Vec<T>>,
+    /// What goes back of them to their owners, besides the panel.
+    back: BTreeMap<usize, Parcel<T>>,
     /// By block column, of L D L^T the own ones only: with which row, counted from the panel's first, each of its rows
     /// was exchanged.
     pub(crate) pivots: Vec<Vec<i64>>,
@@ -447,15 +612,34 @@ impl<T: Real> ProcessorData<T> {
         self.columns.rank()
     }
 
-    pub(crate) fn insert(&mut self, column: usize, parcel: Parcel<T>) {
-        self.panel_elements += parcel.elements().len();
+    fn count(&mut self, elements: usize) {
+        self.panel_elements += elements;
         self.most_panel_elements = self.most_panel_elements.max(self.panel_elements);
+    }
+
+    pub(crate) fn insert(&mut self, column: usize, parcel: Parcel<T>) {
+        self.count(parcel.elements().len());
         self.panels.insert(column, parcel);
     }
 
     pub(crate) fn drop_panel(&mut self, column: usize) {
-        if let Some(parcel) = self.panels.remove(&column) {
-            self.panel_elements -= parcel.elements().len();
+        let parcels = [self.panels.remove(&column), self.back.remove(&column)];
+        self.panel_elements -= parcels.iter().flatten().map(|parcel| parcel.elements().len()).sum::<usize>();
+    }
+
+    /// Copies some columns from a row on.
+    fn copy(&self, part: &Rectangle, out: &mut [T]) {
+        let view = self.columns.view();
+        for (i, row) in out.chunks_exact_mut(part.cols.len()).enumerate() {
+            row.copy_from_slice(&view.row(part.row + i)[part.cols.clone()]);
+        }
+    }
+
+    /// Puts elements, row by row, into some columns from a row on.
+    fn put(&mut self, first: usize, cols: Range<usize>, elements: &[T]) {
+        let mut own = self.columns.view_mut();
+        for (i, row) in elements.chunks_exact(cols.len()).enumerate() {
+            own.row(first + i)[cols.clone()].copy_from_slice(row);
         }
     }
 }
@@ -499,6 +683,8 @@ impl<T: Real> Executable for Elimination<'_, T> {
             columns,
             device,
             panels: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            back: BTreeMap::new(),
             pivots: vec![Vec::new(); self.schedule.columns().count()],
             failed: None,
             earlier: self
@@ -513,34 +699,57 @@ impl<T: Real> Executable for Elimination<'_, T> {
     }
 
     fn pack(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, out: &mut [T]) {
-        let parcel = held.panels.get(&piece.column).expect("a panel is sent when it was factored");
+        let parcel = match piece.part {
+            PanelPart::Column => return held.copy(&self.rows_taken_over(held, piece.column), out),
+            PanelPart::Back => held.back.get(&piece.column),
+            _ => held.panels.get(&piece.column),
+        };
+        let parcel = parcel.expect("a panel is sent when it was factored");
         out.copy_from_slice(&parcel.elements()[..out.len()]);
     }
 
     fn unpack(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, elements: &[T]) {
-        self.keep(held, piece, Parcel::new(Arc::new(elements.to_vec())));
+        match piece.part {
+            PanelPart::Column => {
+                let fill = |out: &mut [T]| out.copy_from_slice(elements);
+                self.take_over(held, piece.column, self.with_room(piece.column, fill));
+            }
+            PanelPart::Back => self.put_back(held, piece.column, elements),
+            _ => self.keep(held, piece, Parcel::new(Arc::new(elements.to_vec()))),
+        }
     }
 
     fn accept(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, parcel: &Parcel<T>) {
-        self.keep(held, piece, parcel.clone());
+        match piece.part {
+            PanelPart::Column | PanelPart::Back => self.unpack(held, piece, parcel.elements()),
+            _ => self.keep(held, piece, parcel.clone()),
+        }
     }
 
     fn compute(&self, held: &mut ProcessorData<T>, work: &FactorWork, threads: usize) -> Result<f64> {
         match &work.task {
             FactorTask::Panel(column) => {
+                let taken = self.schedule.columns().is_taken_over(*column);
                 let parcel = self.factor_panel(held, *column, threads)?;
                 if self.shared.is_some() {
                     let readers = self.schedule.messages(*column).len();
                     if readers > 0 {
-                        *self.slot(*column) = Some(SharedPanel { parcel: parcel.clone(), readers });
+                        let back = held.back.get(column).cloned();
+                        *self.slot(*column) = Some(SharedPanel { parcel: parcel.clone(), back, readers });
                     }
                 }
-                held.insert(*column, parcel);
+                if taken {
+                    // It was counted when it came.
+                    held.panels.insert(*column, parcel);
+                } else {
+                    held.insert(*column, parcel);
+                }
             }
             FactorTask::Update { panel, columns } => {
                 self.take_earlier(held, *panel)?;
                 self.update(held, *panel, columns.clone(), threads)?;
             }
+            FactorTask::GiveAway(column) => self.give_away(held, *column)?,
             FactorTask::Exchange => self.exchange(held, threads)?,
         }
         Ok(held.device.as_mut().map_or(0.0, DeviceColumns::take_seconds))
@@ -563,6 +772,19 @@ impl<T: Real> Executable for Elimination<'_, T> {
     }
 
     fn take_shared(&self, held: &mut ProcessorData<T>, piece: &PanelPiece) {
+        if piece.part == PanelPart::Column {
+            let memory = self.column_slot(piece.column).take();
+            return self.take_over(
+                held,
+                piece.column,
+                memory.expect("a column is there before it is announced"),
+            );
+        }
+        if piece.part == PanelPart::Back {
+            let back = self.slot(piece.column).as_ref().and_then(|shared| shared.back.clone());
+            let back = back.expect("a panel is there before it is announced");
+            return self.put_back(held, piece.column, back.elements());
+        }
         let parcel = {
             let mut slot = self.slot(piece.column);
             let shared = slot.as_mut().expect("a panel is there before it is announced");

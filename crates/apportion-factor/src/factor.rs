@@ -80,8 +80,8 @@ pub(crate) fn compute<T: Real>(
             let elimination = Elimination::new(schedule, kernel, columns, shares).on_devices(devices);
             let output = run(&elimination, session)?;
             let held = output.locals.into_iter().map(|held| {
-                let own = of.own(held.columns.rank()).to_vec();
-                (vec![held.columns], held.failed, (own, held.pivots))
+                let factored = of.factored(held.columns.rank()).collect();
+                (vec![held.columns], held.failed, (factored, held.pivots))
             });
             Eliminated::new(held, output.lanes)
         }
@@ -117,8 +117,8 @@ struct Eliminated<T> {
     lanes: Vec<Lane>,
 }
 
-/// What a processor has: its parts, the column that cannot be factored, and the block columns of its diagonal blocks with
-/// the pivots of all.
+/// What a processor has: its parts, the column that cannot be factored, and the block columns that it has factored, or
+/// whose diagonal tiles it has, with the pivots of all.
 type Held<T> = (Vec<LocalColumns<T>>, Option<u64>, (Vec<usize>, Vec<Vec<i64>>));
 
 impl<T> Eliminated<T> {

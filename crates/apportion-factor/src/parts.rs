@@ -167,10 +167,11 @@ impl Case {
             spans.map(|(start, end)| (if lu { n } else { n - start }) * (end - start)).sum()
         };
         let later = |column: usize| (n - columns.span(column).end) * columns.span(column).len();
-        let size = match part.task(count) {
-            FactorTask::Panel(_) => n * block,
-            FactorTask::Update { columns, .. } => updated(columns),
-            FactorTask::Exchange => (0..count).map(later).sum(),
+        let size = match part {
+            Part::Panel => n * block,
+            Part::Column => updated(1..2),
+            Part::Square => updated(2..count),
+            Part::Exchange => (0..count).map(later).sum(),
         };
         let schedule = FactorSchedule::new(factors, columns);
         let found = schedule.steps(Rank(0)).find_map(|step| match step {

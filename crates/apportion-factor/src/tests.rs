@@ -48,10 +48,19 @@ pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
         of(4, &|column| (column * column / 2) % 4),
         of(count + 2, &|column| count - column),
     ];
+    let panels = |columns: &BlockColumns, by: &dyn Fn(usize) -> usize| {
+        columns.clone().factored_by((0..count).map(|column| Rank(by(column))).collect())
+    };
+    let taken_over = [
+        panels(&columns[1], &|_| 0),
+        panels(&columns[2], &|column| [0, 0, 1, 2, 1][column % 5]),
+        panels(&columns[3], &|column| 3 - column % 2),
+        panels(&columns[4], &|column| column % 2),
+    ];
     let tiles = |p: usize, owner: &dyn Fn(usize, usize) -> usize| {
         Blocks::from(BlockTiles::new(n, block, p, |row, column| Rank(owner(row, column))))
     };
-    let mut all: Vec<Blocks> = columns.into_iter().map(Blocks::from).collect();
+    let mut all: Vec<Blocks> = columns.into_iter().chain(taken_over).map(Blocks::from).collect();
     if factors.is_symmetric() {
         all.extend([
             tiles(2, &|_, _| 1),

@@ -444,7 +444,7 @@ impl<T: Real> Executable for TileElimination<'_, T> {
         match &work.task {
             FactorTask::Panel(column) => self.factor_part(held, *column, threads).map(|()| 0.0),
             FactorTask::Update { panel, columns } => self.update(held, *panel, columns, threads),
-            FactorTask::Exchange => unreachable!("rows of symmetric matrices are not exchanged"),
+            FactorTask::GiveAway(_) | FactorTask::Exchange => unreachable!("tiles stay where they are"),
         }
     }
 

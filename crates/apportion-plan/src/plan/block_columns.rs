@@ -13,6 +13,8 @@ pub struct BlockColumns {
     owners: Vec<Rank>,
     /// The block columns of each processor, by rank, ascending.
     own: Vec<Vec<usize>>,
+    /// Who factors each block column as a panel, by block column.
+    factorers: Vec<Rank>,
     /// Number of the block columns left of a slab, if these are those of a slab.
     earlier: Option<usize>,
 }
@@ -27,11 +29,25 @@ impl BlockColumns {
         assert_eq!(owners.len() as u64, n.div_ceil(block), "an owner for each block column");
         let mut own = vec![Vec::new(); processors];
         owners.iter().enumerate().for_each(|(column, owner)| own[owner.0].push(column));
-        Self { n, block, owners, own, earlier: None }
+        let factorers = owners.clone();
+        Self { n, block, owners, own, factorers, earlier: None }
+    }
+
+    /// The same, each of which is factored as a panel by one of these, by block column: by its owner, or by a processor
+    /// that takes it over before its last update and gives it back factored, since a slow owner would hold up all.
+    ///
+    /// # Panics
+    /// If there is not one for each block column, or one that does not exist; for a slab.
+    #[must_use]
+    pub fn factored_by(self, factorers: Vec<Rank>) -> Self {
+        assert!(!self.is_slab(), "the owners of a slab factor it");
+        assert_eq!(factorers.len(), self.count(), "a processor for each panel");
+        assert!(factorers.iter().all(|rank| rank.0 < self.processors()), "a processor for each panel");
+        Self { factorers, ..self }
     }
 
     /// Those in a range alone, under the numbers that they have: a slab, which is factored once all block columns left
-    /// of it are.
+    /// of it are, each by its owner.
     ///
     /// # Panics
     /// If the range is empty or there are not as many.
@@ -40,7 +56,8 @@ impl BlockColumns {
         assert!(!range.is_empty() && range.end <= self.count(), "slab {range:?} of {} columns", self.count());
         let own = self.own.iter().map(|own| own.iter().copied().filter(|c| range.contains(c)).collect());
         let (own, owners) = (own.collect(), self.owners[..range.end].to_vec());
-        Self { n: self.n, block: self.block, owners, own, earlier: Some(range.start) }
+        let (factorers, earlier) = (owners.clone(), Some(range.start));
+        Self { n: self.n, block: self.block, owners, own, factorers, earlier }
     }
 
     /// True for a slab.
@@ -125,6 +142,26 @@ impl BlockColumns {
         &self.owners
     }
 
+    /// The processor that factors a block column as a panel.
+    pub fn factorer(&self, column: usize) -> Rank {
+        self.factorers[column]
+    }
+
+    /// The processors that factor the block columns, by block column.
+    pub fn factorers(&self) -> &[Rank] {
+        &self.factorers
+    }
+
+    /// True if another processor than its owner factors a block column.
+    pub fn is_taken_over(&self, column: usize) -> bool {
+        self.owner(column) != self.factorer(column)
+    }
+
+    /// The block columns that a processor factors, ascending.
+    pub fn factored(&self, rank: Rank) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        (self.first()..self.count()).filter(move |&column| self.factorer(column) == rank)
+    }
+
     /// The columns of a block column.
     pub fn span(&self, column: usize) -> Span {
         let start = column as u64 * self.block;
@@ -160,21 +197,55 @@ impl BlockColumns {
         }
     }
 
-    /// Number of elements that a processor receives in a factorisation, by formula: the panels, with their marks,
-    /// of the block columns before its last one, and for LU the marks of the others after its first one; its own
-    /// excepted. Of a slab, the panels of the slab alone.
+    /// The rows of a block column that another processor takes over: those that its last update and its panel change.
+    pub fn rows_taken_over(&self, factors: Factors, column: usize) -> Span {
+        let first = if factors == Factors::Lu { column.saturating_sub(1) } else { column };
+        Span::new(self.span(first).start, self.n)
+    }
+
+    /// The first of these rows, which go back to the owner only: of symmetric matrices those of the diagonal block, of LU
+    /// those of U above it.
+    pub fn rows_given_back(&self, factors: Factors, column: usize) -> Span {
+        Span::new(self.rows_taken_over(factors, column).start, self.panel_rows(factors, column).start)
+    }
+
+    /// True if a processor needs the panel of a block column: for updates of others, or as its own.
+    pub fn needs_panel(&self, rank: Rank, column: usize) -> bool {
+        let next = column + 1;
+        // It gives away a block column before the last update.
+        let updates = self.own(rank).last().is_some_and(|last| *last > next);
+        let factors_next = next >= self.first() && self.factorers.get(next) == Some(&rank);
+        updates || factors_next || column >= self.first() && self.owner(column) == rank
+    }
+
+    /// True if a processor that does not need a panel needs its pivots, for rows of its own columns left of it.
+    pub fn needs_pivots(&self, factors: Factors, rank: Rank, column: usize) -> bool {
+        factors == Factors::Lu
+            && !self.is_slab()
+            && self.own(rank).first().is_some_and(|first| *first < column)
+    }
+
+    /// Number of elements that a processor receives in a factorisation, by formula: the panels that it needs, or their
+    /// marks, with what comes back to their owner; and the block columns that it takes over. Of a slab, the panels of the
+    /// slab alone.
     pub fn received(&self, factors: Factors, rank: Rank) -> u64 {
-        let own = self.own(rank);
-        let (Some(&first), Some(&last)) = (own.first(), own.last()) else { return 0 };
-        let panel = |column| self.panel_rows(factors, column).len() * self.span(column).len();
-        let marks = |columns: Range<usize>| columns.map(|column| self.panel_marks(factors, column));
-        let before = self.first()..last;
-        let panels: u64 = before.clone().map(panel).sum::<u64>() + marks(before).sum::<u64>();
-        let exchanges = factors == Factors::Lu && !self.is_slab();
-        let later = if exchanges { marks(last + 1..self.count()).sum() } else { 0 };
-        debug_assert!(first <= last);
-        let mine = own.iter().filter(|&&column| column < last);
-        panels + later - mine.map(|&column| panel(column) + self.panel_marks(factors, column)).sum::<u64>()
+        let of = |column: usize| {
+            let (width, marks) = (self.span(column).len(), self.panel_marks(factors, column));
+            let panel = self.panel_rows(factors, column).len() * width + marks;
+            if self.factorer(column) == rank {
+                let rows = self.rows_taken_over(factors, column).len();
+                return if self.is_taken_over(column) { rows * width } else { 0 };
+            }
+            if self.owner(column) == rank {
+                return panel + self.rows_given_back(factors, column).len() * width;
+            }
+            match self.needs_panel(rank, column) {
+                true => panel,
+                false if self.needs_pivots(factors, rank, column) => marks,
+                false => 0,
+            }
+        };
+        (self.first()..self.count()).map(of).sum()
     }
 }
 
@@ -221,5 +292,24 @@ mod tests {
         // As Cholesky's, with a mark and five numbers of D.
         assert_eq!(columns.received(Factors::Ldlt, Rank(0)), (4 * 3 + 6) + (3 + 6));
         assert_eq!(columns.received(Factors::Ldlt, Rank(1)), 7 * 3 + 6);
+    }
+
+    /// The same, where processor 0 factors all.
+    #[test]
+    fn what_is_taken_over_is_counted() {
+        let columns = of(&[0, 1, 1, 0], 10, 3).factored_by(vec![Rank(0); 4]);
+        // Two block columns from their diagonal on, of 7 and 4 rows; back come the panels and nine elements.
+        assert_eq!(columns.received(Factors::Cholesky, Rank(0)), 7 * 3 + 4 * 3);
+        let back = (4 * 3 + 1 + 9) + (3 + 1 + 9);
+        assert_eq!(columns.received(Factors::Cholesky, Rank(1)), 7 * 3 + 1 + back);
+        // With three more rows each; all panels from their diagonal on, and the pivots of the last.
+        assert_eq!(columns.received(Factors::Lu, Rank(0)), 10 * 3 + 7 * 3);
+        let back = (7 * 3 + 4 + 9) + (4 * 3 + 4 + 9);
+        assert_eq!(columns.received(Factors::Lu, Rank(1)), 10 * 3 + 4 + back + 2);
+        // Block column 1 is taken over without an update: processor 1 needs no panel before those of 1 and 2.
+        let columns = of(&[0, 1, 0, 0], 10, 3).factored_by(vec![Rank(0); 4]);
+        assert_eq!(columns.received(Factors::Cholesky, Rank(1)), 4 * 3 + 1 + 9);
+        assert_eq!(columns.factored(Rank(0)).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert!(columns.is_taken_over(1) && !columns.is_taken_over(2));
     }
 }

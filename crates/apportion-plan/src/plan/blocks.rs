@@ -1,7 +1,7 @@
 //! How a factorisation is divided: by block columns, or a symmetric one by tiles.
 
 use super::{BlockColumns, BlockTiles, Factors, Layout};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::{Rank, Span};
 
 /// The parts of the processors of a factorisation.
@@ -23,6 +23,37 @@ impl Blocks {
             Ok(columns) => Ok(Self::Columns(columns)),
             Err(error) if !factors.is_symmetric() => Err(error),
             Err(_) => BlockTiles::of_layout(layout, block).map(Self::Tiles),
+        }
+    }
+
+    /// The same, whose block columns these processors factor, by block column.
+    ///
+    /// # Errors
+    /// They are tiles, which their owners factor together; not as many processors as block columns, or one that does not
+    /// exist: exit code 2.
+    pub fn factored_by(self, panels: Vec<Rank>) -> Result<Self> {
+        let refuse = |what: String| {
+            let remedy = "give the index of a processor for each block column, or remove the field";
+            Err(Error::input("panels", what, remedy))
+        };
+        let p = self.processors();
+        match self {
+            Self::Columns(columns) if panels.len() != columns.count() => {
+                refuse(format!("has {} processors for {} block columns", panels.len(), columns.count()))
+            }
+            Self::Columns(_) if panels.iter().any(|rank| rank.0 >= p) => {
+                refuse(format!("has an index above {}, that of the last processor", p - 1))
+            }
+            Self::Columns(columns) => Ok(Self::Columns(columns.factored_by(panels))),
+            Self::Tiles(_) => refuse("is of block columns, and the layout is of tiles".into()),
+        }
+    }
+
+    /// The processors that factor the block columns, by block column, if these are not always their owners.
+    pub fn panels(&self) -> Option<&[Rank]> {
+        match self {
+            Self::Columns(columns) => Some(columns.factorers()).filter(|panels| *panels != columns.owners()),
+            Self::Tiles(_) => None,
         }
     }
 
@@ -58,9 +89,12 @@ impl Blocks {
         }
     }
 
-    /// Number of block columns.
+    /// Number of block columns; of a slab, with those left of it.
     pub fn count(&self) -> usize {
-        self.n().div_ceil(self.block()) as usize
+        match self {
+            Self::Columns(columns) => columns.count(),
+            Self::Tiles(tiles) => tiles.count(),
+        }
     }
 
     /// The columns of a block column.

@@ -58,6 +58,8 @@ pub enum Division {
         block: u64,
         /// Of block columns, or of tiles of a symmetric matrix.
         layout: Layout,
+        /// Who factors each block column, where that is not always its owner.
+        panels: Option<Vec<Rank>>,
     },
 }
 
@@ -173,7 +175,12 @@ impl Plan {
             metrics: Metrics { volume: Some(received.sum()), ..Metrics::of_units(imbalance) },
             processors,
             shares: layout.shares(),
-            division: Division::Factorisation { factors, block: blocks.block(), layout },
+            division: Division::Factorisation {
+                factors,
+                block: blocks.block(),
+                layout,
+                panels: blocks.panels().map(<[Rank]>::to_vec),
+            },
             forecast: None,
             relative_times: None,
             baselines: None,
@@ -209,7 +216,7 @@ impl Plan {
             }
             Division::Matmul(layout) => Problem::Matmul(layout.shape()),
             Division::Grid(layout) => Problem::Grid { m: layout.shape().m, n: layout.shape().n },
-            Division::Factorisation { factors, block, layout } => {
+            Division::Factorisation { factors, block, layout, .. } => {
                 Problem::Factorisation { factors: *factors, n: layout.shape().n, block: *block }
             }
         }
@@ -221,8 +228,13 @@ impl Plan {
     /// The plan divides another problem: exit code 2.
     pub fn blocks(&self) -> Result<(Factors, Blocks)> {
         match &self.division {
-            Division::Factorisation { factors, block, layout } => {
-                Ok((*factors, Blocks::of_layout(*factors, layout, *block)?))
+            Division::Factorisation { factors, block, layout, panels } => {
+                let blocks = Blocks::of_layout(*factors, layout, *block)?;
+                let blocks = match panels {
+                    Some(panels) => blocks.factored_by(panels.clone())?,
+                    None => blocks,
+                };
+                Ok((*factors, blocks))
             }
             _ => Err(Error::input("plan", "is of no factorisation", "use the plan of a factorisation")),
         }
@@ -319,6 +331,9 @@ impl Plan {
         if let Some((field, what, remedy)) = raw.defect_of_times() {
             return refuse(field, what, remedy);
         }
+        if raw.panels.is_some() && !matches!(raw.problem, Problem::Factorisation { .. }) {
+            return refuse("panels", "only factorisations have panels".into(), "remove the field");
+        }
         let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
         let plan = match raw.problem {
             Problem::Matmul(shape) => {
@@ -379,7 +394,11 @@ impl Plan {
                     }
                     Layout::new(shape, p, parts.iter().map(RawPart::part))
                 })?;
-                let blocks = Blocks::of_layout(factors, &layout, block)?;
+                let mut blocks = Blocks::of_layout(factors, &layout, block)?;
+                if let Some(panels) = raw.panels {
+                    let panels = panels.into_iter().map(Rank).collect();
+                    blocks = blocks.factored_by(panels).map_err(|e| within(place, e))?;
+                }
                 Self::of_factorisation(raw.method, raw.processors, factors, &blocks, imbalance)
             }
             Problem::Units { .. } if raw.layout.is_some() => {
@@ -450,6 +469,12 @@ impl Plan {
             shares: self.shares.clone(),
             layout: block.or(layout).map(entries),
             repeat: block.map(|b| [b.shape().m, b.shape().n]),
+            panels: match &self.division {
+                Division::Factorisation { panels: Some(panels), .. } => {
+                    Some(panels.iter().map(|rank| rank.0).collect())
+                }
+                _ => None,
+            },
             // A plan that was read without metrics has no imbalance, and JSON has no NaN.
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
             forecast: self.forecast.clone(),
@@ -480,18 +505,23 @@ fn of_rectangles(
     let Some(parts) = parts else {
         return refuse("layout", "is missing".into(), "give the rectangles of C");
     };
-    let layout = layout(parts).map_err(|e| match e {
-        Error::Input { place: field, what, remedy } => {
-            Error::input(format!("{place}: {field}"), what, remedy)
-        }
-        other => other,
-    })?;
+    let layout = layout(parts).map_err(|e| within(place, e))?;
     if layout.shares() != shares {
         let of = if layout.boxes().is_some() { "shares of the work" } else { "areas" };
         let what = format!("{shares:?} are not the {of} of the layout, {:?}", layout.shares());
         return refuse("shares", what, "make shares and layout agree");
     }
     Ok(layout)
+}
+
+/// The error of a field of this file.
+fn within(place: &str, error: Error) -> Error {
+    match error {
+        Error::Input { place: field, what, remedy } => {
+            Error::input(format!("{place}: {field}"), what, remedy)
+        }
+        other => other,
+    }
 }
 
 /// Reads a plan file.

@@ -6,6 +6,9 @@
 //! (a look-ahead of one panel), so that it travels while everybody is busy with the last. Rows that LU exchanges in
 //! columns left of a panel are exchanged at the end.
 //!
+//! Where a fast processor factors the block column of a slow one, that gives it away after all updates but the last, and
+//! before its other updates with that panel; it comes back as a panel. So there is a whole step for it to arrive in.
+//!
 //! The schedule of a slab begins with the updates of its columns with all panels left of it, which others have factored
 //! before; rows left of it are not exchanged.
 
@@ -85,6 +88,10 @@ pub enum PanelPart {
     Whole,
     /// Its diagonal tile before it is factored.
     Diagonal,
+    /// The block column before its last update, for the processor that takes it over.
+    Column,
+    /// The rows of a block column taken over that nobody but its owner needs.
+    Back,
     /// The rows of one processor's tiles that another one needs.
     Rows {
         /// Whose they are.
@@ -113,6 +120,8 @@ pub enum FactorTask {
         /// The range.
         columns: Range<usize>,
     },
+    /// An own block column is copied for the processor that takes it over.
+    GiveAway(usize),
     /// The rows of own block columns are exchanged as all later panels demand.
     Exchange,
 }
@@ -139,7 +148,9 @@ impl Work for FactorWork {
     fn fetches(&self) -> Option<u64> {
         match self.task {
             FactorTask::Update { .. } => None,
-            FactorTask::Panel(_) | FactorTask::Exchange => Some(self.crosses.elements),
+            FactorTask::Panel(_) | FactorTask::GiveAway(_) | FactorTask::Exchange => {
+                Some(self.crosses.elements)
+            }
         }
     }
 }
@@ -256,14 +267,24 @@ impl FactorSchedule {
         if let Blocks::Tiles(tiles) = &self.blocks {
             return self.memory_of_tiles(tiles, rank);
         }
-        let own = self.columns().own(rank);
-        let Some(&last) = own.last() else { return 0 };
-        let panel = |column| self.piece(column, true).elements();
-        let before = |column| if column > self.columns().first() { panel(column - 1) } else { 0 };
-        let two = own.iter().map(|&column| panel(column) + before(column));
-        let most = (0..last).map(panel).chain(two).max();
-        let width: u64 = own.iter().map(|&column| self.columns().span(column).len()).sum();
-        self.columns().n() * width + most.unwrap_or(0)
+        let columns = self.columns();
+        let factors = |column: usize| column >= columns.first() && columns.factorer(column) == rank;
+        let held = |column: usize| match () {
+            () if factors(column) && columns.is_taken_over(column) => {
+                self.piece(column, true).elements() + self.back_piece(column).elements()
+            }
+            () if factors(column) => self.piece(column, true).elements(),
+            () if columns.needs_panel(rank, column) => match self.piece(column, true) {
+                // The last one of a symmetric matrix has nothing but its diagonal block.
+                piece if piece.elements == 0 => 0,
+                piece => piece.elements(),
+            },
+            () => 0,
+        };
+        let before = |column| if column > columns.first() { held(column - 1) } else { 0 };
+        let two = columns.factored(rank).map(|column| held(column) + before(column));
+        let width: u64 = columns.own(rank).iter().map(|&column| columns.span(column).len()).sum();
+        columns.n() * width + (0..columns.count()).map(held).chain(two).max().unwrap_or(0)
     }
 
     /// The panel of a block column, as it travels; only its marks where others need no more.
@@ -277,24 +298,51 @@ impl FactorSchedule {
         }
     }
 
-    /// The message with a panel to a processor, if that needs it.
-    fn message(&self, column: usize, to: Rank) -> Option<Message<PanelPiece>> {
-        let (from, own) = (self.columns().owner(column), self.columns().own(to));
-        if from == to {
-            return None;
-        }
-        let whole = *own.last()? > column;
-        let exchanges = self.factors == Factors::Lu && !self.columns().is_slab() && *own.first()? < column;
-        let pieces = vec![self.piece(column, whole)];
-        (whole || exchanges).then_some(Message { from, to, tag: column as u64, pieces })
+    /// What of a block column taken over goes back to its owner besides the panel.
+    fn back_piece(&self, column: usize) -> PanelPiece {
+        let rows = self.columns().rows_given_back(self.factors, column).len();
+        let elements = rows * self.columns().span(column).len();
+        PanelPiece { column, part: PanelPart::Back, marks: 0, elements }
     }
 
-    /// The messages with a panel, to the owner of the next one first.
+    /// The message with a block column to the processor that takes it over.
+    fn give_away(&self, column: usize) -> Option<Message<PanelPiece>> {
+        let (columns, from, to) =
+            (self.columns(), self.columns().owner(column), self.columns().factorer(column));
+        let elements = columns.rows_taken_over(self.factors, column).len() * columns.span(column).len();
+        let pieces = vec![PanelPiece { column, part: PanelPart::Column, marks: 0, elements }];
+        (from != to).then_some(Message { from, to, tag: column as u64, pieces })
+    }
+
+    /// The message with a panel to a processor, if that needs it.
+    fn message(&self, column: usize, to: Rank) -> Option<Message<PanelPiece>> {
+        let (columns, from) = (self.columns(), self.columns().factorer(column));
+        let whole = columns.needs_panel(to, column);
+        if from == to || !whole && !columns.needs_pivots(self.factors, to, column) {
+            return None;
+        }
+        let back = Some(self.back_piece(column));
+        let back = back.filter(|back| columns.owner(column) == to && back.elements > 0);
+        let pieces = back.into_iter().chain([self.piece(column, whole)]).collect();
+        Some(Message { from, to, tag: column as u64, pieces })
+    }
+
+    /// The messages with a panel, to the processor that factors the next one first.
     pub fn messages(&self, column: usize) -> Vec<Message<PanelPiece>> {
         let p = self.columns().processors();
         let next = (column + 1).min(self.columns().count() - 1);
-        let first = self.columns().owner(next).0;
+        let first = self.columns().factorer(next).0;
         (0..p).filter_map(|i| self.message(column, Rank((first + i) % p))).collect()
+    }
+
+    /// The block columns in a range that a processor updates with a panel: its own but the next, which it has given away
+    /// if it does not factor it, and the next one that it has taken over.
+    fn updated(&self, rank: Rank, panel: usize, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        let (columns, next) = (self.columns(), panel + 1);
+        let own = columns.own(rank)[columns.places(rank, range.clone())].iter().copied();
+        let is_here = move |&column: &usize| column != next || columns.factorer(next) == rank;
+        let taken = range.contains(&next) && columns.factorer(next) == rank && columns.is_taken_over(next);
+        own.filter(is_here).chain(taken.then_some(next))
     }
 
     /// The updates of some block columns of a processor with a panel.
@@ -304,9 +352,8 @@ impl FactorSchedule {
             return Extent { elements, across };
         }
         let (n, end) = (self.columns().n(), self.columns().span(panel).end);
-        let own = &self.columns().own(rank)[self.columns().places(rank, columns)];
         let mut extent = Extent { elements: 0, across: 0 };
-        for &column in own {
+        for column in self.updated(rank, panel, columns) {
             let span = self.columns().span(column);
             let rows = if self.factors == Factors::Lu { n - end } else { n - span.start };
             extent.elements += rows * span.len();
@@ -339,7 +386,12 @@ impl FactorSchedule {
     /// Factors a panel and sends it.
     fn panel(&self, column: usize) -> impl Iterator<Item = StepOf<Self>> + use<> {
         let span = self.columns().span(column);
-        let work = self.panel_work(self.columns().owner(column), column, self.columns().n() - span.start);
+        let mut work =
+            self.panel_work(self.columns().factorer(column), column, self.columns().n() - span.start);
+        if self.columns().is_taken_over(column) {
+            // It came to the host.
+            work.crosses = DeviceUploads::default();
+        }
         let mut messages = self.messages(column);
         let send = match messages.len() {
             0 => None,
@@ -370,31 +422,71 @@ impl FactorSchedule {
         [self.update(rank, panel, columns), Step::Free(self.piece(panel, true))]
     }
 
+    /// Gives an own block column away.
+    fn give(&self, message: Message<PanelPiece>, column: usize) -> [StepOf<Self>; 2] {
+        let elements = message.elements() as f64;
+        let amount = match &self.times {
+            Some(times) => PASS * elements / times.fastest(message.from),
+            None => PASS * elements,
+        };
+        let crosses = DeviceUploads { elements: message.elements(), tiles: 0 };
+        let task = FactorTask::GiveAway(column);
+        [Step::Compute(FactorWork { task, amount, crosses }), Step::Send(message)]
+    }
+
+    /// Waits for a block column, if it is taken over.
+    fn take(&self, column: usize) -> Option<StepOf<Self>> {
+        let message = self.give_away(column)?;
+        Some(Step::WaitReceive { from: message.from, tag: message.tag })
+    }
+
+    /// What a processor does before the first panel comes.
+    fn begin(&self, rank: Rank) -> Vec<StepOf<Self>> {
+        let (columns, first) = (self.columns(), self.columns().first());
+        let mut steps = Vec::new();
+        // These are not updated before they are given away.
+        for column in (first..columns.count()).take(2) {
+            match self.give_away(column) {
+                Some(message) if message.from == rank => steps.extend(self.give(message, column)),
+                Some(message) if message.to == rank => steps.push(Step::PostReceive(message)),
+                _ => {}
+            }
+        }
+        steps.extend(self.message(first, rank).map(Step::PostReceive));
+        if columns.factorer(first) == rank {
+            steps.extend(self.take(first));
+            steps.extend(self.panel(first));
+        }
+        steps
+    }
+
     /// What a processor does with a panel.
     fn turn(&self, rank: Rank, panel: usize) -> Vec<StepOf<Self>> {
-        let (count, mut steps) = (self.columns().count(), Vec::new());
+        let (columns, count, mut steps) = (self.columns(), self.columns().count(), Vec::new());
+        let (next, mut rest) = (panel + 1, panel + 2);
         let incoming = |column| if column < count { self.message(column, rank) } else { None };
-        steps.extend(incoming(panel + 1).map(Step::PostReceive));
+        let given = if rest < count { self.give_away(rest) } else { None };
+        steps.extend(given.clone().filter(|message| message.to == rank).map(Step::PostReceive));
+        steps.extend(incoming(next).map(Step::PostReceive));
         let arrival =
             |message: Message<PanelPiece>| Step::WaitReceive { from: message.from, tag: message.tag };
         steps.extend(incoming(panel).map(arrival));
-        let last = self.columns().own(rank).last().copied().unwrap_or(0);
-        let free = Step::Free(self.piece(panel, true));
-        if last <= panel {
-            // The owner of its own last panel has sent it.
-            steps.extend((self.columns().owner(panel) == rank).then_some(free));
-            return steps;
-        }
-        let mut next = panel + 1;
-        if self.columns().owner(next) == rank {
-            steps.push(self.update(rank, panel, next..next + 1));
+        if next < count && columns.factorer(next) == rank {
+            steps.extend(self.take(next));
+            steps.push(self.update(rank, panel, next..rest));
             steps.extend(self.panel(next));
-            next += 1;
         }
-        if last >= next {
-            steps.push(self.update(rank, panel, next..count));
+        if let Some(message) = given.filter(|message| message.from == rank) {
+            steps.push(self.update(rank, panel, rest..rest + 1));
+            steps.extend(self.give(message, rest));
+            rest += 1;
         }
-        steps.push(free);
+        if columns.own(rank).last().is_some_and(|last| *last >= rest) {
+            steps.push(self.update(rank, panel, rest..count));
+        }
+        if columns.factorer(panel) == rank || columns.needs_panel(rank, panel) {
+            steps.push(Step::Free(self.piece(panel, true)));
+        }
         steps
     }
 
@@ -426,17 +518,14 @@ impl Application for FactorSchedule {
         if let Blocks::Tiles(tiles) = &self.blocks {
             return self.steps_of_tiles(tiles, rank);
         }
-        if self.columns().own(rank).is_empty() {
+        let columns = self.columns();
+        if columns.own(rank).is_empty() && columns.factored(rank).next().is_none() {
             return Box::new(std::iter::empty());
         }
-        let first = self.columns().first();
+        let first = columns.first();
         let earlier = (0..first).flat_map(move |panel| self.earlier(rank, panel));
-        let begin: Vec<StepOf<Self>> = match self.columns().owner(first) == rank {
-            true => self.panel(first).collect(),
-            false => self.message(first, rank).map(Step::PostReceive).into_iter().collect(),
-        };
-        let turns = (first..self.columns().count()).flat_map(move |panel| self.turn(rank, panel));
-        Box::new(earlier.chain(begin).chain(turns).chain(self.exchange(rank)))
+        let turns = (first..columns.count()).flat_map(move |panel| self.turn(rank, panel));
+        Box::new(earlier.chain(self.begin(rank)).chain(turns).chain(self.exchange(rank)))
     }
 
     fn overlaps(&self) -> bool {
@@ -475,47 +564,72 @@ mod tests {
         };
         let slabs =
             [layouts[2].slab(0..2), layouts[3].slab(2..4), layouts[4].slab(3..7), layouts[4].slab(1..2)];
-        layouts.iter().chain(&slabs).flat_map(all).collect()
+        let panels = |columns: &BlockColumns, by: &[usize]| {
+            columns.clone().factored_by(by.iter().copied().map(Rank).collect())
+        };
+        let taken_over = [
+            panels(&layouts[1], &[2]),
+            panels(&layouts[2], &[0; 4]),
+            panels(&layouts[2], &[1, 0, 1, 0]),
+            panels(&layouts[3], &[3, 2, 3, 1, 3]),
+            panels(&layouts[4], &[0, 0, 0, 1, 0, 2, 1]),
+        ];
+        layouts.iter().chain(&slabs).chain(&taken_over).flat_map(all).collect()
     }
 
-    /// Every panel is factored once, by its owner, after all updates with earlier panels, and every block column
-    /// is updated once with each earlier panel, after that was received.
+    /// Every panel is factored once, by its owner or by who takes it over, after all updates with earlier panels, and every
+    /// block column is updated once with each earlier panel, after that was received.
     #[test]
     fn every_column_is_updated_with_every_earlier_panel_before_it_is_factored() {
         for schedule in schedules() {
-            let (first, count) = (schedule.columns().first(), schedule.columns().count());
+            let columns = schedule.columns();
+            let (first, count) = (columns.first(), columns.count());
             let mut factored = vec![0; count];
             for rank in (0..schedule.processors()).map(Rank) {
-                let (mut updated, mut known) = (vec![0; count], vec![false; count]);
+                let mut known = vec![false; count];
                 // Those left of a slab are in a file.
                 known[..first].fill(true);
+                // With how many panels a block column that is here was updated.
+                let own = |column| (columns.owner(column) == rank).then_some(0);
+                let mut updated: Vec<Option<usize>> = (0..count).map(own).collect();
                 for step in schedule.steps(rank) {
                     match step {
                         Step::WaitReceive { from, tag } => {
-                            assert_eq!(from, schedule.columns().owner(tag as usize));
-                            known[tag as usize] = true;
+                            let column = tag as usize;
+                            if columns.factorer(column) == rank {
+                                assert_eq!((from, updated[column]), (columns.owner(column), None));
+                                updated[column] = Some(column.saturating_sub(1));
+                            } else {
+                                assert_eq!(from, columns.factorer(column));
+                                known[column] = true;
+                            }
+                        }
+                        Step::Compute(FactorWork { task: FactorTask::GiveAway(column), .. }) => {
+                            assert!(columns.is_taken_over(column));
+                            assert_eq!(updated[column].take(), Some(column.saturating_sub(1)));
                         }
                         Step::Compute(FactorWork { task: FactorTask::Panel(column), .. }) => {
-                            assert_eq!((schedule.columns().owner(column), updated[column]), (rank, column));
+                            assert_eq!((columns.factorer(column), updated[column]), (rank, Some(column)));
                             factored[column] += 1;
                             known[column] = true;
                         }
                         Step::Compute(FactorWork { task: FactorTask::Update { panel, columns }, .. }) => {
                             assert!(known[panel]);
-                            let here = |column: &usize| schedule.columns().own(rank).contains(column);
-                            for column in columns.filter(here) {
-                                assert_eq!(updated[column], panel, "updates are in order");
-                                updated[column] += 1;
+                            for updated in updated[columns].iter_mut().flatten() {
+                                assert_eq!(*updated, panel, "updates are in order");
+                                *updated += 1;
                             }
                         }
                         Step::Compute(FactorWork { task: FactorTask::Exchange, .. }) => {
-                            assert!(!schedule.columns().is_slab());
-                            let first = schedule.columns().own(rank)[0];
+                            assert!(!columns.is_slab());
+                            let first = columns.own(rank)[0];
                             assert!(known[first..].iter().all(|known| *known));
                         }
                         _ => {}
                     }
                 }
+                let back = columns.own(rank).iter().filter(|&&column| columns.is_taken_over(column));
+                assert!(back.into_iter().all(|&column| known[column]), "its panels come back");
             }
             assert!(factored[first..].iter().all(|times| *times == 1));
         }

@@ -62,6 +62,11 @@ impl FactorLayout {
         factors.is_symmetric() || self.has_columns()
     }
 
+    /// True if it balances block columns by speed: slow owners may then leave their panels to others.
+    fn is_by_speed(self) -> bool {
+        matches!(self, Self::Greedy | Self::Dropout)
+    }
+
     /// True if it gives out whole block columns.
     pub fn has_columns(self) -> bool {
         !matches!(self, Self::Grid | Self::Symmetric)
@@ -109,6 +114,8 @@ const FEWEST: u64 = 4;
 const NARROWEST: u64 = 16;
 /// Columns of a block among which the forecast chooses.
 const BLOCKS: [u64; 7] = [32, 48, 64, 96, 128, 192, 256];
+/// Who needs more times as long as the fastest processor leaves panels to others, if that pays.
+const SLOW: f64 = 1.5;
 /// With more block columns a forecast takes long.
 const MOST: u64 = 1024;
 
@@ -271,8 +278,9 @@ fn least_seconds(problem: Factorisation, machine: &Machine, times: Option<&Facto
     all.max(panels)
 }
 
-/// The divisions by a layout, for the speeds of a machine and elements of `element` bytes: of block columns one; of
-/// tiles several, among which a forecast chooses, or none for LU, a single processor, or too many tiles. Devices have block columns only.
+/// The divisions by a layout, for the speeds of a machine and elements of `element` bytes, among which a forecast chooses:
+/// of block columns one, and where it is by speed the same whose slow owners leave their panels to fast processors; of
+/// tiles several, or none for LU, a single processor, or too many tiles. Devices have block columns only.
 ///
 /// # Errors
 /// Every processor has speed 0; the processors are devices whose memories do not hold the matrix.
@@ -287,9 +295,39 @@ pub fn lay_out(
         _ if !layout.has_columns() && has_devices(machine) => return Ok(Vec::new()),
         FactorLayout::Grid => tiles::grids(problem, machine)?,
         FactorLayout::Symmetric => tiles::symmetric(problem, machine)?,
-        _ => return Ok(vec![lay_out_columns(problem, layout, machine, element)?.into()]),
+        _ => {
+            let columns = lay_out_columns(problem, layout, machine, element)?;
+            let by_speed = layout.is_by_speed() && !machine.only_ratios();
+            let others = if by_speed { taken_over(problem, machine, &columns) } else { None };
+            return Ok(std::iter::once(columns).chain(others).map(Blocks::from).collect());
+        }
     };
     Ok(tiles.into_iter().map(Blocks::from).collect())
+}
+
+/// The same block columns, of which those of slow owners, and of devices, are factored by fast processors: by those who
+/// need at most [`SLOW`] times the least time, in turn. None if nobody is slow.
+fn taken_over(problem: Factorisation, machine: &Machine, columns: &BlockColumns) -> Option<BlockColumns> {
+    let devices = &machine.platform.network.devices;
+    let seconds = |rank: usize| match devices.contains_key(&Rank(rank)) {
+        // Panels are factored by the core that drives it, whose speed is not known here.
+        true => f64::INFINITY,
+        false => 1.0 / machine.models[rank].speed(typical_size(problem, machine)),
+    };
+    let seconds: Vec<f64> = (0..machine.processors()).map(seconds).collect();
+    let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+    let is_fast = |rank: &usize| seconds[*rank] <= SLOW * least;
+    let fast: Vec<usize> = (0..seconds.len()).filter(is_fast).collect();
+    let mut busy = vec![0.0; seconds.len()];
+    let mut factorer = |owner: Rank| {
+        let next = fast.iter().copied().min_by(|a, b| f64::total_cmp(&busy[*a], &busy[*b]));
+        let factorer = if is_fast(&owner.0) { Some(owner.0) } else { next }?;
+        busy[factorer] += seconds[factorer];
+        Some(Rank(factorer))
+    };
+    let factorers: Vec<Rank> =
+        columns.owners().iter().map(|owner| factorer(*owner)).collect::<Option<_>>()?;
+    (factorers != columns.owners()).then(|| columns.clone().factored_by(factorers))
 }
 
 /// What each would update at a time if all were equal, about.

@@ -22,6 +22,8 @@ pub(super) struct RawPlan {
     pub(crate) layout: Option<Vec<RawPart>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeat: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) panels: Option<Vec<usize>>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<Metrics>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]

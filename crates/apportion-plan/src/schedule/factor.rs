@@ -48,6 +48,16 @@ impl Weight {
     }
 }
 
+/// What the factorisation of a panel costs, in multiply-adds of large products.
+pub(crate) fn panel_amount(factors: Factors, rows: f64, width: f64) -> f64 {
+    let symmetric = width * width * (rows / 2.0 - width / 3.0);
+    match factors {
+        Factors::Lu => Weight::LU.amount(width * width * (rows / 2.0 - width / 6.0), width),
+        Factors::Cholesky => Weight::CHOLESKY.amount(symmetric, width),
+        Factors::Ldlt => Weight::LDLT.amount(symmetric, width),
+    }
+}
+
 /// The same for the exchange of two elements.
 const EXCHANGE: f64 = 25.0;
 
@@ -405,13 +415,9 @@ impl FactorSchedule {
     fn panel_work(&self, rank: Rank, column: usize, rows: u64) -> FactorWork {
         let crosses = DeviceUploads { elements: rows * self.blocks.span(column).len(), tiles: 0 };
         let (rows, width) = (rows as f64, self.blocks.span(column).len() as f64);
-        let amount = match (&self.times, self.factors) {
-            (Some(times), _) => times.panel(rank, rows, width),
-            (None, Factors::Lu) => Weight::LU.amount(width * width * (rows / 2.0 - width / 6.0), width),
-            (None, Factors::Cholesky) => {
-                Weight::CHOLESKY.amount(width * width * (rows / 2.0 - width / 3.0), width)
-            }
-            (None, Factors::Ldlt) => Weight::LDLT.amount(width * width * (rows / 2.0 - width / 3.0), width),
+        let amount = match &self.times {
+            Some(times) => times.panel(rank, rows, width),
+            None => panel_amount(self.factors, rows, width),
         };
         FactorWork { task: FactorTask::Panel(column), amount, crosses }
     }

@@ -5,13 +5,14 @@
 //! cluster ScaLAPACK, IEEE Transactions on Computers 50(10), 2001; Lastovetsky and Reddy, Data distribution for dense
 //! factorization on computers with memory heterogeneity, Parallel Computing 33(12), 2007.
 
+mod balance;
 mod tiles;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::model::{Interpolation, Machine, Model, Point};
 use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, Plan};
-use crate::schedule::{Application, FactorSchedule, FactorTimes};
+use crate::schedule::{Application, FactorSchedule, FactorTimes, panel_amount};
 use crate::simulate::{self, CostModel};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -179,13 +180,20 @@ pub fn plan_factorisation(
     let mut best: Vec<(FactorLayout, Plan)> = Vec::new();
     for kind in FactorLayout::ALL {
         let mut fastest: Option<Plan> = None;
+        let corrects = kind.is_by_speed() && layout.is_none_or(|layout| layout == kind);
         for &block in blocks {
             let problem = Factorisation { factors, n, block };
             if columns_only && !kind.has_columns() {
                 continue;
             }
+            let mut plans = Vec::new();
             for blocks in lay_out(problem, kind, weights.unwrap_or(machine), element)? {
-                let plan = appraise(problem, machine, times, kind.name(), &blocks, element)?;
+                plans.push(appraise(problem, machine, times, kind.name(), &blocks, element)?);
+            }
+            if corrects {
+                plans.extend(balance::corrected(problem, machine, kind, &options, &plans)?);
+            }
+            for plan in plans {
                 if fastest.as_ref().is_none_or(|other| is_better(&plan, other)) {
                     fastest = Some(plan);
                 }
@@ -296,38 +304,45 @@ pub fn lay_out(
         FactorLayout::Grid => tiles::grids(problem, machine)?,
         FactorLayout::Symmetric => tiles::symmetric(problem, machine)?,
         _ => {
-            let columns = lay_out_columns(problem, layout, machine, element)?;
+            let columns = lay_out_columns(problem, layout, machine, element, &[])?;
             let by_speed = layout.is_by_speed() && !machine.only_ratios();
-            let others = if by_speed { taken_over(problem, machine, &columns) } else { None };
-            return Ok(std::iter::once(columns).chain(others).map(Blocks::from).collect());
+            let fast = if by_speed { fast_processors(problem, machine) } else { Vec::new() };
+            if fast.is_empty() {
+                return Ok(vec![columns.into()]);
+            }
+            let others = lay_out_columns(problem, layout, machine, element, &fast)?;
+            return Ok(vec![columns.into(), taken_over(others, &fast).into()]);
         }
     };
     Ok(tiles.into_iter().map(Blocks::from).collect())
 }
 
-/// The same block columns, of which those of slow owners, and of devices, are factored by fast processors: by those who
-/// need at most [`SLOW`] times the least time, in turn. None if nobody is slow.
-fn taken_over(problem: Factorisation, machine: &Machine, columns: &BlockColumns) -> Option<BlockColumns> {
+/// The processors who need at most [`SLOW`] times the least time for a panel; none if these are all, or if nobody is
+/// known to be fast: panels of a device are factored by the core that drives it.
+fn fast_processors(problem: Factorisation, machine: &Machine) -> Vec<usize> {
     let devices = &machine.platform.network.devices;
-    let seconds = |rank: usize| match devices.contains_key(&Rank(rank)) {
-        // Panels are factored by the core that drives it, whose speed is not known here.
-        true => f64::INFINITY,
-        false => 1.0 / machine.models[rank].speed(typical_size(problem, machine)),
+    let size = typical_size(problem, machine);
+    let speed = |rank: usize| match devices.contains_key(&Rank(rank)) {
+        true => 0.0,
+        false => machine.models[rank].speed(size),
     };
-    let seconds: Vec<f64> = (0..machine.processors()).map(seconds).collect();
-    let least = seconds.iter().copied().fold(f64::INFINITY, f64::min);
-    let is_fast = |rank: &usize| seconds[*rank] <= SLOW * least;
-    let fast: Vec<usize> = (0..seconds.len()).filter(is_fast).collect();
-    let mut busy = vec![0.0; seconds.len()];
-    let mut factorer = |owner: Rank| {
-        let next = fast.iter().copied().min_by(|a, b| f64::total_cmp(&busy[*a], &busy[*b]));
-        let factorer = if is_fast(&owner.0) { Some(owner.0) } else { next }?;
-        busy[factorer] += seconds[factorer];
-        Some(Rank(factorer))
-    };
-    let factorers: Vec<Rank> =
-        columns.owners().iter().map(|owner| factorer(*owner)).collect::<Option<_>>()?;
-    (factorers != columns.owners()).then(|| columns.clone().factored_by(factorers))
+    let most = (0..machine.processors()).map(speed).fold(0.0, f64::max);
+    let fast: Vec<usize> =
+        (0..machine.processors()).filter(|rank| speed(*rank) > 0.0 && speed(*rank) * SLOW >= most).collect();
+    if fast.len() == machine.processors() { Vec::new() } else { fast }
+}
+
+/// The same block columns, of which those of the others are factored by fast processors, in turn.
+fn taken_over(columns: BlockColumns, fast: &[usize]) -> BlockColumns {
+    let mut panels = vec![0; fast.len()];
+    let factorers = columns.owners().iter().map(|owner| {
+        let least = || (0..fast.len()).min_by_key(|place| panels[*place]).expect("somebody is fast");
+        let place = fast.iter().position(|rank| *rank == owner.0).unwrap_or_else(least);
+        panels[place] += 1;
+        Rank(fast[place])
+    });
+    let factorers = factorers.collect();
+    columns.factored_by(factorers)
 }
 
 /// What each would update at a time if all were equal, about.
@@ -351,19 +366,25 @@ fn fastest_first(problem: Factorisation, machine: &Machine) -> Result<Vec<usize>
 }
 
 /// The block columns by a layout of them, for devices with their speeds behind their links. A device has no more block
-/// columns than its memory holds.
+/// columns than its memory holds. The panels are work of the processors in `fast`, if there are some, and else do not
+/// count.
 fn lay_out_columns(
     problem: Factorisation,
     layout: FactorLayout,
     machine: &Machine,
     element: u64,
+    fast: &[usize],
 ) -> Result<BlockColumns> {
-    let Factorisation { n, block, .. } = problem;
+    let Factorisation { factors, n, block } = problem;
     let machine = &*behind_links(problem, machine, element)?;
     let (p, count) = (machine.processors(), n.div_ceil(block) as usize);
     let fastest_first = fastest_first(problem, machine)?;
     let speed = |rank: usize| machine.models[rank].speed(typical_size(problem, machine));
-    let seconds = |rank: usize, work: f64| machine.models[rank].seconds(work);
+    let panel = |rows: u64| panel_amount(factors, rows as f64, block.min(n) as f64) / block.min(n) as f64;
+    let seconds = |rank: usize, work: f64, rows: u64| {
+        let panels = if fast.contains(&rank) { panel(rows) / fast.len() as f64 } else { 0.0 };
+        machine.models[rank].seconds(work + panels)
+    };
     let rooms: Vec<usize> = (0..p).map(|rank| room(problem, machine, Rank(rank), element)).collect();
     let room: usize = fastest_first.iter().map(|rank| rooms[*rank]).fold(0, usize::saturating_add);
     if room < count {
@@ -451,12 +472,12 @@ fn in_turn(turns: impl Iterator<Item = usize>, mut rooms: Vec<usize>, count: usi
 }
 
 /// Gives out block columns from the last to the first, each to the one among `takers` of the remaining rows that
-/// would need the least time for its part of what remains, by `seconds` for so many elements; among all where none of
-/// them has room. O(N p).
+/// would need the least time for its part of what remains, by `seconds` for so many elements, of so many remaining rows;
+/// among all where none of them has room. O(N p).
 fn give_out<'a>(
     problem: Factorisation,
     mut rooms: Vec<usize>,
-    seconds: impl Fn(usize, f64) -> f64,
+    seconds: impl Fn(usize, f64, u64) -> f64,
     takers: impl Fn(u64) -> &'a [usize],
 ) -> Vec<usize> {
     let Factorisation { factors, n, block } = problem;
@@ -468,7 +489,7 @@ fn give_out<'a>(
         let (rows, width) = ((n - start) as f64, (end - start) as f64);
         // Columns of LU are as high as what remains; those of symmetric matrices begin at the diagonal.
         let (weight, height) = if factors == Factors::Lu { (width, rows) } else { (width * rows, 1.0) };
-        let time = |taker: &usize| seconds(*taker, (taken[*taker] + weight) * height);
+        let time = |taker: &usize| seconds(*taker, (taken[*taker] + weight) * height, n - start);
         let fastest = |takers: &[usize]| {
             let takers = takers.iter().copied().filter(|rank| rooms[*rank] > 0);
             takers.min_by(|a, b| time(a).total_cmp(&time(b)))
@@ -525,6 +546,10 @@ mod tests {
         Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap()
     }
 
+    fn columns_by(problem: Factorisation, layout: FactorLayout, machine: &Machine) -> Result<BlockColumns> {
+        lay_out_columns(problem, layout, machine, 8, &[])
+    }
+
     const LU: Factorisation = Factorisation { factors: Factors::Lu, n: 2400, block: 100 };
 
     fn plans(factors: Factors, machine: &Machine, layout: Option<FactorLayout>) -> Vec<Plan> {
@@ -546,7 +571,7 @@ mod tests {
         let machine = machine(&speeds, Network::free());
         for factors in [Factors::Lu, Factors::Cholesky, Factors::Ldlt] {
             let columns =
-                lay_out_columns(Factorisation { factors, ..LU }, FactorLayout::Greedy, &machine, 8).unwrap();
+                columns_by(Factorisation { factors, ..LU }, FactorLayout::Greedy, &machine).unwrap();
             for first in 0..columns.count() {
                 let mut taken = [0.0; 3];
                 for column in first..columns.count() {
@@ -566,7 +591,7 @@ mod tests {
     #[test]
     fn columns_are_in_proportion_to_speeds() {
         let machine = machine(&[5.0, 3.0, 1.0], Network::free());
-        let columns = lay_out_columns(LU, FactorLayout::Greedy, &machine, 8).unwrap();
+        let columns = columns_by(LU, FactorLayout::Greedy, &machine).unwrap();
         let last = &columns.owners()[columns.count() - 9..];
         let count = |rank| last.iter().filter(|owner| owner.0 == rank).count();
         assert_eq!([count(0), count(1), count(2)], [5, 3, 1]);
@@ -595,12 +620,12 @@ mod tests {
     #[test]
     fn a_ratio_gives_rounds() {
         let machine = machine(&[3.2, 3.2, 1.0], Network::free());
-        let columns = lay_out_columns(LU, FactorLayout::Ratio, &machine, 8).unwrap();
+        let columns = columns_by(LU, FactorLayout::Ratio, &machine).unwrap();
         let owners: Vec<usize> = columns.owners().iter().map(|owner| owner.0).collect();
         assert_eq!(owners[..8], [0, 0, 0, 1, 1, 1, 2, 0]);
-        let halves = lay_out_columns(LU, FactorLayout::Ratio, &Machine::from_speeds(&[0.0, 2.0]).unwrap(), 8);
+        let halves = columns_by(LU, FactorLayout::Ratio, &Machine::from_speeds(&[0.0, 2.0]).unwrap());
         assert!(halves.unwrap().owners().iter().all(|owner| owner.0 == 1));
-        let far = lay_out_columns(LU, FactorLayout::Ratio, &Machine::from_speeds(&[1e15, 1.0]).unwrap(), 8);
+        let far = columns_by(LU, FactorLayout::Ratio, &Machine::from_speeds(&[1e15, 1.0]).unwrap());
         assert!(far.unwrap().owners().iter().all(|owner| owner.0 == 0), "a round longer than any memory");
     }
 
@@ -674,7 +699,7 @@ mod tests {
         assert!((4..8).contains(&most), "{most}");
         for layout in FactorLayout::ALL.into_iter().filter(|layout| layout.has_columns()) {
             for factors in Factors::ALL {
-                let columns = lay_out_columns(Factorisation { factors, ..LU }, layout, &machine, 8).unwrap();
+                let columns = columns_by(Factorisation { factors, ..LU }, layout, &machine).unwrap();
                 let device = columns.own(Rank(1)).len() as u64;
                 let wanted = if layout == FactorLayout::Alone { 0 } else { most };
                 assert_eq!((device, columns.count()), (wanted, 24), "{layout:?} {factors}");
@@ -694,14 +719,14 @@ mod tests {
         assert!(error.to_string().contains("devices have block columns"), "{error}");
         // A round of a ratio ends where the device has no room.
         let far = with_devices(&[1e15, 1.0], &[0], Some(18_000_000), 1e30);
-        let columns = lay_out_columns(LU, FactorLayout::Ratio, &far, 8).unwrap();
+        let columns = columns_by(LU, FactorLayout::Ratio, &far).unwrap();
         assert_eq!(columns.own(Rank(0)).len() as u64, most);
         let too_small = with_devices(&[1.0, 1.0], &[0, 1], Some(18_000_000), 1e12);
-        let error = lay_out_columns(LU, FactorLayout::Greedy, &too_small, 8).unwrap_err();
+        let error = columns_by(LU, FactorLayout::Greedy, &too_small).unwrap_err();
         assert!(error.to_string().contains("of 24 block columns") && error.exit_code() == 1, "{error}");
         // Two devices that hold it together.
         let both = with_devices(&[1.0, 2.0], &[0, 1], Some(50_000_000), 1e12);
-        let columns = lay_out_columns(LU, FactorLayout::Alone, &both, 8).unwrap();
+        let columns = columns_by(LU, FactorLayout::Alone, &both).unwrap();
         assert!(columns.own(Rank(1)).len() > columns.own(Rank(0)).len() && !columns.own(Rank(0)).is_empty());
     }
 
@@ -719,8 +744,8 @@ mod tests {
         let memory = DeviceMemory { up: 1.0, down: 1.0, ..DeviceMemory::behind_unknown_link(None) };
         behind.platform.network.devices.insert(Rank(1), memory);
         assert_eq!(
-            lay_out_columns(LU, FactorLayout::Greedy, &behind, 8).unwrap(),
-            lay_out_columns(LU, FactorLayout::Greedy, &ratios, 8).unwrap(),
+            columns_by(LU, FactorLayout::Greedy, &behind).unwrap(),
+            columns_by(LU, FactorLayout::Greedy, &ratios).unwrap(),
             "ratios have no seconds"
         );
     }

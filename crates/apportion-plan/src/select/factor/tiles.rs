@@ -88,7 +88,8 @@ fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> Blo
     let width = |place: usize| ((place as u64 + 1) * block).min(n) - place as u64 * block;
     let all: Vec<usize> = (0..groups.len()).collect();
     // A group takes what its processors take together.
-    let seconds = |group: usize, area: f64| area / sum(&groups[group], |rank| speed(problem, machine, rank));
+    let seconds =
+        |group: usize, area: f64, _: u64| area / sum(&groups[group], |rank| speed(problem, machine, rank));
     let group_of = give_out(problem, vec![usize::MAX; groups.len()], seconds, |_| &all);
     let mut rows: Vec<Vec<Rank>> = Vec::new();
     for (group, members) in groups.iter().enumerate() {

@@ -528,7 +528,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
         computed;
     let KnownMachine { machine, measured, times, .. } = known;
     let (element, element_bytes) = columns.element();
-    let mut best = best;
+    let mut best = if slabs.is_some() { best.with_panels_by_owners()? } else { best };
     if slabs.is_some() || element_bytes != size_of::<F>() as u64 {
         // It is a forecast for elements F, in memory.
         best.forecast = None;

@@ -445,6 +445,19 @@ fn plans_are_run_as_they_are() {
     let again = bench.json("factor a.npy --kind lu --plan again.json --platform cluster.toml");
     assert_eq!(again["plan"]["layout"], made["layout"]);
     assert!(again["plan"]["baselines"]["even_split"].is_number());
+    // Panels by another processor than their owners: the bytes stay, more travels, and it is counted.
+    let mut taken_over = run["plan"].clone();
+    taken_over["panels"] = vec![0; 12].into();
+    bench.write("panels.json", taken_over.to_string());
+    let run = bench.json("factor a.npy --kind lu --plan panels.json -o planned.npy");
+    assert!(bench.bytes("planned.npy") == bench.bytes("other.npy"));
+    assert!(run["volume"].as_u64() > made["metrics"]["volume"].as_u64());
+    assert_eq!(run["volume"], run["plan"]["metrics"]["volume"]);
+    assert_eq!(run["plan"]["panels"], taken_over["panels"]);
+    taken_over["panels"] = vec![0; 11].into();
+    bench.write("panels.json", taken_over.to_string());
+    let refused = bench.fails(2, "factor a.npy --kind lu --plan panels.json");
+    holds(&refused, &["panels.json: panels", "11 processors for 12 block columns"]);
     bench.done("partition --units 96 --speeds 1,2 -o units.json");
     for (line, words) in [
         ("--kind cholesky --plan plan.json", &["plan.json", "lu of 96 rows", "cholesky of 96 rows"][..]),

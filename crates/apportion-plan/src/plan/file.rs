@@ -240,6 +240,26 @@ impl Plan {
         }
     }
 
+    /// The same plan of a factorisation whose panels are factored by the owners of the block columns.
+    ///
+    /// # Errors
+    /// The plan divides another problem: exit code 2.
+    pub fn with_panels_by_owners(self) -> Result<Self> {
+        let (factors, blocks) = self.blocks()?;
+        let blocks = match blocks {
+            Blocks::Columns(columns) => {
+                let owners = columns.owners().to_vec();
+                Blocks::Columns(columns.factored_by(owners))
+            }
+            tiles @ Blocks::Tiles(_) => tiles,
+        };
+        let Self { method, processors, metrics, .. } = self;
+        let plan = Self::of_factorisation(method, processors, factors, &blocks, metrics.imbalance);
+        let Self { forecast, relative_times, baselines, .. } = self;
+        let plan = Self { forecast, relative_times, baselines, ..plan };
+        Ok(plan.with_time_bound(metrics.time_bound))
+    }
+
     /// The layout of C.
     ///
     /// # Errors

@@ -88,3 +88,34 @@ fn defects_are_refused() {
         assert!(!error.to_string().contains('\n'));
     }
 }
+
+const PANELS: &str = r#"{"format": "apportion-plan", "version": 1, "method": "greedy",
+ "problem": {"kind": "factorisation", "factors": "lu", "n": 5, "block": 2}, "processors": ["a", "b"],
+ "shares": [15, 10], "panels": [0, 0, 0],
+ "layout": [{"owner": 0, "rows": [0, 5], "cols": [0, 2]}, {"owner": 1, "rows": [0, 5], "cols": [2, 4]},
+            {"owner": 0, "rows": [0, 5], "cols": [4, 5]}],
+ "metrics": {"imbalance": 1.0}}"#;
+
+#[test]
+fn a_plan_says_who_factors_panels() {
+    let plan = Plan::parse(PANELS, "plan.json").unwrap();
+    assert_eq!(plan.blocks().unwrap().1.panels(), Some(&[Rank(0); 3][..]));
+    assert_eq!(Plan::parse(&plan.to_json(), "again").unwrap(), plan);
+    // Processor 0 takes over five rows; 1 gets back its panel with marks and two rows of U, and the last pivots.
+    assert_eq!(plan.metrics.volume, Some(5 * 2 + (3 * 2 + 3 + 2 * 2) + 2));
+    let owners = Plan::parse(&PANELS.replace("[0, 0, 0]", "[0, 1, 0]"), "plan.json").unwrap();
+    assert_eq!(owners.blocks().unwrap().1.panels(), None);
+    assert!(!owners.to_json().contains("panels"));
+    for (from, to) in [
+        ("[0, 0, 0]", "[0, 0]"),
+        ("[0, 0, 0]", "[0, 2, 0]"),
+        ("[0, 0, 0]", "[0, -1, 0]"),
+        ("[0, 0, 0]", "[0, \"b\", 0]"),
+    ] {
+        let error = Plan::parse(&PANELS.replacen(from, to, 1), "plan.json").unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{to}");
+        assert!(error.to_string().contains("plan.json"), "{error}");
+    }
+    let domain = DOMAIN.replace("\"layout\"", "\"panels\": [0], \"layout\"");
+    assert!(Plan::parse(&domain, "plan.json").unwrap_err().to_string().contains("panels"));
+}

@@ -139,6 +139,7 @@ impl<'a, T: Real> Elimination<'a, T> {
             Rectangle { row: first, cols: held.columns.range(place) }
         });
         let mut memory = taken.unwrap_or_else(|| vec![T::ZERO; place.end]);
+        let mut numbers = Vec::new();
         if held.failed.is_none() {
             let panel = &mut memory[place];
             if let Some(own) = &own {
@@ -161,16 +162,14 @@ impl<'a, T: Real> Elimination<'a, T> {
                 held.put(own.row, own.cols.clone(), panel);
             }
             let block = View::dense(panel, rows, width).tile(0, 0, width, width);
-            let numbers = numbers_with_panel(self.schedule.factors(), block, &pivots);
-            if !back.is_empty() {
-                held.back.insert(column, Parcel::new(Arc::new(memory[back].to_vec())));
-            }
-            memory[marks.clone()][1..].copy_from_slice(&numbers);
+            numbers = numbers_with_panel(self.schedule.factors(), block, &pivots);
             held.pivots[column] = pivots;
-        } else if !back.is_empty() {
+        }
+        if !back.is_empty() {
             held.back.insert(column, Parcel::new(Arc::new(memory[back].to_vec())));
         }
         memory[marks.start] = T::from_f64(held.failed.map_or(0.0, |j| (j + 1) as f64));
+        memory[marks.start + 1..][..numbers.len()].copy_from_slice(&numbers);
         let end = memory.len();
         Ok(Parcel::new(Arc::new(memory)).part(marks.start..end))
     }

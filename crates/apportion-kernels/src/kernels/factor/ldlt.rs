@@ -4,11 +4,10 @@
 //! (DOI 10.1090/S0025-5718-1977-0428694-0), as LAPACK's `lasyf` blocks it; Schenk and Gaertner, On fast factorization
 //! pivoting methods for sparse symmetric indefinite systems, ETNA 23, 2006, for the pivots of a block.
 
-use super::cholesky::Below;
 use super::lu::largest;
 use super::{
     FOUR, NARROW, Triangle, copy_of, divide, half, negative_transpose, solve_triangle, subtract,
-    subtract_four,
+    subtract_all, subtract_four,
 };
 use crate::kernels::{Loop, Real, View, ViewMut, gemm, widest};
 use std::ops::Range;
@@ -18,6 +17,8 @@ use std::ops::Range;
 const ALPHA: f64 = 0.640_388_203_202_207_6;
 /// Columns of the rest of a block that are updated together.
 const BAND: usize = 32;
+/// Rows below a narrow triangle that are solved together.
+const TOGETHER: usize = 128;
 
 /// Factors the first columns of a symmetric matrix: of a panel of m x n, n <= m, the first n rows, of which the lower
 /// triangle is read, become those of L D L^T in the form of LAPACK's `sytrf`, and the others X D^-1, where X L^T is
@@ -303,6 +304,37 @@ fn solve_below<T: Real>(l: View<T>, mut x: ViewMut<T>) {
     let mut rest = x.tile(0, left, rows, n - left);
     gemm(View::dense(&known, rows, left), View::dense(&turned, left, n - left), rest.reborrow());
     solve_below(l.tile(left, left, n - left, n - left), rest);
+}
+
+/// Solves X L^T = B for the rows below a narrow triangle, which hold B and become X.
+struct Below<'a, 'b, T> {
+    l: &'a [[T; NARROW]; NARROW],
+    below: ViewMut<'b, T>,
+}
+
+impl<T: Real> Loop for Below<'_, '_, T> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { l, mut below } = self;
+        let n = below.cols();
+        // By columns, so that the same operation applies to many rows at once.
+        let mut x = [[T::ZERO; TOGETHER]; NARROW];
+        for first in (0..below.rows()).step_by(TOGETHER) {
+            let rows = TOGETHER.min(below.rows() - first);
+            for i in 0..rows {
+                below.row(first + i).iter().zip(&mut x).for_each(|(from, to)| to[i] = *from);
+            }
+            for (j, factors) in l.iter().enumerate().take(n) {
+                let (known, rest) = x.split_at_mut(j);
+                let column = &mut rest[0];
+                subtract_all(column, factors, known);
+                divide(column, factors[j]);
+            }
+            for i in 0..rows {
+                below.row(first + i).iter_mut().zip(&x).for_each(|(to, from)| *to = from[i]);
+            }
+        }
+    }
 }
 
 /// X := X D, row by row.

@@ -8,6 +8,7 @@
 mod cholesky;
 mod ldlt;
 mod lu;
+mod strips;
 mod triangle;
 
 pub use cholesky::cholesky_panel;

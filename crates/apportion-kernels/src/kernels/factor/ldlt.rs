@@ -6,8 +6,8 @@
 
 use super::lu::largest;
 use super::{
-    FOUR, NARROW, Triangle, copy_of, divide, half, negative_transpose, solve_triangle, subtract,
-    subtract_all, subtract_four,
+    FOUR, NARROW, Triangle, copy_of, divide, half, magnitude, negative_transpose, solve_triangle, subtract,
+    subtract_all,
 };
 use crate::kernels::{Loop, Real, View, ViewMut, gemm, widest};
 use std::ops::Range;
@@ -467,9 +467,9 @@ impl<T: Real> Strip<'_, T> {
         let fours = count / FOUR * FOUR;
         for p in (0..fours).step_by(FOUR) {
             let places: [usize; FOUR] = std::array::from_fn(|i| p + i);
-            subtract_four(x, places.map(factor), places.map(l));
+            subtract(x, places.map(factor), places.map(l));
         }
-        (fours..count).for_each(|p| subtract(x, factor(p), l(p)));
+        (fours..count).for_each(|p| subtract(x, [factor(p)], [l(p)]));
     }
 
     /// Exchanges the rows and columns of a pivot, except in columns that were factored before the strip.
@@ -513,11 +513,6 @@ impl<T: Real> Strip<'_, T> {
             *right = scale * (own[1] * *y - *x);
         }
     }
-}
-
-#[inline(always)]
-fn magnitude<T: Real>(x: T) -> T {
-    if x < T::ZERO { -x } else { x }
 }
 
 #[inline(always)]

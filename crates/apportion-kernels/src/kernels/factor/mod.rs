@@ -49,23 +49,21 @@ fn negative_transpose<T: Real>(a: View<T>) -> Vec<T> {
     turned
 }
 
-/// Columns that are subtracted together: x is then read and written once for all of them.
+/// The most columns that are subtracted together: what they are subtracted from is read and written once for all.
 const FOUR: usize = 4;
 
-/// x := x - f0 a0 - f1 a1 - f2 a2 - f3 a3, in this order.
+/// x := x - f0 a0 - f1 a1 - ..., in this order.
 #[inline(always)]
-fn subtract_four<T: Real>(x: &mut [T], factors: [T; FOUR], columns: [&[T]; FOUR]) {
+fn subtract<T: Real, const COUNT: usize>(x: &mut [T], factors: [T; COUNT], columns: [&[T]; COUNT]) {
     let length = x.len();
-    let [a, b, c, d] = columns.map(|column| &column[..length]);
+    let columns = columns.map(|column| &column[..length]);
     for (i, x) in x.iter_mut().enumerate() {
-        *x = *x - factors[0] * a[i] - factors[1] * b[i] - factors[2] * c[i] - factors[3] * d[i];
+        let mut sum = *x;
+        for p in 0..COUNT {
+            sum = sum - factors[p] * columns[p][i];
+        }
+        *x = sum;
     }
-}
-
-/// x := x - f a.
-#[inline(always)]
-fn subtract<T: Real>(x: &mut [T], factor: T, column: &[T]) {
-    x.iter_mut().zip(column).for_each(|(x, y)| *x = *x - factor * *y);
 }
 
 /// x := x - the sum of all columns times their factors, one after the other.
@@ -74,11 +72,17 @@ fn subtract_all<T: Real, const LENGTH: usize>(x: &mut [T], factors: &[T], column
     let factors = &factors[..columns.len()];
     let ((fours, rest), (columns, others)) = (factors.as_chunks::<FOUR>(), columns.as_chunks::<FOUR>());
     for (factors, columns) in fours.iter().zip(columns) {
-        subtract_four(x, *factors, columns.each_ref().map(|column| &column[..]));
+        subtract(x, *factors, columns.each_ref().map(|column| &column[..]));
     }
     for (factor, column) in rest.iter().zip(others) {
-        subtract(x, *factor, column);
+        subtract(x, [*factor], [column]);
     }
+}
+
+/// Its absolute value.
+#[inline(always)]
+fn magnitude<T: Real>(x: T) -> T {
+    if x < T::ZERO { -x } else { x }
 }
 
 /// x := x / y, by the reciprocal of y unless that is not a normal number, as LAPACK scales columns.

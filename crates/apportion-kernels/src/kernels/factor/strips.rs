@@ -35,6 +35,27 @@ impl<'m, T: Real> Strips<'m, T> {
         self.kernel.lanes()
     }
 
+    /// Packs a triangle of n rows by its elements: `element(i, j)` for j <= i, of the diagonal the reciprocal.
+    #[inline(always)]
+    pub fn pack(&mut self, n: usize, element: impl Fn(usize, usize) -> T) {
+        let rows = self.kernel.rows();
+        for block in 0..n.div_ceil(rows) {
+            let (first, here) = (block * rows, rows.min(n - block * rows));
+            let place = self.place(block);
+            for (j, column) in self.blocks[place].chunks_exact_mut(rows).enumerate() {
+                // Columns left of the square on the diagonal, then those of the square.
+                let above = (j + 1).saturating_sub(first).min(here);
+                column[..above].fill(T::ZERO);
+                column[here..].fill(T::ZERO);
+                let below = column[..here].iter_mut().enumerate().skip(above);
+                below.for_each(|(i, x)| *x = -element(first + i, j));
+                if (first..first + here).contains(&j) {
+                    column[j - first] = element(j, j);
+                }
+            }
+        }
+    }
+
     /// Where a block is.
     fn place(&self, block: usize) -> Range<usize> {
         let size = self.kernel.rows() * self.kernel.rows();
@@ -54,6 +75,11 @@ impl<'m, T: Real> Strips<'m, T> {
             let (place, tile) = (self.place(block), self.tile(block));
             self.kernel.solve(&self.blocks[place], self.strip, tile);
         }
+    }
+
+    /// Solves for the n unknowns of a triangle.
+    pub fn solve_all(&mut self, n: usize) {
+        self.solve(0..n.div_ceil(self.kernel.rows()));
     }
 
     /// Solves for the unknowns of a block, which is not packed yet: the strip holds rows of the triangle itself, those

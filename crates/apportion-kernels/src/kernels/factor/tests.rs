@@ -1,6 +1,7 @@
 //! The kernels against plain loops over awkward sizes.
 
 use super::cholesky::factor_by_strips;
+use super::lu::{factor_with, largest};
 use super::strips::Strips;
 use super::*;
 use crate::kernels::packed::Substitution;
@@ -202,16 +203,17 @@ fn rows_below_a_block_do_not_depend_on_each_other() {
 /// All instruction sets with fused multiply-add give the same bits.
 fn check_sets<T: Real>([m, n]: [usize; 2]) {
     let sets = T::substitutions();
-    let a: Vec<T> = positive(m, n);
+    let (a, mixed): (Vec<T>, Vec<T>) = (positive(m, n), elements(m, n, 5));
     let by = |kernel: &Substitution<T>| {
         let [mut blocks, mut strip] = Strips::room(kernel, n).map(|length| vec![T::ZERO; length]);
-        let mut l = a.clone();
+        let (mut l, mut lu, mut pivots) = (a.clone(), mixed.clone(), vec![0; n]);
         let strips = Strips::new(*kernel, &mut blocks, &mut strip);
         assert_eq!(factor_by_strips(ViewMut::dense(&mut l, m, n), strips), Ok(()));
+        factor_with(*kernel, ViewMut::dense(&mut lu, m, n), &mut pivots);
         for i in 0..n {
             l[i * n + i + 1..(i + 1) * n].fill(T::ZERO);
         }
-        bits_of(&l, n, 0..m)
+        (bits_of(&l, n, 0..m), bits_of(&lu, n, 0..m), pivots)
     };
     let found: Vec<_> = sets[..sets.len() - 1].iter().map(by).collect();
     assert!(found.windows(2).all(|two| two[0] == two[1]), "{m} x {n}");
@@ -219,7 +221,7 @@ fn check_sets<T: Real>([m, n]: [usize; 2]) {
     let (portable, first) = (by(&sets[sets.len() - 1]), by(&sets[0]));
     let number = |bits: &[u64]| bits.iter().map(|x| f64::from_bits(*x)).collect::<Vec<f64>>();
     let bound = 20.0 * (n + 1) as f64;
-    assert_near::<T>(&number(&portable), &number(&first), bound, &format!("portable {m} x {n}"));
+    assert_near::<T>(&number(&portable.0), &number(&first.0), bound, &format!("portable {m} x {n}"));
 }
 
 #[test]
@@ -290,7 +292,7 @@ fn pivots_are_those_of_the_definition() {
 #[test]
 fn the_first_pivot_of_zero_is_named_and_the_rest_goes_on() {
     let n = 40;
-    for at in [0, 3, 16, 33] {
+    for at in [0, 3, 4, 7, 8, 16, 33, 39] {
         // Column `at` depends on none before and is zero.
         let mut a: Vec<f64> = positive(n, n);
         (0..n).for_each(|i| a[i * n + at] = 0.0);
@@ -334,6 +336,21 @@ fn triangles_times_their_solutions_are_the_right_hand_sides() {
             check_triangle::<f64>(triangle, *size);
             check_triangle::<f32>(triangle, *size);
         }
+    }
+}
+
+#[test]
+fn the_largest_is_the_first_of_its_magnitude() {
+    for length in [1, 31, 32, 33, 100] {
+        for at in [0, length / 2, length - 1] {
+            let mut elements = vec![0.5; length];
+            elements[at..].fill(-2.0);
+            elements[length - 1] = 2.0;
+            assert_eq!(largest(&elements), at, "{length}");
+            elements[0] = f64::NAN;
+            assert_eq!(largest(&elements), if length == 1 { 0 } else { at.max(1) }, "{length}");
+        }
+        assert_eq!((largest(&vec![0.0; length]), largest(&vec![f64::NAN; length])), (0, 0));
     }
 }
 

@@ -95,6 +95,16 @@ impl<T: Real> Substitution<T> {
         Pointers { known: first.wrapping_add(known), depth, tile: first.wrapping_add(tile), stride }
     }
 
+    /// Adds the products of the known rows to a tile, without solving for it.
+    ///
+    /// # Panics
+    /// If the tile reaches outside `x`, or the block is too short.
+    pub(in crate::kernels) fn add_products(&self, block: &[T], x: &mut [T], place: TilePlace) {
+        let pointers = self.pointers(block, x, place, place.depth);
+        // SAFETY: as in `solve`.
+        unsafe { (self.substitute)(block.as_ptr(), pointers, false) }
+    }
+
     /// Solves for a tile.
     ///
     /// # Panics

@@ -33,11 +33,6 @@ fn copy_of<T: Real>(mut tile: ViewMut<T>) -> Vec<T> {
     copy
 }
 
-/// -A, row by row without gaps.
-fn negative<T: Real>(a: View<T>) -> Vec<T> {
-    (0..a.rows()).flat_map(|i| a.row(i)).map(|x| -*x).collect()
-}
-
 /// The transpose of -A, row by row without gaps.
 fn negative_transpose<T: Real>(a: View<T>) -> Vec<T> {
     let mut turned = vec![T::ZERO; a.rows() * a.cols()];
@@ -85,11 +80,17 @@ fn magnitude<T: Real>(x: T) -> T {
     if x < T::ZERO { -x } else { x }
 }
 
+/// True if multiplying by this reciprocal is as good as dividing: it is a normal number.
+#[inline(always)]
+fn is_normal<T: Real>(reciprocal: T) -> bool {
+    reciprocal.to_f64().abs() <= T::LARGEST && reciprocal.to_f64().abs() >= T::TINY
+}
+
 /// x := x / y, by the reciprocal of y unless that is not a normal number, as LAPACK scales columns.
 #[inline(always)]
 fn divide<T: Real>(x: &mut [T], y: T) {
     let reciprocal = T::from_f64(1.0) / y;
-    if reciprocal.to_f64().abs() <= T::LARGEST && reciprocal.to_f64().abs() >= T::TINY {
+    if is_normal(reciprocal) {
         x.iter_mut().for_each(|x| *x = *x * reciprocal);
     } else {
         x.iter_mut().for_each(|x| *x = *x / y);

@@ -339,6 +339,44 @@ fn triangles_times_their_solutions_are_the_right_hand_sides() {
     }
 }
 
+/// Right-hand sides have the same bits whichever others are solved for, and at any stride.
+fn check_columns<T: Real>(triangle: Triangle, n: usize) {
+    let cols = 70;
+    let mut matrix: Vec<T> = elements(n, n, 11);
+    (0..n).for_each(|i| matrix[i * n + i] = T::from_f64(1.5 + value(i)));
+    let (matrix, x) = (View::dense(&matrix, n, n), elements::<T>(n, cols, 13));
+    let mut whole = Strided::new(&x, n, cols);
+    solve_triangle(triangle, matrix, whole.view());
+    let whole = whole.elements();
+    for part in [0..1, 3..27, 20..70, 0..70] {
+        let mut some: Vec<T> = x.chunks(cols).flat_map(|row| row[part.clone()].to_vec()).collect();
+        solve_triangle(triangle, matrix, ViewMut::dense(&mut some, n, part.len()));
+        let wanted = whole.chunks(cols).flat_map(|row| &row[part.clone()]).map(|x| x.to_bits());
+        assert!(some.iter().map(|x| x.to_f64().to_bits()).eq(wanted), "{triangle:?} of {n}, {part:?}");
+    }
+}
+
+#[test]
+fn right_hand_sides_do_not_depend_on_each_other() {
+    use Triangle::*;
+    for triangle in [Lower, UnitLower, LowerTransposed, UnitLowerTransposed, Upper, UpperTransposed] {
+        for n in if cfg!(miri) { vec![9] } else { vec![1, 8, 9, 24, 50, 64] } {
+            check_columns::<f64>(triangle, n);
+            check_columns::<f32>(triangle, n);
+        }
+    }
+}
+
+/// Elements of the diagonal whose reciprocals are no normal numbers are divided by.
+#[test]
+fn tiny_and_huge_diagonals_are_divided_by() {
+    let (tiny, huge) = (f64::MIN_POSITIVE / 16.0, f64::MAX);
+    let matrix = [tiny, 0.0, 0.0, 1.0, huge, 0.0, 2.0, 1.0, 0.0];
+    let mut x = [tiny * 4.0, tiny, 4.0 + huge, huge, 10.0, 1.0];
+    solve_triangle(Triangle::Lower, View::dense(&matrix, 3, 3), ViewMut::dense(&mut x, 3, 2));
+    assert_eq!(x, [4.0, 1.0, 1.0, 1.0, f64::INFINITY, f64::NEG_INFINITY]);
+}
+
 #[test]
 fn the_largest_is_the_first_of_its_magnitude() {
     for length in [1, 31, 32, 33, 100] {

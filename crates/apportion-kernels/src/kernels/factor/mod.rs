@@ -1,8 +1,8 @@
-//! Factorisations of panels, and the solution of triangular systems around them, on one thread. They recur on
-//! halves, so that most of their work is done by the packed product; loops over columns of a few elements remain.
+//! Factorisations of panels, and the solution of triangular systems around them, on one thread. Most of their work is
+//! substitution in registers, along strips of right-hand sides; where pivots are sought, loops over a few columns remain.
+//! Elements have the same bits on all instruction sets with fused multiply-add.
 //!
-//! Sources: Gustavson, Recursion leads to automatic variable blocking for dense linear-algebra algorithms, 1997
-//! (DOI 10.1147/rd.416.0737); Toledo, Locality of reference in LU decomposition with partial pivoting, 1997 (DOI
+//! Source: Toledo, Locality of reference in LU decomposition with partial pivoting, 1997 (DOI
 //! 10.1137/S0895479896297744).
 
 mod cholesky;
@@ -16,33 +16,7 @@ pub use ldlt::{BlockDiagonal, BlockFactors, ldlt_panel};
 pub use lu::{exchange_rows, lu_panel};
 pub use triangle::{Triangle, solve_triangle};
 
-use super::{Real, View, ViewMut};
-
-/// The most columns of a panel, and rows of a triangle, that plain loops take.
-const NARROW: usize = 16;
-
-/// The first half of `n` columns, a multiple of [`NARROW`].
-fn half(n: usize) -> usize {
-    (n / 2).next_multiple_of(NARROW)
-}
-
-/// The elements of a tile, row by row without gaps.
-fn copy_of<T: Real>(mut tile: ViewMut<T>) -> Vec<T> {
-    let mut copy = Vec::with_capacity(tile.rows() * tile.cols());
-    (0..tile.rows()).for_each(|i| copy.extend_from_slice(tile.row(i)));
-    copy
-}
-
-/// The transpose of -A, row by row without gaps.
-fn negative_transpose<T: Real>(a: View<T>) -> Vec<T> {
-    let mut turned = vec![T::ZERO; a.rows() * a.cols()];
-    for i in 0..a.rows() {
-        for (j, x) in a.row(i).iter().enumerate() {
-            turned[j * a.rows() + i] = -*x;
-        }
-    }
-    turned
-}
+use super::Real;
 
 /// The most columns that are subtracted together: what they are subtracted from is read and written once for all.
 const FOUR: usize = 4;
@@ -58,19 +32,6 @@ fn subtract<T: Real, const COUNT: usize>(x: &mut [T], factors: [T; COUNT], colum
             sum = sum - factors[p] * columns[p][i];
         }
         *x = sum;
-    }
-}
-
-/// x := x - the sum of all columns times their factors, one after the other.
-#[inline(always)]
-fn subtract_all<T: Real, const LENGTH: usize>(x: &mut [T], factors: &[T], columns: &[[T; LENGTH]]) {
-    let factors = &factors[..columns.len()];
-    let ((fours, rest), (columns, others)) = (factors.as_chunks::<FOUR>(), columns.as_chunks::<FOUR>());
-    for (factors, columns) in fours.iter().zip(columns) {
-        subtract(x, *factors, columns.each_ref().map(|column| &column[..]));
-    }
-    for (factor, column) in rest.iter().zip(others) {
-        subtract(x, [*factor], [column]);
     }
 }
 

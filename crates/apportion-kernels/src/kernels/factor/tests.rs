@@ -1,10 +1,12 @@
 //! The kernels against plain loops over awkward sizes.
 
 use super::cholesky::factor_by_strips;
+use super::ldlt::factor_block;
 use super::lu::{factor_with, largest};
 use super::strips::Strips;
 use super::*;
 use crate::kernels::packed::Substitution;
+use crate::kernels::{View, ViewMut};
 use crate::matrix::Element;
 
 /// Numbers in [-0.5, 0.5), the same on every machine.
@@ -193,6 +195,7 @@ fn check_rows<T: Real>(n: usize, factor: impl Fn(ViewMut<T>)) {
 fn rows_below_a_block_do_not_depend_on_each_other() {
     fn check<T: Real>(n: usize) {
         check_rows::<T>(n, |panel| cholesky_panel(panel).unwrap());
+        check_rows::<T>(n, |panel| ldlt_panel(panel, &mut vec![0; n]).unwrap());
     }
     for n in if cfg!(miri) { vec![1, 9] } else { vec![1, 7, 8, 9, 24, 31, 48, 50, 64] } {
         check::<f64>(n);
@@ -213,7 +216,10 @@ fn check_sets<T: Real>([m, n]: [usize; 2]) {
         for i in 0..n {
             l[i * n + i + 1..(i + 1) * n].fill(T::ZERO);
         }
-        (bits_of(&l, n, 0..m), bits_of(&lu, n, 0..m), pivots)
+        let (mut block, mut exchanges) = (symmetric::<T>(0, n, n), vec![0; n]);
+        assert_eq!(factor_block(*kernel, ViewMut::dense(&mut block, n, n), &mut exchanges), Ok(()));
+        pivots.extend(exchanges);
+        (bits_of(&l, n, 0..m), [bits_of(&lu, n, 0..m), bits_of(&block, n, 0..n)], pivots)
     };
     let found: Vec<_> = sets[..sets.len() - 1].iter().map(by).collect();
     assert!(found.windows(2).all(|two| two[0] == two[1]), "{m} x {n}");

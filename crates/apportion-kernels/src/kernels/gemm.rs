@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::packed::{MicroKernel, PlusTimes, product_together, tiles};
+use crate::kernels::packed::{
+    MicroKernel, PlusTimes, Substitution, product_together, substitutions_of, tiles,
+};
 use crate::kernels::view::check_shapes;
 use crate::kernels::{Alone, Blas, Team, Tropical, View, ViewMut};
 use crate::matrix::Element;
@@ -27,6 +29,14 @@ pub trait Real:
     /// The innermost loops that this processor can run, best first; the last is the portable one.
     #[doc(hidden)]
     fn fused_tiles() -> Vec<MicroKernel<Self>>;
+
+    /// The kernels of substitution that this processor can run, best first; the last is the portable one.
+    #[doc(hidden)]
+    fn substitutions() -> Vec<Substitution<Self>>;
+
+    /// The square root, rounded once.
+    #[must_use]
+    fn square_root(self) -> Self;
 }
 
 impl Real for f64 {
@@ -37,6 +47,15 @@ impl Real for f64 {
     fn fused_tiles() -> Vec<MicroKernel<Self>> {
         tiles!(F64, 4, PlusTimes)
     }
+
+    fn substitutions() -> Vec<Substitution<Self>> {
+        substitutions_of!(F64, 4)
+    }
+
+    #[inline(always)]
+    fn square_root(self) -> Self {
+        self.sqrt()
+    }
 }
 
 impl Real for f32 {
@@ -46,6 +65,15 @@ impl Real for f32 {
 
     fn fused_tiles() -> Vec<MicroKernel<Self>> {
         tiles!(F32, 8, PlusTimes)
+    }
+
+    fn substitutions() -> Vec<Substitution<Self>> {
+        substitutions_of!(F32, 8)
+    }
+
+    #[inline(always)]
+    fn square_root(self) -> Self {
+        self.sqrt()
     }
 }
 

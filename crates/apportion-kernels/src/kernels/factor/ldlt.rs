@@ -4,20 +4,17 @@
 //! (DOI 10.1090/S0025-5718-1977-0428694-0), as LAPACK's `lasyf` blocks it; Schenk and Gaertner, On fast factorization
 //! pivoting methods for sparse symmetric indefinite systems, ETNA 23, 2006, for the pivots of a block.
 
-use super::cholesky::Below;
 use super::lu::largest;
-use super::{
-    FOUR, NARROW, Triangle, copy_of, divide, half, negative_transpose, solve_triangle, subtract,
-    subtract_four,
-};
-use crate::kernels::{Loop, Real, View, ViewMut, gemm, widest};
-use std::ops::Range;
+use super::strips::{Strips, with_strips};
+use super::{FOUR, Triangle, divide, magnitude, solve_triangle, subtract};
+use crate::kernels::packed::{PackedMemory, Substitution, TilePlace};
+use crate::kernels::{Loop, Real, View, ViewMut, widest};
 
 /// (1 + sqrt 17) / 8: an element of the diagonal that is at least so large, relative to the others of its column, is
 /// a pivot. Elements grow least in two steps then.
 const ALPHA: f64 = 0.640_388_203_202_207_6;
-/// Columns of the rest of a block that are updated together.
-const BAND: usize = 32;
+/// The most columns of a block that plain loops factor, before the rest is updated with them.
+const NARROW: usize = 16;
 
 /// Factors the first columns of a symmetric matrix: of a panel of m x n, n <= m, the first n rows, of which the lower
 /// triangle is read, become those of L D L^T in the form of LAPACK's `sytrf`, and the others X D^-1, where X L^T is
@@ -38,45 +35,60 @@ pub fn ldlt_panel<T: Real>(mut panel: ViewMut<T>, pivots: &mut [i64]) -> Result<
     let (m, n) = (panel.rows(), panel.cols());
     assert!(n <= m, "a panel of {m} x {n} has no square part of {n} rows");
     assert_eq!(pivots.len(), n, "a pivot for each column");
-    // By columns, along which pivots are sought and rows eliminated.
-    let mut columns = vec![T::ZERO; n * n];
-    for i in 0..n {
-        panel.row(i)[..=i].iter().enumerate().for_each(|(j, x)| columns[j * n + i] = *x);
+    factor_block(Substitution::best(), panel.tile(0, 0, n, n), pivots)?;
+    let (mut block, below) = panel.split_at_row(n);
+    if below.rows() > 0 {
+        let mut elements = Vec::with_capacity(n * n);
+        (0..n).for_each(|i| elements.extend_from_slice(block.row(i)));
+        let factors = BlockFactors::new(View::dense(&elements, n, n), pivots);
+        with_strips(n, |strips| widest(Below { factors: &factors, below, strips }));
     }
-    let mut products = vec![T::ZERO; n * NARROW.min(n)];
-    let mut first = 0;
-    while first < n {
-        let (mut end, mut zero) = (first, None);
-        let (columns, products) = (&mut columns[..], &mut products[..]);
-        widest(Strip { n, first, columns, products, pivots, end: &mut end, zero: &mut zero });
-        if let Some(column) = zero {
-            return Err(column);
+    Ok(())
+}
+
+/// Factors the diagonal block of a panel by some kernels, on a copy by columns, along which pivots are sought and rows
+/// eliminated.
+pub(super) fn factor_block<T: Real>(
+    kernel: Substitution<T>,
+    mut block: ViewMut<T>,
+    pivots: &mut [i64],
+) -> Result<(), usize> {
+    let n = pivots.len();
+    let (rows, lanes) = (kernel.rows(), kernel.lanes());
+    // With room for tiles that begin in the block.
+    let stride = n + lanes;
+    let mut memory = PackedMemory::of_thread();
+    let [columns, products, factors] = memory.blocks([(n + rows) * stride, NARROW * stride, NARROW * rows]);
+    columns.fill(T::ZERO);
+    products.fill(T::ZERO);
+    kernel.transpose_from(&mut block, columns, stride);
+    let (mut first, mut zero) = (0, None);
+    while first < n && zero.is_none() {
+        let mut end = first;
+        let strip = Strip { n, stride, first, columns, products, pivots, end: &mut end, zero: &mut zero };
+        widest(strip);
+        // The rest, some columns at a time.
+        for start in (end..n).step_by(rows) {
+            let factors = &mut factors[..(end - first) * rows];
+            for (to, product) in factors.chunks_exact_mut(rows).zip(products.chunks_exact(stride)) {
+                to.iter_mut().zip(&product[start..]).for_each(|(to, from)| *to = -*from);
+            }
+            for lane in (start..n).step_by(lanes) {
+                let (known, depth, tile) = (first * stride + lane, end - first, start * stride + lane);
+                kernel.add_products(factors, columns, TilePlace { known, depth, tile, stride });
+            }
         }
-        update_rest(n, first..end, columns, products);
         // In the end, columns on the left of an exchange are as they were before it.
         for Exchange { column, rows: [one, other] } in exchanges(&pivots[..end]).into_iter().rev() {
-            (first..column).for_each(|j| columns.swap(j * n + one, j * n + other));
+            (first..column).for_each(|j| columns.swap(j * stride + one, j * stride + other));
         }
         first = end;
     }
     for i in 0..n {
-        panel.row(i)[..=i].iter_mut().enumerate().for_each(|(j, x)| *x = columns[j * n + i]);
+        block.row(i)[..=i].iter_mut().enumerate().for_each(|(j, x)| *x = columns[j * stride + i]);
     }
-    let (mut block, mut below) = panel.split_at_row(n);
-    if below.rows() > 0 {
-        let block = copy_of(block.reborrow());
-        let factors = BlockFactors::new(View::dense(&block, n, n), pivots);
-        let mut order: Vec<usize> = (0..n).collect();
-        factors.exchanges.iter().for_each(|exchange| order.swap(exchange.rows[0], exchange.rows[1]));
-        let mut row = vec![T::ZERO; n];
-        for i in 0..below.rows() {
-            row.copy_from_slice(below.row(i));
-            below.row(i).iter_mut().zip(&order).for_each(|(x, from)| *x = row[*from]);
-        }
-        solve_below(View::dense(&factors.l, n, n), below.reborrow());
-        widest(Rows { by: &factors.d.inverse(), x: below });
-    }
-    Ok(())
+    memory.keep();
+    zero.map_or(Ok(()), Err)
 }
 
 /// An exchange of two rows and columns.
@@ -184,6 +196,23 @@ impl<T: Real> BlockDiagonal<T> {
             *y = *y + *d * *x;
         }
     }
+
+    /// X := D X, for rows of so many elements, one after the other.
+    #[inline(always)]
+    fn multiply_rows(&self, x: &mut [T], length: usize) {
+        let [diagonal, beside] = self.parts();
+        let beside = beside.iter().copied().chain([T::ZERO]);
+        let mut rows = x.chunks_exact_mut(length).zip(diagonal).zip(beside);
+        while let Some(((row, d), beside)) = rows.next() {
+            if beside == T::ZERO {
+                row.iter_mut().for_each(|x| *x = *d * *x);
+            } else if let Some(((next, d_of_next), _)) = rows.next() {
+                for (x, y) in row.iter_mut().zip(next) {
+                    (*x, *y) = (*d * *x + beside * *y, *d_of_next * *y + beside * *x);
+                }
+            }
+        }
+    }
 }
 
 /// The inverse of a symmetric matrix of two rows, as LAPACK computes it: `scale` times `own` on its diagonal, and
@@ -288,66 +317,37 @@ fn swap_rows<T: Real>(x: &mut ViewMut<T>, [one, other]: [usize; 2]) {
     }
 }
 
-/// X := X L^-T, where ones are on the diagonal of L, n x n: a row of X for each row below a block.
-fn solve_below<T: Real>(l: View<T>, mut x: ViewMut<T>) {
-    let (rows, n) = (x.rows(), l.rows());
-    if n <= NARROW {
-        let mut narrow = [[T::ZERO; NARROW]; NARROW];
-        narrow.iter_mut().take(n).enumerate().for_each(|(i, row)| row[..n].copy_from_slice(l.row(i)));
-        return widest(Below { l: &narrow, below: x });
-    }
-    let left = half(n);
-    solve_below(l.tile(0, 0, left, left), x.tile(0, 0, rows, left));
-    let known = copy_of(x.tile(0, 0, rows, left));
-    let turned = negative_transpose(l.tile(left, 0, n - left, left));
-    let mut rest = x.tile(0, left, rows, n - left);
-    gemm(View::dense(&known, rows, left), View::dense(&turned, left, n - left), rest.reborrow());
-    solve_below(l.tile(left, left, n - left, n - left), rest);
+/// Solves X D L^T = B for the rows below a block, whose columns are exchanged, by strips of rows.
+struct Below<'a, 'm, T> {
+    factors: &'a BlockFactors<T>,
+    below: ViewMut<'a, T>,
+    strips: Strips<'m, T>,
 }
 
-/// X := X D, row by row.
-struct Rows<'a, 'x, T> {
-    by: &'a BlockDiagonal<T>,
-    x: ViewMut<'x, T>,
-}
-
-impl<T: Real> Loop for Rows<'_, '_, T> {
+impl<T: Real> Loop for Below<'_, '_, T> {
     #[inline(always)]
     fn run(self) {
-        let Self { by, mut x } = self;
-        let mut row = vec![T::ZERO; x.cols()];
-        for i in 0..x.rows() {
-            row.copy_from_slice(x.row(i));
-            by.multiply(&row, x.row(i));
+        let Self { factors, mut below, mut strips } = self;
+        let (n, lanes, l, inverse) = (below.cols(), strips.lanes(), factors.l(), factors.d.inverse());
+        // The reciprocals of ones are themselves.
+        strips.pack(n, |i, j| l.row(i)[j]);
+        for first in (0..below.rows()).step_by(lanes) {
+            let mut part = below.tile(first, 0, lanes.min(below.rows() - first), n);
+            strips.kernel.transpose_from(&mut part, strips.strip, lanes);
+            let mut x = ViewMut::dense(&mut *strips.strip, n, lanes);
+            factors.exchanges.iter().for_each(|exchange| swap_rows(&mut x, exchange.rows));
+            strips.solve_all(n);
+            inverse.multiply_rows(&mut strips.strip[..n * lanes], lanes);
+            strips.kernel.transpose_to(strips.strip, lanes, &mut part);
         }
-    }
-}
-
-/// Updates the columns after those that have just been factored. `products` are L D of these.
-fn update_rest<T: Real>(n: usize, factored: Range<usize>, columns: &mut [T], products: &[T]) {
-    let (width, end) = (factored.len(), factored.end);
-    let (known, rest) = columns.split_at_mut(end * n);
-    let l: Vec<T> = factored.flat_map(|p| &known[p * n + end..(p + 1) * n]).map(|x| -*x).collect();
-    let l = View::dense(&l, width, n - end);
-    let mut turned = vec![T::ZERO; (n - end) * width];
-    for p in 0..width {
-        let column = &products[p * n + end..(p + 1) * n];
-        column.iter().enumerate().for_each(|(j, x)| turned[j * width + p] = *x);
-    }
-    let turned = View::dense(&turned, n - end, width);
-    // A row of this is a column of the block.
-    let mut rest = ViewMut::new(rest, n - end, n, n);
-    for from in (0..n - end).step_by(BAND) {
-        let count = BAND.min(n - end - from);
-        let length = n - end - from;
-        let below = rest.tile(from, end + from, count, length);
-        gemm(turned.tile(from, 0, count, width), l.tile(0, from, width, length), below);
     }
 }
 
 /// Some columns of a block, which are factored by plain loops.
 struct Strip<'a, T> {
     n: usize,
+    /// From one column to the next.
+    stride: usize,
     /// The first column.
     first: usize,
     /// The block's lower triangle, by columns.
@@ -386,9 +386,9 @@ impl<T: Real> Strip<'_, T> {
     /// are zero.
     #[inline(always)]
     fn choose(&mut self, k: usize) -> Option<Exchange> {
-        let (n, alpha) = (self.n, T::from_f64(ALPHA));
-        let place = (k - self.first) * n;
-        self.products[place + k..place + n].copy_from_slice(&self.columns[k * n + k..(k + 1) * n]);
+        let (n, stride, alpha) = (self.n, self.stride, T::from_f64(ALPHA));
+        let place = (k - self.first) * stride;
+        self.products[place + k..place + n].copy_from_slice(&self.columns[k * stride + k..k * stride + n]);
         self.update(k, k, k - self.first);
         let own = magnitude(self.products[place + k]);
         let others = &self.products[place + k + 1..place + n];
@@ -403,10 +403,10 @@ impl<T: Real> Strip<'_, T> {
         if others.is_empty() || own >= alpha * most {
             return alone;
         }
-        let next = place + n;
-        (k..other).for_each(|j| self.products[next + j] = self.columns[j * n + other]);
+        let next = place + stride;
+        (k..other).for_each(|j| self.products[next + j] = self.columns[j * stride + other]);
         self.products[next + other..next + n]
-            .copy_from_slice(&self.columns[other * n + other..(other + 1) * n]);
+            .copy_from_slice(&self.columns[other * stride + other..other * stride + n]);
         self.update(k, other, k + 1 - self.first);
         let candidate = &self.products[next..next + n];
         let most_beside = |elements: &[T]| elements.iter().map(|x| magnitude(*x)).fold(T::ZERO, larger);
@@ -415,8 +415,8 @@ impl<T: Real> Strip<'_, T> {
             return alone;
         }
         if magnitude(candidate[other]) >= alpha * most_there {
-            let (to, from) = self.products[place..].split_at_mut(n);
-            to[k..].copy_from_slice(&from[k..n]);
+            let (to, from) = self.products[place..].split_at_mut(stride);
+            to[k..n].copy_from_slice(&from[k..n]);
             return Some(Exchange { column: k, rows: [k, other] });
         }
         Some(Exchange { column: k, rows: [k + 1, other] })
@@ -426,24 +426,24 @@ impl<T: Real> Strip<'_, T> {
     /// the columns of this strip before it contribute.
     #[inline(always)]
     fn update(&mut self, k: usize, of: usize, column: usize) {
-        let (n, first) = (self.n, self.first);
-        let (known, rest) = self.products.split_at_mut(column * n);
+        let (n, stride, first) = (self.n, self.stride, self.first);
+        let (known, rest) = self.products.split_at_mut(column * stride);
         let x = &mut rest[k..n];
         let count = k - first;
-        let factor = |p: usize| known[p * n + of];
-        let l = |p: usize| &self.columns[(first + p) * n + k..(first + p + 1) * n];
+        let factor = |p: usize| known[p * stride + of];
+        let l = |p: usize| &self.columns[(first + p) * stride + k..(first + p) * stride + n];
         let fours = count / FOUR * FOUR;
         for p in (0..fours).step_by(FOUR) {
             let places: [usize; FOUR] = std::array::from_fn(|i| p + i);
-            subtract_four(x, places.map(factor), places.map(l));
+            subtract(x, places.map(factor), places.map(l));
         }
-        (fours..count).for_each(|p| subtract(x, factor(p), l(p)));
+        (fours..count).for_each(|p| subtract(x, [factor(p)], [l(p)]));
     }
 
     /// Exchanges the rows and columns of a pivot, except in columns that were factored before the strip.
     #[inline(always)]
     fn exchange(&mut self, Exchange { column, rows: [one, other] }: Exchange) {
-        let (n, first) = (self.n, self.first);
+        let (n, stride, first) = (self.n, self.stride, self.first);
         let two = one > column;
         let pivot = if two { !(other as i64) } else { other as i64 };
         self.pivots[column..=one].fill(pivot);
@@ -451,28 +451,29 @@ impl<T: Real> Strip<'_, T> {
             return;
         }
         // The columns of the pivot itself are written by `eliminate`.
-        self.columns[other * n + other] = self.columns[one * n + one];
-        (one + 1..other).for_each(|j| self.columns[j * n + other] = self.columns[one * n + j]);
-        self.columns.copy_within(one * n + other + 1..(one + 1) * n, other * n + other + 1);
-        (first..column).for_each(|j| self.columns.swap(j * n + one, j * n + other));
-        (0..=one - first).for_each(|p| self.products.swap(p * n + one, p * n + other));
+        self.columns[other * stride + other] = self.columns[one * stride + one];
+        (one + 1..other).for_each(|j| self.columns[j * stride + other] = self.columns[one * stride + j]);
+        self.columns.copy_within(one * stride + other + 1..one * stride + n, other * stride + other + 1);
+        (first..column).for_each(|j| self.columns.swap(j * stride + one, j * stride + other));
+        (0..=one - first).for_each(|p| self.products.swap(p * stride + one, p * stride + other));
     }
 
     /// Computes the columns of L of a pivot.
     #[inline(always)]
     fn eliminate(&mut self, Exchange { column: k, rows }: Exchange) {
-        let n = self.n;
-        let place = (k - self.first) * n;
+        let (n, stride) = (self.n, self.stride);
+        let place = (k - self.first) * stride;
         if rows[0] == k {
-            let column = &mut self.columns[k * n + k..(k + 1) * n];
+            let column = &mut self.columns[k * stride + k..k * stride + n];
             column.copy_from_slice(&self.products[place + k..place + n]);
             let (pivot, below) = column.split_at_mut(1);
             divide(below, pivot[0]);
             return;
         }
-        let (one, other) = self.products[place..place + 2 * n].split_at(n);
+        let (one, other) = self.products[place..place + 2 * stride].split_at(stride);
         let Pair { scale, own } = Pair::new([one[k], other[k + 1]], one[k + 1]);
-        let (left, right) = self.columns[k * n..(k + 2) * n].split_at_mut(n);
+        let (one, other) = (&one[..n], &other[..n]);
+        let (left, right) = self.columns[k * stride..(k + 2) * stride].split_at_mut(stride);
         left[k..k + 2].copy_from_slice(&one[k..k + 2]);
         right[k + 1] = other[k + 1];
         let below = left[k + 2..].iter_mut().zip(&mut right[k + 2..]);
@@ -481,11 +482,6 @@ impl<T: Real> Strip<'_, T> {
             *right = scale * (own[1] * *y - *x);
         }
     }
-}
-
-#[inline(always)]
-fn magnitude<T: Real>(x: T) -> T {
-    if x < T::ZERO { -x } else { x }
 }
 
 #[inline(always)]

@@ -1,41 +1,56 @@
 //! The LU factorisation of a panel with partial pivoting.
 
-use super::{
-    FOUR, NARROW, Triangle, copy_of, divide, half, negative, solve_triangle, subtract, subtract_four,
-};
-use crate::kernels::{Loop, Real, View, ViewMut, gemm, widest};
+use super::strips::Strips;
+use super::{FOUR, divide, magnitude, subtract};
+use crate::kernels::packed::{PackedMemory, Substitution, TilePlace};
+use crate::kernels::{Loop, Real, ViewMut, widest};
+use std::ops::Range;
+
+/// Columns that are factored by plain loops: as many as the most rows of a tile, so that none crosses their ends.
+const PLAIN: usize = 8;
+/// Elements of the smallest type in a cache line.
+const LINE: usize = 16;
 
 /// Factors a panel of m x n, n <= m, as P A = L U: L, of ones on the diagonal, and U take the panel's place.
 /// Row i was exchanged with row `pivots[i]`, one after the other, i <= `pivots[i]`. m n^2 - n^3 / 3 operations.
 ///
 /// Returns the column of the first pivot that is exactly zero, if there is one; elimination goes on, as that of
-/// LAPACK's `getrf`.
+/// LAPACK's `getrf`. Besides the panel it needs memory for a copy of it.
 ///
 /// # Panics
 /// If there are more columns than rows, or not as many pivots as columns.
-pub fn lu_panel<T: Real>(mut panel: ViewMut<T>, pivots: &mut [i64]) -> Option<usize> {
+pub fn lu_panel<T: Real>(panel: ViewMut<T>, pivots: &mut [i64]) -> Option<usize> {
+    factor_with(Substitution::best(), panel, pivots)
+}
+
+/// [`lu_panel`] by some kernels, on a copy by columns, along which pivots are sought and rows eliminated.
+pub(super) fn factor_with<T: Real>(
+    kernel: Substitution<T>,
+    mut panel: ViewMut<T>,
+    pivots: &mut [i64],
+) -> Option<usize> {
     let (m, n) = (panel.rows(), panel.cols());
     assert!(n <= m, "a panel of {m} x {n} has more columns than rows");
     assert_eq!(pivots.len(), n, "a pivot for each column");
-    if n <= NARROW {
-        return narrow_panel(panel, pivots);
+    if n == 0 {
+        return None;
     }
-    let left = half(n);
-    let (rows, cols) = (m - left, n - left);
-    let (first, last) = pivots.split_at_mut(left);
-    let zero = lu_panel(panel.tile(0, 0, m, left), first);
-    exchange_rows(panel.tile(0, left, m, cols), first);
-    let l = copy_of(panel.tile(0, 0, m, left));
-    let l = View::dense(&l, m, left);
-    solve_triangle(Triangle::UnitLower, l.tile(0, 0, left, left), panel.tile(0, left, left, cols));
-    let u = copy_of(panel.tile(0, left, left, cols));
-    let u = negative(View::dense(&u, left, cols));
-    let below = l.tile(left, 0, rows, left);
-    gemm(below, View::dense(&u, left, cols), panel.tile(left, left, rows, cols));
-    let later = lu_panel(panel.tile(left, left, rows, cols), last);
-    exchange_rows(panel.tile(left, 0, rows, left), last);
-    last.iter_mut().for_each(|pivot| *pivot += left as i64);
-    zero.or(later.map(|column| left + column))
+    let (stride, count) = (stride_for(m, kernel.lanes()), n.next_multiple_of(kernel.rows()));
+    let mut memory = PackedMemory::of_thread();
+    let [blocks, strip] = Strips::room(&kernel, half_of(n));
+    let [columns, blocks, strip, factors] =
+        memory.blocks([stride * count, blocks, strip, half_of(n) * count]);
+    kernel.transpose_from(&mut panel, columns, stride);
+    // What fills the last tiles must be numbers: others may take longer to compute with.
+    columns.chunks_exact_mut(stride).take(n).for_each(|column| column[m..].fill(T::ZERO));
+    columns[n * stride..].fill(T::ZERO);
+    let strips = Strips::new(kernel, blocks, strip);
+    let mut copy = Columns { m, n, stride, columns, strips, factors, pivots, zero: None };
+    copy.factor(0..n);
+    let Columns { columns, zero, .. } = copy;
+    kernel.transpose_to(columns, stride, &mut panel);
+    memory.keep();
+    zero
 }
 
 /// Exchanges row i with row `pivots[i]`, one after the other.
@@ -52,84 +67,184 @@ pub fn exchange_rows<T: Real>(mut tile: ViewMut<T>, pivots: &[i64]) {
     }
 }
 
-/// [`lu_panel`] for few columns.
-fn narrow_panel<T: Real>(panel: ViewMut<T>, pivots: &mut [i64]) -> Option<usize> {
-    let mut zero = None;
-    widest(Narrow { panel, pivots, zero: &mut zero });
-    zero
+/// The first half of `n` columns.
+fn half_of(n: usize) -> usize {
+    (n / 2).next_multiple_of(PLAIN)
 }
 
-struct Narrow<'a, T> {
-    panel: ViewMut<'a, T>,
+/// From one column of m rows to the next, with room for tiles of so many lanes that begin in it: an odd multiple of a
+/// cache line, so that elements of a row are in different sets of the cache.
+fn stride_for(m: usize, lanes: usize) -> usize {
+    ((m + lanes).div_ceil(LINE) | 1) * LINE
+}
+
+/// A copy of a panel by columns.
+struct Columns<'m, T> {
+    m: usize,
+    n: usize,
+    stride: usize,
+    columns: &'m mut [T],
+    strips: Strips<'m, T>,
+    /// Memory for negative elements of U, packed as blocks of substitution.
+    factors: &'m mut [T],
+    pivots: &'m mut [i64],
+    zero: Option<usize>,
+}
+
+impl<T: Real> Columns<'_, T> {
+    /// Factors some columns, to which those before have been applied, and exchanges rows in all.
+    fn factor(&mut self, range: Range<usize>) {
+        if range.len() <= PLAIN {
+            return self.factor_plainly(range);
+        }
+        let middle = range.start + half_of(range.len());
+        self.factor(range.start..middle);
+        self.update(range.start..middle, middle..range.end);
+        self.factor(middle..range.end);
+    }
+
+    fn factor_plainly(&mut self, range: Range<usize>) {
+        let (stride, first) = (self.stride, range.start);
+        let (columns, pivots) =
+            (&mut self.columns[first * stride..range.end * stride], &mut self.pivots[range.clone()]);
+        widest(Plain { m: self.m, stride, first, columns, pivots, zero: &mut self.zero });
+        let pivots = &self.pivots[range.clone()];
+        for (j, column) in self.columns.chunks_exact_mut(stride).enumerate().take(self.n) {
+            if !range.contains(&j) {
+                pivots.iter().enumerate().for_each(|(i, pivot)| column.swap(first + i, *pivot as usize));
+            }
+        }
+    }
+
+    /// Solves for U in columns right of some that are factored, and updates the rows below.
+    fn update(&mut self, factored: Range<usize>, right: Range<usize>) {
+        let (first, depth, stride) = (factored.start, factored.len(), self.stride);
+        let Self { m, columns, strips, factors, .. } = self;
+        let (kernel, rows, lanes) = (strips.kernel, strips.kernel.rows(), strips.lanes());
+        let l = &columns[first * stride + first..];
+        strips.pack(depth, |i, j| if i == j { T::from_f64(1.0) } else { l[j * stride + i] });
+        let mut blocks = factors.chunks_exact_mut(depth * rows);
+        for start in right.clone().step_by(lanes) {
+            let count = lanes.min(right.end - start);
+            let u = &mut columns[start * stride + first..];
+            kernel.transpose_from(&mut ViewMut::new(u, count, depth, stride), strips.strip, lanes);
+            strips.solve_all(depth);
+            kernel.transpose_to(strips.strip, lanes, &mut ViewMut::new(u, count, depth, stride));
+            for lane in (0..count).step_by(rows) {
+                let block = blocks.next().expect("a block for each tile");
+                for (to, from) in block.chunks_exact_mut(rows).zip(strips.strip.chunks_exact(lanes)) {
+                    to.iter_mut().zip(&from[lane..]).for_each(|(to, from)| *to = -*from);
+                    to.iter_mut().skip(count - lane).for_each(|to| *to = T::ZERO);
+                }
+            }
+        }
+        for lane in (factored.end..*m).step_by(lanes) {
+            for (block, start) in factors.chunks_exact(depth * rows).zip(right.clone().step_by(rows)) {
+                let (known, tile) = (first * stride + lane, start * stride + lane);
+                kernel.add_products(block, columns, TilePlace { known, depth, tile, stride });
+            }
+        }
+    }
+}
+
+/// A few columns, factored by plain loops.
+struct Plain<'a, T> {
+    m: usize,
+    stride: usize,
+    /// The first column, and its first row.
+    first: usize,
+    columns: &'a mut [T],
     pivots: &'a mut [i64],
+    /// The first column of the panel without a pivot.
     zero: &'a mut Option<usize>,
 }
 
-impl<T: Real> Loop for Narrow<'_, T> {
+impl<T: Real> Loop for Plain<'_, T> {
     #[inline(always)]
     fn run(self) {
-        let Self { mut panel, pivots, zero } = self;
-        let (m, n) = (panel.rows(), panel.cols());
-        // By columns, along which pivots are sought and rows eliminated.
-        let mut columns = vec![T::ZERO; m * n];
-        for i in 0..m {
-            panel.row(i).iter().enumerate().for_each(|(j, x)| columns[j * m + i] = *x);
+        let Self { m, stride, first, columns, pivots, zero } = self;
+        let n = pivots.len();
+        // From the first row on.
+        let mut rest = columns;
+        let mut all: [&mut [T]; PLAIN] = Default::default();
+        for column in all.iter_mut().take(n) {
+            let (one, others) = rest.split_at_mut(stride);
+            (*column, rest) = (&mut one[first..m], others);
         }
-        for first in (0..n).step_by(FOUR) {
-            let end = (first + FOUR).min(n);
-            for j in first..end {
-                let pivot = j + largest(&columns[j * m + j..(j + 1) * m]);
-                pivots[j] = pivot as i64;
-                if columns[j * m + pivot] == T::ZERO {
-                    zero.get_or_insert(j);
+        let all = &mut all[..n];
+        for start in (0..n).step_by(FOUR) {
+            let end = (start + FOUR).min(n);
+            for j in start..end {
+                let pivot = j + largest(&all[j][j..]);
+                pivots[j] = (first + pivot) as i64;
+                if pivot > j {
+                    all.iter_mut().for_each(|column| column.swap(j, pivot));
+                }
+                if all[j][j] == T::ZERO {
+                    zero.get_or_insert(first + j);
                     continue;
                 }
-                if pivot > j {
-                    columns.chunks_exact_mut(m).for_each(|column| column.swap(j, pivot));
-                }
-                let (known, rest) = columns.split_at_mut((j + 1) * m);
-                let (pivot, below) = known[j * m + j..].split_at_mut(1);
+                let (known, rest) = all.split_at_mut(j + 1);
+                let (pivot, below) = known[j][j..].split_at_mut(1);
                 divide(below, pivot[0]);
-                for column in rest[..(end - j - 1) * m].chunks_exact_mut(m) {
+                for column in &mut rest[..end - j - 1] {
                     let (upper, lower) = column.split_at_mut(j + 1);
-                    subtract(lower, upper[j], below);
+                    subtract(lower, [upper[j]], [&*below]);
                 }
             }
             // The other columns, with all of these at once.
-            let (known, rest) = columns.split_at_mut(end * m);
-            for column in rest.chunks_exact_mut(m) {
-                let known: [&[T]; FOUR] = std::array::from_fn(|p| &known[(first + p) * m..][..m]);
+            let (known, rest) = all.split_at_mut(end);
+            for column in rest {
                 let (upper, lower) = column.split_at_mut(end);
-                let factors = &mut upper[first..];
+                let factors = &mut upper[start..];
                 for p in 0..FOUR {
                     for q in p + 1..FOUR {
-                        factors[q] = factors[q] - factors[p] * known[p][first + q];
+                        factors[q] = factors[q] - factors[p] * known[start + p][start + q];
                     }
                 }
-                let factors = std::array::from_fn(|p| factors[p]);
-                subtract_four(lower, factors, known.map(|column| &column[end..]));
+                let factors: [T; FOUR] = std::array::from_fn(|p| factors[p]);
+                subtract(lower, factors, std::array::from_fn(|p| &known[start + p][end..]));
             }
-        }
-        for i in 0..m {
-            panel.row(i).iter_mut().enumerate().for_each(|(j, x)| *x = columns[j * m + i]);
         }
     }
 }
 
-/// The place of the first element of the largest magnitude; 0 if all are NaN.
+/// Elements that are compared side by side.
+const LANES: usize = 32;
+
+/// The largest magnitude; 0 if all are NaN.
 #[inline(always)]
-pub(super) fn largest<T: Real>(elements: &[T]) -> usize {
-    const LANES: usize = 32;
-    let magnitude = |x: T| if x < T::ZERO { -x } else { x };
+fn largest_magnitude<T: Real>(elements: &[T]) -> T {
+    let larger = |x: T, y: T| if y > x { y } else { x };
     let mut most = [T::ZERO; LANES];
     let (chunks, rest) = elements.as_chunks::<LANES>();
     for chunk in chunks {
-        for (most, x) in most.iter_mut().zip(chunk) {
-            let x = magnitude(*x);
-            *most = if x > *most { x } else { *most };
-        }
+        most.iter_mut().zip(chunk).for_each(|(most, x)| *most = larger(*most, magnitude(*x)));
     }
-    let both = most.into_iter().chain(rest.iter().map(|x| magnitude(*x)));
-    let most = both.fold(T::ZERO, |most, x| if x > most { x } else { most });
-    elements.iter().position(|x| magnitude(*x) == most).unwrap_or(0)
+    // By halves: one after the other, they would wait for each other.
+    let mut half = LANES / 2;
+    while half > 0 {
+        let (low, high) = most.split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(most, x)| *most = larger(*most, *x));
+        half /= 2;
+    }
+    rest.iter().fold(most[0], |most, x| larger(most, magnitude(*x)))
+}
+
+/// The place of the first element of a magnitude; 0 if there is none.
+#[inline(always)]
+fn place_of<T: Real>(most: T, elements: &[T]) -> usize {
+    // Most chunks are passed without a look at each element.
+    let has = |chunk: &[T; LANES]| chunk.iter().fold(false, |has, x| has | (magnitude(*x) == most));
+    let (chunks, _) = elements.as_chunks::<LANES>();
+    let start = chunks.iter().position(has).unwrap_or(chunks.len()) * LANES;
+    let at = elements[start..].iter().position(|x| magnitude(*x) == most);
+    at.map_or(0, |at| start + at)
+}
+
+/// The place of the first element of the largest magnitude; 0 if none is larger than 0.
+#[inline(always)]
+pub(super) fn largest<T: Real>(elements: &[T]) -> usize {
+    let most = largest_magnitude(elements);
+    if most > T::ZERO { place_of(most, elements) } else { 0 }
 }

@@ -1,13 +1,14 @@
-//! Factorisations of panels, and the solution of triangular systems around them, on one thread. They recur on
-//! halves, so that most of their work is done by the packed product; loops over columns of a few elements remain.
+//! Factorisations of panels, and the solution of triangular systems around them, on one thread. Most of their work is
+//! substitution in registers, along strips of right-hand sides; where pivots are sought, loops over a few columns remain.
+//! Elements have the same bits on all instruction sets with fused multiply-add.
 //!
-//! Sources: Gustavson, Recursion leads to automatic variable blocking for dense linear-algebra algorithms, 1997
-//! (DOI 10.1147/rd.416.0737); Toledo, Locality of reference in LU decomposition with partial pivoting, 1997 (DOI
+//! Source: Toledo, Locality of reference in LU decomposition with partial pivoting, 1997 (DOI
 //! 10.1137/S0895479896297744).
 
 mod cholesky;
 mod ldlt;
 mod lu;
+mod strips;
 mod triangle;
 
 pub use cholesky::cholesky_panel;
@@ -15,76 +16,42 @@ pub use ldlt::{BlockDiagonal, BlockFactors, ldlt_panel};
 pub use lu::{exchange_rows, lu_panel};
 pub use triangle::{Triangle, solve_triangle};
 
-use super::{Real, View, ViewMut};
+use super::Real;
 
-/// The most columns of a panel, and rows of a triangle, that plain loops take.
-const NARROW: usize = 16;
-
-/// The first half of `n` columns, a multiple of [`NARROW`].
-fn half(n: usize) -> usize {
-    (n / 2).next_multiple_of(NARROW)
-}
-
-/// The elements of a tile, row by row without gaps.
-fn copy_of<T: Real>(mut tile: ViewMut<T>) -> Vec<T> {
-    let mut copy = Vec::with_capacity(tile.rows() * tile.cols());
-    (0..tile.rows()).for_each(|i| copy.extend_from_slice(tile.row(i)));
-    copy
-}
-
-/// -A, row by row without gaps.
-fn negative<T: Real>(a: View<T>) -> Vec<T> {
-    (0..a.rows()).flat_map(|i| a.row(i)).map(|x| -*x).collect()
-}
-
-/// The transpose of -A, row by row without gaps.
-fn negative_transpose<T: Real>(a: View<T>) -> Vec<T> {
-    let mut turned = vec![T::ZERO; a.rows() * a.cols()];
-    for i in 0..a.rows() {
-        for (j, x) in a.row(i).iter().enumerate() {
-            turned[j * a.rows() + i] = -*x;
-        }
-    }
-    turned
-}
-
-/// Columns that are subtracted together: x is then read and written once for all of them.
+/// The most columns that are subtracted together: what they are subtracted from is read and written once for all.
 const FOUR: usize = 4;
 
-/// x := x - f0 a0 - f1 a1 - f2 a2 - f3 a3, in this order.
+/// x := x - f0 a0 - f1 a1 - ..., in this order.
 #[inline(always)]
-fn subtract_four<T: Real>(x: &mut [T], factors: [T; FOUR], columns: [&[T]; FOUR]) {
+fn subtract<T: Real, const COUNT: usize>(x: &mut [T], factors: [T; COUNT], columns: [&[T]; COUNT]) {
     let length = x.len();
-    let [a, b, c, d] = columns.map(|column| &column[..length]);
+    let columns = columns.map(|column| &column[..length]);
     for (i, x) in x.iter_mut().enumerate() {
-        *x = *x - factors[0] * a[i] - factors[1] * b[i] - factors[2] * c[i] - factors[3] * d[i];
+        let mut sum = *x;
+        for p in 0..COUNT {
+            sum = sum - factors[p] * columns[p][i];
+        }
+        *x = sum;
     }
 }
 
-/// x := x - f a.
+/// Its absolute value.
 #[inline(always)]
-fn subtract<T: Real>(x: &mut [T], factor: T, column: &[T]) {
-    x.iter_mut().zip(column).for_each(|(x, y)| *x = *x - factor * *y);
+fn magnitude<T: Real>(x: T) -> T {
+    if x < T::ZERO { -x } else { x }
 }
 
-/// x := x - the sum of all columns times their factors, one after the other.
+/// True if multiplying by this reciprocal is as good as dividing: it is a normal number.
 #[inline(always)]
-fn subtract_all<T: Real, const LENGTH: usize>(x: &mut [T], factors: &[T], columns: &[[T; LENGTH]]) {
-    let factors = &factors[..columns.len()];
-    let ((fours, rest), (columns, others)) = (factors.as_chunks::<FOUR>(), columns.as_chunks::<FOUR>());
-    for (factors, columns) in fours.iter().zip(columns) {
-        subtract_four(x, *factors, columns.each_ref().map(|column| &column[..]));
-    }
-    for (factor, column) in rest.iter().zip(others) {
-        subtract(x, *factor, column);
-    }
+fn is_normal<T: Real>(reciprocal: T) -> bool {
+    reciprocal.to_f64().abs() <= T::LARGEST && reciprocal.to_f64().abs() >= T::TINY
 }
 
 /// x := x / y, by the reciprocal of y unless that is not a normal number, as LAPACK scales columns.
 #[inline(always)]
 fn divide<T: Real>(x: &mut [T], y: T) {
     let reciprocal = T::from_f64(1.0) / y;
-    if reciprocal.to_f64().abs() <= T::LARGEST && reciprocal.to_f64().abs() >= T::TINY {
+    if is_normal(reciprocal) {
         x.iter_mut().for_each(|x| *x = *x * reciprocal);
     } else {
         x.iter_mut().for_each(|x| *x = *x / y);

@@ -1,6 +1,12 @@
 //! The kernels against plain loops over awkward sizes.
 
+use super::cholesky::factor_by_strips;
+use super::ldlt::factor_block;
+use super::lu::{factor_with, largest};
+use super::strips::Strips;
 use super::*;
+use crate::kernels::packed::Substitution;
+use crate::kernels::{View, ViewMut};
 use crate::matrix::Element;
 
 /// Numbers in [-0.5, 0.5), the same on every machine.
@@ -45,7 +51,8 @@ impl<T: Real> Strided<T> {
     }
 }
 
-const SIZES: [[usize; 2]; 12] = [
+/// Around the ends of tiles of 4 and 8 rows, and of strips of 4 to 48 columns.
+const SIZES: [[usize; 2]; 18] = [
     [0, 0],
     [1, 1],
     [2, 1],
@@ -54,10 +61,16 @@ const SIZES: [[usize; 2]; 12] = [
     [17, 16],
     [31, 17],
     [40, 33],
+    [24, 24],
+    [25, 25],
+    [48, 7],
     [64, 64],
+    [97, 96],
     [131, 67],
     [300, 48],
     [201, 129],
+    [49, 49],
+    [290, 260],
 ];
 
 fn cases() -> &'static [[usize; 2]] {
@@ -129,12 +142,99 @@ fn cholesky_reads_the_lower_triangle() {
 #[test]
 fn the_first_minor_that_is_not_positive_is_named() {
     let n = 40;
-    for at in [0, 1, 15, 16, 17, 39] {
+    for at in [0, 1, 3, 7, 8, 15, 16, 17, 23, 24, 38, 39] {
         for bad in [-1.0, 0.0, f64::NAN] {
             let mut a: Vec<f64> = (0..n * n).map(|i| f64::from(u8::from(i % (n + 1) == 0))).collect();
             a[at * n + at] = bad;
             assert_eq!(cholesky_panel(ViewMut::dense(&mut a, n, n)), Err(at), "{bad} at {at}");
         }
+    }
+}
+
+/// Factors of a nearly singular matrix, those of a smooth covariance, are as good as any.
+#[test]
+fn cholesky_of_an_ill_conditioned_panel_is_stable() {
+    let (m, n) = if cfg!(miri) { (30, 20) } else { (150, 100) };
+    let entry = |at: usize| {
+        let (i, j) = (at / n, at % n);
+        (-((i as f64 - j as f64) / 30.0).powi(2)).exp() + if i == j { 1e-11 } else { 0.0 }
+    };
+    let a: Vec<f64> = (0..m * n).map(entry).collect();
+    let mut l = a.clone();
+    assert_eq!(cholesky_panel(ViewMut::dense(&mut l, m, n)), Ok(()));
+    (0..n).for_each(|i| l[i * n + i + 1..(i + 1) * n].fill(0.0));
+    assert!(l[n * n - 1] < 1e-4, "it is ill-conditioned");
+    let turned = transpose(&l[..n * n], n);
+    assert_near::<f64>(&product(&l, &turned, [m, n, n]), &a, 4.0 * n as f64, "covariance");
+}
+
+/// The elements of some rows of a panel, each with all bits.
+fn bits_of<T: Real>(panel: &[T], n: usize, rows: std::ops::Range<usize>) -> Vec<u64> {
+    panel[rows.start * n..rows.end * n].iter().map(|x| x.to_f64().to_bits()).collect()
+}
+
+/// Rows below the block have the same bits whichever others are there, and at any stride.
+fn check_rows<T: Real>(n: usize, factor: impl Fn(ViewMut<T>)) {
+    let m = n + 61;
+    let a: Vec<T> = positive(m, n);
+    let mut whole = a.clone();
+    factor(ViewMut::dense(&mut whole, m, n));
+    let mut strided = Strided::new(&a, m, n);
+    factor(strided.view());
+    let strided: Vec<u64> = strided.elements().into_iter().map(f64::to_bits).collect();
+    assert_eq!(bits_of(&whole, n, n..m), strided[n * n..], "{n} columns at another stride");
+    for rows in [n..n + 1, n + 5..n + 30, n + 23..n + 49, m - 1..m] {
+        let mut part = [&a[..n * n], &a[rows.start * n..rows.end * n]].concat();
+        factor(ViewMut::dense(&mut part, n + rows.len(), n));
+        let found = bits_of(&part, n, n..n + rows.len());
+        assert_eq!(found, bits_of(&whole, n, rows.clone()), "{n} columns, rows {rows:?}");
+    }
+}
+
+#[test]
+fn rows_below_a_block_do_not_depend_on_each_other() {
+    fn check<T: Real>(n: usize) {
+        check_rows::<T>(n, |panel| cholesky_panel(panel).unwrap());
+        check_rows::<T>(n, |panel| ldlt_panel(panel, &mut vec![0; n]).unwrap());
+    }
+    for n in if cfg!(miri) { vec![1, 9] } else { vec![1, 7, 8, 9, 24, 31, 48, 50, 64] } {
+        check::<f64>(n);
+        check::<f32>(n);
+    }
+}
+
+/// All instruction sets with fused multiply-add give the same bits.
+fn check_sets<T: Real>([m, n]: [usize; 2]) {
+    let sets = T::substitutions();
+    let (a, mixed): (Vec<T>, Vec<T>) = (positive(m, n), elements(m, n, 5));
+    let by = |kernel: &Substitution<T>| {
+        let [mut blocks, mut strip] = Strips::room(kernel, n).map(|length| vec![T::ZERO; length]);
+        let (mut l, mut lu, mut pivots) = (a.clone(), mixed.clone(), vec![0; n]);
+        let strips = Strips::new(*kernel, &mut blocks, &mut strip);
+        assert_eq!(factor_by_strips(ViewMut::dense(&mut l, m, n), strips), Ok(()));
+        factor_with(*kernel, ViewMut::dense(&mut lu, m, n), &mut pivots);
+        for i in 0..n {
+            l[i * n + i + 1..(i + 1) * n].fill(T::ZERO);
+        }
+        let (mut block, mut exchanges) = (symmetric::<T>(0, n, n), vec![0; n]);
+        assert_eq!(factor_block(*kernel, ViewMut::dense(&mut block, n, n), &mut exchanges), Ok(()));
+        pivots.extend(exchanges);
+        (bits_of(&l, n, 0..m), [bits_of(&lu, n, 0..m), bits_of(&block, n, 0..n)], pivots)
+    };
+    let found: Vec<_> = sets[..sets.len() - 1].iter().map(by).collect();
+    assert!(found.windows(2).all(|two| two[0] == two[1]), "{m} x {n}");
+    // The portable one rounds twice.
+    let (portable, first) = (by(&sets[sets.len() - 1]), by(&sets[0]));
+    let number = |bits: &[u64]| bits.iter().map(|x| f64::from_bits(*x)).collect::<Vec<f64>>();
+    let bound = 20.0 * (n + 1) as f64;
+    assert_near::<T>(&number(&portable.0), &number(&first.0), bound, &format!("portable {m} x {n}"));
+}
+
+#[test]
+fn factors_do_not_depend_on_registers() {
+    for size in cases() {
+        check_sets::<f64>(*size);
+        check_sets::<f32>(*size);
     }
 }
 
@@ -198,7 +298,7 @@ fn pivots_are_those_of_the_definition() {
 #[test]
 fn the_first_pivot_of_zero_is_named_and_the_rest_goes_on() {
     let n = 40;
-    for at in [0, 3, 16, 33] {
+    for at in [0, 3, 4, 7, 8, 16, 33, 39] {
         // Column `at` depends on none before and is zero.
         let mut a: Vec<f64> = positive(n, n);
         (0..n).for_each(|i| a[i * n + at] = 0.0);
@@ -242,6 +342,59 @@ fn triangles_times_their_solutions_are_the_right_hand_sides() {
             check_triangle::<f64>(triangle, *size);
             check_triangle::<f32>(triangle, *size);
         }
+    }
+}
+
+/// Right-hand sides have the same bits whichever others are solved for, and at any stride.
+fn check_columns<T: Real>(triangle: Triangle, n: usize) {
+    let cols = 70;
+    let mut matrix: Vec<T> = elements(n, n, 11);
+    (0..n).for_each(|i| matrix[i * n + i] = T::from_f64(1.5 + value(i)));
+    let (matrix, x) = (View::dense(&matrix, n, n), elements::<T>(n, cols, 13));
+    let mut whole = Strided::new(&x, n, cols);
+    solve_triangle(triangle, matrix, whole.view());
+    let whole = whole.elements();
+    for part in [0..1, 3..27, 20..70, 0..70] {
+        let mut some: Vec<T> = x.chunks(cols).flat_map(|row| row[part.clone()].to_vec()).collect();
+        solve_triangle(triangle, matrix, ViewMut::dense(&mut some, n, part.len()));
+        let wanted = whole.chunks(cols).flat_map(|row| &row[part.clone()]).map(|x| x.to_bits());
+        assert!(some.iter().map(|x| x.to_f64().to_bits()).eq(wanted), "{triangle:?} of {n}, {part:?}");
+    }
+}
+
+#[test]
+fn right_hand_sides_do_not_depend_on_each_other() {
+    use Triangle::*;
+    for triangle in [Lower, UnitLower, LowerTransposed, UnitLowerTransposed, Upper, UpperTransposed] {
+        for n in if cfg!(miri) { vec![9] } else { vec![1, 8, 9, 24, 50, 64] } {
+            check_columns::<f64>(triangle, n);
+            check_columns::<f32>(triangle, n);
+        }
+    }
+}
+
+/// Elements of the diagonal whose reciprocals are no normal numbers are divided by.
+#[test]
+fn tiny_and_huge_diagonals_are_divided_by() {
+    let (tiny, huge) = (f64::MIN_POSITIVE / 16.0, f64::MAX);
+    let matrix = [tiny, 0.0, 0.0, 1.0, huge, 0.0, 2.0, 1.0, 0.0];
+    let mut x = [tiny * 4.0, tiny, 4.0 + huge, huge, 10.0, 1.0];
+    solve_triangle(Triangle::Lower, View::dense(&matrix, 3, 3), ViewMut::dense(&mut x, 3, 2));
+    assert_eq!(x, [4.0, 1.0, 1.0, 1.0, f64::INFINITY, f64::NEG_INFINITY]);
+}
+
+#[test]
+fn the_largest_is_the_first_of_its_magnitude() {
+    for length in [1, 31, 32, 33, 100] {
+        for at in [0, length / 2, length - 1] {
+            let mut elements = vec![0.5; length];
+            elements[at..].fill(-2.0);
+            elements[length - 1] = 2.0;
+            assert_eq!(largest(&elements), at, "{length}");
+            elements[0] = f64::NAN;
+            assert_eq!(largest(&elements), if length == 1 { 0 } else { at.max(1) }, "{length}");
+        }
+        assert_eq!((largest(&vec![0.0; length]), largest(&vec![f64::NAN; length])), (0, 0));
     }
 }
 

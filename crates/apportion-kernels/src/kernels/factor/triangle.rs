@@ -1,10 +1,8 @@
 //! Triangular systems with many right-hand sides.
 
-use super::{NARROW, copy_of, divide, half, negative, negative_transpose, subtract_all};
-use crate::kernels::{Loop, Real, View, ViewMut, gemm, widest};
-
-/// Columns of right-hand sides that plain loops take together.
-const TOGETHER: usize = 128;
+use super::strips::{Strips, with_strips};
+use super::{FOUR, is_normal};
+use crate::kernels::{Loop, Real, View, ViewMut, widest};
 
 /// A triangle of a square matrix. The other elements are not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,75 +38,70 @@ impl Triangle {
 
 /// X := T^-1 X for a triangle T of `of`, n x n, and X of n x c: c n^2 operations.
 ///
+/// The bits of a column depend on it and on T alone.
+///
 /// # Panics
 /// If the sizes do not fit.
-pub fn solve_triangle<T: Real>(triangle: Triangle, of: View<T>, mut x: ViewMut<T>) {
+pub fn solve_triangle<T: Real>(triangle: Triangle, of: View<T>, x: ViewMut<T>) {
     let n = of.rows();
     assert!(of.cols() == n && x.rows() == n, "a triangle of {n} x {}, {} unknowns", of.cols(), x.rows());
-    if n <= NARROW {
-        return widest(Narrow { triangle, of, x });
-    }
-    let cols = x.cols();
-    let first = half(n);
-    let rest = n - first;
-    let (mut upper, mut lower) = x.reborrow().split_at_row(first);
-    let (one, other) = (of.tile(0, 0, first, first), of.tile(first, first, rest, rest));
-    // Of the two blocks beside the diagonal, the one in the triangle.
-    let below = matches!(
-        triangle,
-        Triangle::Lower | Triangle::UnitLower | Triangle::LowerTransposed | Triangle::UnitLowerTransposed
-    );
-    let beside = if below { of.tile(first, 0, rest, first) } else { of.tile(0, first, first, rest) };
-    let beside = if triangle.is_transposed() { negative_transpose(beside) } else { negative(beside) };
-    if triangle.is_forward() {
-        solve_triangle(triangle, one, upper.reborrow());
-        let known = copy_of(upper);
-        let product = (View::dense(&beside, rest, first), View::dense(&known, first, cols));
-        gemm(product.0, product.1, lower.reborrow());
-        solve_triangle(triangle, other, lower);
-    } else {
-        solve_triangle(triangle, other, lower.reborrow());
-        let known = copy_of(lower);
-        let product = (View::dense(&beside, first, rest), View::dense(&known, rest, cols));
-        gemm(product.0, product.1, upper.reborrow());
-        solve_triangle(triangle, one, upper);
-    }
+    with_strips(n, |strips| widest(ByStrips { triangle, of, x, strips }));
 }
 
-/// The same for few rows.
-struct Narrow<'a, T> {
+/// The same by strips of columns.
+struct ByStrips<'a, 'm, T> {
     triangle: Triangle,
     of: View<'a, T>,
     x: ViewMut<'a, T>,
+    strips: Strips<'m, T>,
 }
 
-impl<T: Real> Loop for Narrow<'_, T> {
+impl<T: Real> Loop for ByStrips<'_, '_, T> {
     #[inline(always)]
     fn run(self) {
-        let Self { triangle, of, mut x } = self;
-        let n = of.rows();
+        let Self { triangle, of, mut x, mut strips } = self;
+        let (n, lanes, one) = (of.rows(), strips.lanes(), T::from_f64(1.0));
         // In the order in which the unknowns are solved.
         let place = |step: usize| if triangle.is_forward() { step } else { n - 1 - step };
-        let mut factors = [[T::ZERO; NARROW]; NARROW];
-        for (step, factors) in factors.iter_mut().enumerate().take(n) {
-            for (earlier, factor) in factors.iter_mut().enumerate().take(step + 1) {
-                let (i, j) = (place(step), place(earlier));
-                *factor = if triangle.is_transposed() { of.row(j)[i] } else { of.row(i)[j] };
+        let element = |i: usize, j: usize| {
+            let (i, j) = if triangle.is_transposed() { (place(j), place(i)) } else { (place(i), place(j)) };
+            of.row(i)[j]
+        };
+        let diagonal = |i: usize| if triangle.has_ones() { one } else { element(i, i) };
+        // If one of them has no reciprocal that is a normal number, all are divided by.
+        let divides = (0..n).any(|i| !is_normal(one / diagonal(i)));
+        strips.pack(n, |i, j| if i == j { one / diagonal(i) } else { element(i, j) });
+        for first in (0..x.cols()).step_by(lanes) {
+            let cols = lanes.min(x.cols() - first);
+            for (step, to) in strips.strip.chunks_exact_mut(lanes).enumerate().take(n) {
+                copy(&x.row(place(step))[first..first + cols], to);
             }
-        }
-        let mut solved = [[T::ZERO; TOGETHER]; NARROW];
-        for first in (0..x.cols()).step_by(TOGETHER) {
-            let cols = TOGETHER.min(x.cols() - first);
-            for (step, factors) in factors.iter().enumerate().take(n) {
-                let (known, rest) = solved.split_at_mut(step);
-                let row = &mut rest[0][..cols];
-                row.copy_from_slice(&x.row(place(step))[first..first + cols]);
-                subtract_all(row, factors, known);
-                if !triangle.has_ones() {
-                    divide(row, factors[step]);
+            if divides {
+                for i in 0..n {
+                    let (known, rest) = strips.strip.split_at_mut(i * lanes);
+                    let unknown = &mut rest[..lanes];
+                    for (j, known) in known.chunks_exact(lanes).enumerate() {
+                        let factor = element(i, j);
+                        unknown.iter_mut().zip(known).for_each(|(x, y)| *x = *x - factor * *y);
+                    }
+                    unknown.iter_mut().for_each(|x| *x = *x / diagonal(i));
                 }
-                x.row(place(step))[first..first + cols].copy_from_slice(row);
+            } else {
+                strips.solve_all(n);
+            }
+            for (step, from) in strips.strip.chunks_exact(lanes).enumerate().take(n) {
+                copy(from, &mut x.row(place(step))[first..first + cols]);
             }
         }
     }
+}
+
+/// Copies as many elements as both have, a few at a time: a call for each row would take longer.
+#[inline(always)]
+fn copy<T: Real>(from: &[T], to: &mut [T]) {
+    let length = from.len().min(to.len());
+    let ((fours, rest), (to_fours, to_rest)) =
+        (from[..length].as_chunks::<FOUR>(), to[..length].as_chunks_mut::<FOUR>());
+    to_fours.iter_mut().zip(fours).for_each(|(to, from)| *to = *from);
+    to_rest.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
 }

@@ -1,14 +1,18 @@
-//! Tiles in 256-bit registers: 6 rows of 2 vectors of C in 12 of the 16, or 4 rows in 8.
+//! Tiles in 256-bit registers: 6 rows of 2 vectors of C in 12 of the 16, or 4 rows in 8; and 4 rows of 3 vectors of
+//! unknowns.
 
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block;
 use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::substitution::{
+    self, Pointers, Squares, Substituted, Substitution, substitutions,
+};
 use crate::kernels::packed::together::{self, Stage};
 use crate::kernels::packed::vector::Operation;
 use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
-use crate::kernels::{View, ViewMut, has};
+use crate::kernels::{Real, View, ViewMut, has};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -25,6 +29,8 @@ micro_kernels!("AVX2", "avx2,fma" if has!(Avx2: "avx2", "fma"), 6 x 2 of F64, F3
     Some(interleave::<_, 6>));
 // A maximum takes a register for its mask: with six rows, others would be kept in memory.
 micro_kernels!("AVX2", "avx2,fma" if has!(Avx2: "avx2", "fma"), 4 x 2 of I64; Some(interleave::<_, 4>));
+substitutions!("avx2,fma" if has!(Avx2: "avx2", "fma"), 4 x 3 of F64, F32;
+    Some(Squares { size: 4, transpose: interleave::<_, 4> }));
 
 /// AVX2 has no maximum of 64-bit integers.
 #[target_feature(enable = "avx2")]
@@ -65,14 +71,14 @@ fn finish_i32<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> _
 /// [`MicroKernel::interleave`] for 4 or 6 rows: four by squares of 4 x 4, and two by pairs.
 ///
 /// # Safety
-/// The rows have `columns` elements, a multiple of 4; there is room for them all at `to`; the processor has
-/// AVX2.
+/// The rows have `columns` elements, a multiple of 4; there is room for them all at `to`, where columns are `stride`
+/// apart; the processor has AVX2.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn interleave<T, const ROWS: usize>(columns: usize, rows: &[*const T], to: *mut T) {
+unsafe fn interleave<T, const ROWS: usize>(columns: usize, rows: &[*const T], to: *mut T, stride: usize) {
     for p in (0..columns).step_by(4) {
         // SAFETY: guaranteed by the caller; elements have 4 or 8 bytes, and are only moved.
         unsafe {
-            let to = |column: usize, row: usize| to.add((p + column) * ROWS + row);
+            let to = |column: usize, row: usize| to.add((p + column) * stride + row);
             if size_of::<T>() == 4 {
                 let row = |i: usize| _mm_loadu_ps(rows[i].add(p).cast());
                 let (a, b, c, d) = (row(0), row(1), row(2), row(3));

@@ -1,14 +1,17 @@
-//! Tiles in 512-bit registers: 8 rows of 3 vectors of C in 24 of the 32.
+//! Tiles in 512-bit registers: 8 rows of 3 vectors of C, or of unknowns, in 24 of the 32.
 
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block;
 use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::substitution::{
+    self, Pointers, Squares, Substituted, Substitution, substitutions,
+};
 use crate::kernels::packed::together::{self, Stage};
 use crate::kernels::packed::vector::Operation;
 use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
-use crate::kernels::{View, ViewMut, has};
+use crate::kernels::{Real, View, ViewMut, has};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -23,6 +26,8 @@ vector!(I32(__m512i) of i32: _mm512_set1_epi32, _mm512_loadu_si512, _mm512_store
 
 micro_kernels!("AVX-512", "avx512f" if has!(Avx512: "avx512f"), 8 x 3 of F64, F32, I64, I32;
     Some(interleave));
+substitutions!("avx512f" if has!(Avx512: "avx512f"), 8 x 3 of F64, F32;
+    Some(Squares { size: 8, transpose: interleave }));
 
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -49,14 +54,14 @@ fn finish_i32<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> _
 /// [`MicroKernel::interleave`]: squares of 8 x 8, turned in registers by pairs, by fours and by halves.
 ///
 /// # Safety
-/// Eight rows of `columns` elements, a multiple of 8, room for them all at `to`, and a processor with
-/// AVX-512F.
+/// Eight rows of `columns` elements, a multiple of 8, room for them all at `to`, where columns are `stride` apart, and
+/// a processor with AVX-512F.
 #[target_feature(enable = "avx512f")]
-unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T) {
+unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T, stride: usize) {
     for p in (0..columns).step_by(8) {
         // SAFETY: guaranteed by the caller; elements have 4 or 8 bytes, and are only moved.
         unsafe {
-            let to = to.add(p * 8);
+            let to = |column: usize| to.add((p + column) * stride);
             if size_of::<T>() == 4 {
                 let half = |i: usize| _mm256_loadu_ps(rows[i].add(p).cast());
                 // Row i beside row i + 4 makes one register of each pair.
@@ -80,8 +85,8 @@ unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T) {
                     let both = _mm512_castps_pd(both);
                     let first = _mm512_shuffle_f64x2::<0b10_00_10_00>(both, both);
                     let second = _mm512_shuffle_f64x2::<0b11_01_11_01>(both, both);
-                    _mm256_storeu_pd(to.add(j * 8).cast(), _mm512_castpd512_pd256(first));
-                    _mm256_storeu_pd(to.add((j + 4) * 8).cast(), _mm512_castpd512_pd256(second));
+                    _mm256_storeu_pd(to(j).cast(), _mm512_castpd512_pd256(first));
+                    _mm256_storeu_pd(to(j + 4).cast(), _mm512_castpd512_pd256(second));
                 }
             } else {
                 let row = |i: usize| _mm512_loadu_pd(rows[i].add(p).cast());
@@ -103,7 +108,7 @@ unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T) {
                         _mm512_shuffle_f64x2::<0xdd>(ab_high, cd_high),
                     ];
                     for (j, column) in columns.into_iter().enumerate() {
-                        _mm512_storeu_pd(to.add((2 * j + odd) * 8).cast(), column);
+                        _mm512_storeu_pd(to(2 * j + odd).cast(), column);
                     }
                 }
             }

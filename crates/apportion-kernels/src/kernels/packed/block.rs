@@ -212,18 +212,20 @@ impl PackedMemory {
     }
 
     /// That of the calling thread, until [`PackedMemory::keep`].
-    pub(super) fn of_thread() -> Self {
+    pub(in crate::kernels) fn of_thread() -> Self {
         MEMORY.take()
     }
 
-    /// Gives it back to the calling thread.
-    pub(super) fn keep(self) {
-        MEMORY.set(self);
+    /// Gives it back to the calling thread, unless it is larger than that of any product.
+    pub(in crate::kernels) fn keep(self) {
+        if self.bytes <= PANEL_BYTES + 2 * A_BYTES + 3 * LARGE_PAGE {
+            MEMORY.set(self);
+        }
     }
 
     /// Blocks of the given numbers of elements, aligned to cache lines, so that no vector straddles two. Their
     /// contents are unspecified.
-    pub(super) fn blocks<T: Number, const COUNT: usize>(
+    pub(in crate::kernels) fn blocks<T: Number, const COUNT: usize>(
         &mut self,
         lengths: [usize; COUNT],
     ) -> [&mut [T]; COUNT] {
@@ -351,7 +353,7 @@ pub(super) unsafe fn pack_cols<V: Vector, O: Operation<V>>(
             }
             // SAFETY: there are as many rows as the tile has, of at least `done` elements, a multiple of
             // eight, and room for them all; only tiles that the processor supports are offered.
-            unsafe { interleave(done, from, to.as_mut_ptr()) }
+            unsafe { interleave(done, from, to.as_mut_ptr(), height) }
         }
         let to = &mut to[done * height..];
         for i in 0..if to.is_empty() { 0 } else { height } {
@@ -408,6 +410,10 @@ pub(super) fn sweep<V: Vector, O: Operation<V>>(
 
 // The innermost loop: a tile of C held in registers while one column of A and one row of B pass by.
 
+/// Copies the first columns of some rows one after the other, each as far from the one before as the last number says:
+/// (columns, rows, to, stride).
+pub(super) type Interleave<T> = unsafe fn(usize, &[*const T], *mut T, usize);
+
 /// A tile of one shape, and the function that updates it: C := C + A B over the semiring, A being `depth`
 /// packed columns of `rows` elements, B `depth` packed rows of `cols`, C `rows` x `cols` elements with rows
 /// `stride` apart.
@@ -421,8 +427,8 @@ pub struct MicroKernel<T> {
     pub(super) cols: usize,
     /// (depth, a, b, c, stride)
     pub(super) update: unsafe fn(usize, *const T, *const T, *mut T, usize),
-    /// Copies the first columns, a multiple of eight, of the tile's rows, column after column.
-    pub(super) interleave: Option<unsafe fn(usize, &[*const T], *mut T)>,
+    /// For the tile's rows, and a multiple of eight columns.
+    pub(super) interleave: Option<Interleave<T>>,
     /// [`block::product`](product), compiled for the same registers.
     pub(super) product: unsafe fn(&Self, View<T>, View<T>, ViewMut<T>) -> bool,
     /// [`together::part`](super::together::part), compiled for the same registers.

@@ -1,14 +1,16 @@
-//! Tiles in NEON's 128-bit registers: 8 rows of 2 vectors of C in 16 of the 32. Every aarch64 has them.
+//! Tiles in NEON's 128-bit registers: 8 rows of 2 vectors of C, or 4 rows of 4 vectors of unknowns, in 16 of the 32.
+//! Every aarch64 has them.
 
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block;
 use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::substitution::{self, Pointers, Substituted, Substitution, substitutions};
 use crate::kernels::packed::together::{self, Stage};
 use crate::kernels::packed::vector::Operation;
 use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
-use crate::kernels::{Instructions, View, ViewMut};
+use crate::kernels::{Instructions, Real, View, ViewMut};
 use std::arch::aarch64::*;
 use std::ops::Range;
 
@@ -51,6 +53,7 @@ vector!(I64(int64x2_t) of i64: vdupq_n_s64, vld1q_s64, vst1q_s64, vaddq_s64, max
 vector!(I32(int32x4_t) of i32: vdupq_n_s32, vld1q_s32, vst1q_s32, vaddq_s32, max_i32, min_i32, finish: finish_i32);
 
 micro_kernels!("NEON", "neon" if Instructions::Avx2.is_allowed(), 8 x 2 of F64, F32, I64, I32; None);
+substitutions!("neon" if Instructions::Avx2.is_allowed(), 4 x 4 of F64, F32; None);
 
 /// `x` times `y` plus `sum`: the instruction takes the sum first.
 #[target_feature(enable = "neon")]

@@ -2,8 +2,10 @@
 
 #![allow(unsafe_code)]
 
+use crate::kernels::Real;
 use crate::kernels::packed::block;
 use crate::kernels::packed::block::{MicroKernel, tile};
+use crate::kernels::packed::substitution::{self, Substitution};
 use crate::kernels::packed::together;
 use crate::kernels::packed::vector::{Fused, Ordered, Vector};
 use crate::kernels::packed::vector::{Number, Operation};
@@ -78,5 +80,16 @@ pub(in crate::kernels) fn tile_of<V: Vector, O: Operation<V>>() -> MicroKernel<V
         interleave: None,
         product: block::product::<V, O>,
         part: together::part::<V, O>,
+    }
+}
+
+/// Four rows of one vector of unknowns.
+pub(in crate::kernels) fn substitution_of<V: Fused<Element: Real>>() -> Substitution<V::Element> {
+    Substitution {
+        rows: 4,
+        lanes: V::LANES,
+        substitute: substitution::substitute::<V, 4, 1>,
+        factor: substitution::factor::<V, 4, 1>,
+        squares: None,
     }
 }

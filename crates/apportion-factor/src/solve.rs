@@ -63,12 +63,13 @@ pub(crate) struct Failure {
 /// The most steps of refinement by factors of less precision, as in LAPACK's dsgesv.
 const MOST_STEPS: usize = 30;
 
-/// Solves A X = B by the factors of A, refines what is not as good as backward errors of sqrt(n) eps, and checks it.
-/// `original` are the block columns of A, of which a symmetric matrix's lower triangle stands for all; B is n x r, row
-/// by row, the same on every process.
+/// Solves A X = B by the factors of A, refines X, and checks it. `original` are the block columns of A, of which a
+/// symmetric matrix's lower triangle stands for all; B is n x r, row by row, the same on every process.
 ///
-/// Factors of A's precision refine once, those by pivots from diagonal blocks as those of less precision, which refine
-/// until all backward errors are within the bound. Those of less precision do not do after [`MOST_STEPS`] steps, or once a step does not make the worst error less by half.
+/// Every solution takes one step of refinement, and keeps the result unless its backward error is worse. Factors of
+/// less precision than A, and those by pivots from diagonal blocks, refine further the solutions whose backward errors
+/// are above sqrt(n) eps. Factors of less precision are given up after [`MOST_STEPS`] steps, or once a step does not
+/// halve the worst error.
 ///
 /// Source: Langou, Langou, Luszczek, Kurzak, Buttari, Dongarra, Exploiting the performance of 32 bit floating point
 /// arithmetic in obtaining 64 bit accuracy, 2006 (DOI 10.1145/1188455.1188573).
@@ -91,8 +92,8 @@ pub(crate) fn solve<T: Real, F: Real>(
     let mut rest = system.remainder(&x, b)?;
     let mut errors = system.errors(&rest, &x);
     let (before, bound) = (largest(&errors), 1.0 / (n as f64).sqrt());
-    let (mut steps, mut poor) = (0, sides_above(&errors, bound));
     let most = if is_mixed || factored.factors == Factors::Ldlt { MOST_STEPS } else { 1 };
+    let (mut steps, mut poor) = (0, (0..sides).collect::<Vec<usize>>());
     while !poor.is_empty() && steps < most {
         steps += 1;
         let worst = largest(&errors);

@@ -7,13 +7,14 @@
 //! the others the rows that are solved next: about 2 (p + 1) r n elements for each process. The processors of one
 //! process read block columns in place; its threads divide rows and right-hand sides as they come.
 
+use crate::bands::largest_column_sum;
 use crate::factor::shift_pivot;
 use crate::products::Products;
 use crate::system::System;
-use crate::vectors::{numbers_of, ordered_sum};
+use crate::vectors::numbers_of;
 use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
-use apportion::kernels::factor::{BlockFactors, Triangle, solve_triangle};
+use apportion::kernels::factor::{BlockFactors, Triangle};
 use apportion::kernels::{Real, View, ViewMut};
 use apportion::plan::{BlockColumns, Factors};
 use apportion::run::World;
@@ -127,7 +128,7 @@ pub(crate) fn solve<T: Real, F: Real>(
         return Ok(Err(Failure { why, steps }));
     }
     let residuals = [before, largest(&errors)];
-    let norm = column_sums(original, symmetric, n, world)? * factored.scale;
+    let norm = largest_column_sum(original, symmetric, (n, factored.threads), world)? * factored.scale;
     let condition = factored.condition(norm)?;
     let right = residuals[1] <= MOST_SCALED;
     world.all_ok(if right { Ok(()) } else { Err(wrong(residuals[1])) })?;
@@ -154,34 +155,6 @@ fn wrong(residual: f64) -> Error {
     let what =
         format!("the residual of the solution is {residual:.3e} times n ||A|| ||x|| eps, more than 30");
     Error::WrongResult { what }
-}
-
-/// The largest sum of the magnitudes of a column.
-fn column_sums<T: Real>(
-    original: &[LocalColumns<T>],
-    symmetric: bool,
-    n: usize,
-    world: &World,
-) -> Result<f64> {
-    let one = |local: &LocalColumns<T>| {
-        let mut sums = vec![0.0; n];
-        let columns: Vec<u64> = local.columns().collect();
-        for (i, row) in local.elements().chunks_exact(local.width().max(1)).enumerate() {
-            for (x, &j) in row.iter().zip(&columns) {
-                if symmetric && j > i as u64 {
-                    continue;
-                }
-                let x = x.to_f64().abs();
-                sums[j as usize] += x;
-                if symmetric && j < i as u64 {
-                    sums[i] += x;
-                }
-            }
-        }
-        sums
-    };
-    let sums = ordered_sum(original.iter().map(one).collect(), world)?;
-    Ok(sums.into_iter().fold(0.0, f64::max))
 }
 
 impl<T: Real> Factored<'_, T> {
@@ -356,10 +329,10 @@ impl<T: Real> Factored<'_, T> {
             let (diagonal, beside) = parts(panel.view(), forward);
             let unknowns = ViewMut::dense(&mut x[here.clone()], rows.len(), sides);
             let block = self.block_factors(diagonal, &rows);
-            flow.products.each_part(unknowns, |x| match &block {
-                Some(block) => block.solve_lower(x),
-                None => solve_triangle(triangle, diagonal, x),
-            })?;
+            match &block {
+                Some(block) => flow.products.each_part(unknowns, |x| block.solve_lower(x))?,
+                None => flow.products.solve(triangle, diagonal, unknowns)?,
+            }
             let known: Vec<T> = x[here.clone()].iter().map(|x| -*x).collect();
             if let Some(block) = &block {
                 let unknowns = ViewMut::dense(&mut x[here], rows.len(), sides);
@@ -393,10 +366,10 @@ impl<T: Real> Factored<'_, T> {
                 let mut unknowns = ViewMut::dense(unknowns, rows.len(), sides);
                 flow.products.update_transposed(beside, known, unknowns.reborrow())?;
                 let block = self.block_factors(diagonal, &rows);
-                flow.products.each_part(unknowns, |x| match &block {
-                    Some(block) => block.solve_upper(x),
-                    None => solve_triangle(triangle, diagonal, x),
-                })?;
+                match &block {
+                    Some(block) => flow.products.each_part(unknowns, |x| block.solve_upper(x))?,
+                    None => flow.products.solve(triangle, diagonal, unknowns)?,
+                }
             }
             if !flow.columns_travel {
                 self.share_block(x, block)?;

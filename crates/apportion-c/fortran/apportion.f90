@@ -213,6 +213,15 @@ module apportion
          integer(c_int) :: code
       end function
 
+      function apportion_product_syrk(product, n, k, a, c) bind(C, name="apportion_product_syrk") result(code)
+         import :: c_int, c_int64_t, c_double, c_ptr
+         type(c_ptr), value :: product
+         integer(c_int64_t), value :: n, k
+         real(c_double), intent(in) :: a(*)
+         real(c_double), intent(out) :: c(*)
+         integer(c_int) :: code
+      end function
+
       function apportion_product_plan(product, capacity, plan, length) &
          bind(C, name="apportion_product_plan") result(code)
          import :: c_int, c_int64_t, c_char, c_ptr

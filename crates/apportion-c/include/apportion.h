@@ -179,6 +179,11 @@ int apportion_product_set(apportion_product *product, const char *option, const 
 int apportion_product_run(apportion_product *product, int64_t m, int64_t k, int64_t n, const double *a,
                           const double *b, double *c);
 
+/* C = A A^T, row by row in memory: A is n x k, C is n x n. Only the lower triangle is computed, as by BLAS's syrk, and
+ * copied to the upper one: half of the work of apportion_product_run, with the same options but "method". For A^T A
+ * pass the transpose of A. */
+int apportion_product_syrk(apportion_product *product, int64_t n, int64_t k, const double *a, double *c);
+
 /* Writes the plan of the last product (plan.json) as a text that ends with a zero byte, and its length with that
  * byte to `length`. With a capacity of 0 and NULL it writes the length only. */
 int apportion_product_plan(const apportion_product *product, int64_t capacity, char *plan, int64_t *length);

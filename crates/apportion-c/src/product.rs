@@ -60,14 +60,15 @@ impl Product {
         Ok(())
     }
 
-    /// Multiplies, and keeps the plan.
-    fn run(&mut self, a: AnyView<'_>, b: AnyView<'_>) -> Result<Vec<f64>> {
+    /// Multiplies A by B, or by its own transpose, and keeps the plan.
+    fn run(&mut self, a: AnyView<'_>, b: Option<AnyView<'_>>) -> Result<Vec<f64>> {
+        let operation = if b.is_some() { Operation::Product } else { Operation::Symmetric };
         let task = ProductTask {
-            b: Some(MatrixOperand::Array { name: "B", view: b }),
+            b: b.map(|view| MatrixOperand::Array { name: "B", view }),
             alpha: self.alpha,
             sources: self.processors.sources()?,
             options: self.options.clone(),
-            ..ProductTask::new(Operation::Product, self.semiring, MatrixOperand::Array { name: "A", view: a })
+            ..ProductTask::new(operation, self.semiring, MatrixOperand::Array { name: "A", view: a })
         };
         let outcome = with_context(|context| MatrixJob::open(&task, context)?.run())?;
         self.plan = Some(outcome.report.plan.to_json());
@@ -125,7 +126,30 @@ pub unsafe extern "C" fn apportion_product_run(
             (value(product, "product")?, array(a, area(m, k, "a")?, "a")?, array(b, area(k, n, "b")?, "b")?)
         };
         check(c.cast_const(), area(m, n, "c")?, "c")?;
-        let elements = product.run(AnyView::new(m, k, a), AnyView::new(k, n, b))?;
+        let elements = product.run(AnyView::new(m, k, a), Some(AnyView::new(k, n, b)))?;
+        // SAFETY: the caller's promise.
+        unsafe { write(c, &elements, "c") }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_product_syrk(
+    product: *mut Product,
+    n: i64,
+    k: i64,
+    a: *const f64,
+    c: *mut f64,
+) -> c_int {
+    guard(|| {
+        let (n, k) = (count(n, "n", 1)?, count(k, "k", 1)?);
+        // SAFETY: the caller's promises.
+        let (product, a) = unsafe { (value(product, "product")?, array(a, area(n, k, "a")?, "a")?) };
+        check(c.cast_const(), area(n, n, "c")?, "c")?;
+        let elements = product.run(AnyView::new(n, k, a), None)?;
         // SAFETY: the caller's promise.
         unsafe { write(c, &elements, "c") }
     })

@@ -196,6 +196,22 @@ static void products(void)
     RIGHT(apportion_product_run(one, INT64_MAX, 3, 2, a, b, c) == APPORTION_INVALID);
     RIGHT(apportion_product_set(one, "semiring", "min-plus") == APPORTION_OK);
     RIGHT(apportion_product_run(one, 2, 3, 2, a, b, c) == APPORTION_OK && c[0] == 2 && c[3] == 4);
+    RIGHT(apportion_product_syrk(one, 2, 3, a, c) == APPORTION_INVALID && says("method: "));
+    RIGHT(apportion_product_set(one, "method", "auto") == APPORTION_OK);
+    RIGHT(apportion_product_syrk(one, 2, 3, a, c) == APPORTION_OK);
+    RIGHT(c[0] == 2 && c[1] == 5 && c[2] == 5 && c[3] == 8);
+    RIGHT(apportion_product_set(one, "semiring", "plus-times") == APPORTION_OK);
+    RIGHT(apportion_product_syrk(one, 2, 3, a, c) == APPORTION_OK);
+    RIGHT(c[0] == 14 && c[1] == 32 && c[2] == 32 && c[3] == 77);
+    RIGHT(apportion_product_plan(one, 0, NULL, &length) == APPORTION_OK);
+    plan = malloc((size_t)length);
+    RIGHT(apportion_product_plan(one, length, plan, &length) == APPORTION_OK && strstr(plan, "\"syrk\"") != NULL);
+    free(plan);
+    RIGHT(apportion_product_syrk(one, 0, 3, a, c) == APPORTION_INVALID && says("n: "));
+    RIGHT(apportion_product_syrk(one, 2, 0, a, c) == APPORTION_INVALID && says("k: "));
+    RIGHT(apportion_product_syrk(one, 2, 3, NULL, c) == APPORTION_INVALID && says("a: "));
+    RIGHT(apportion_product_syrk(one, 2, 3, a, NULL) == APPORTION_INVALID && says("c: "));
+    RIGHT(apportion_product_syrk(NULL, 2, 3, a, c) == APPORTION_INVALID && says("product"));
     apportion_product_free(one);
     apportion_product_free(NULL);
 }

@@ -23,6 +23,7 @@
 //! ```
 
 mod application;
+mod bands;
 mod device_columns;
 mod factor;
 mod local_columns;

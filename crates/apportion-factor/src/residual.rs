@@ -6,10 +6,9 @@
 //! 10.1080/03610919008812866).
 
 use crate::LocalColumns;
+use crate::bands::{largest_of, squares_of};
 use crate::factor::pairs;
-use crate::vectors::{
-    Columns, Part, Rows, TOGETHER, Vectors, add, add_all, largest_of, multiply, scale_for, squares_of, sum,
-};
+use crate::vectors::{Columns, Part, Rows, TOGETHER, Vectors, add, add_all, multiply, scale_for, sum};
 use apportion::error::{Error, Result};
 use apportion::kernels::Real;
 use apportion::plan::Factors;
@@ -92,7 +91,7 @@ impl Witness {
     /// # Errors
     /// A thread is refused; a lost rank.
     pub(crate) fn add<T: Real>(&mut self, columns: &[LocalColumns<T>], world: &World) -> Result<()> {
-        let largest = largest_of(columns, world)?;
+        let largest = largest_of(columns, columns.len(), world)?;
         if largest > self.largest {
             let scale = scale_for(largest);
             // Smaller, or what is there is zero.
@@ -106,7 +105,7 @@ impl Witness {
         for (x, image) in self.vectors.iter().zip(&mut self.images) {
             add_all(image, &multiply(columns, how, x, world)?);
         }
-        self.squares += squares_of(columns, how, world)?;
+        self.squares += squares_of(columns, how, columns.len(), world)?;
         Ok(())
     }
 

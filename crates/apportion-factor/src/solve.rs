@@ -7,13 +7,14 @@
 //! the others the rows that are solved next: about 2 (p + 1) r n elements for each process. The processors of one
 //! process read block columns in place; its threads divide rows and right-hand sides as they come.
 
+use crate::bands::largest_column_sum;
 use crate::factor::shift_pivot;
 use crate::products::Products;
 use crate::system::System;
-use crate::vectors::{numbers_of, ordered_sum};
+use crate::vectors::numbers_of;
 use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
-use apportion::kernels::factor::{BlockFactors, Triangle, solve_triangle};
+use apportion::kernels::factor::{BlockFactors, Triangle};
 use apportion::kernels::{Real, View, ViewMut};
 use apportion::plan::{BlockColumns, Factors};
 use apportion::run::World;
@@ -63,12 +64,13 @@ pub(crate) struct Failure {
 /// The most steps of refinement by factors of less precision, as in LAPACK's dsgesv.
 const MOST_STEPS: usize = 30;
 
-/// Solves A X = B by the factors of A, refines what is not as good as backward errors of sqrt(n) eps, and checks it.
-/// `original` are the block columns of A, of which a symmetric matrix's lower triangle stands for all; B is n x r, row
-/// by row, the same on every process.
+/// Solves A X = B by the factors of A, refines X, and checks it. `original` are the block columns of A, of which a
+/// symmetric matrix's lower triangle stands for all; B is n x r, row by row, the same on every process.
 ///
-/// Factors of A's precision refine once, those by pivots from diagonal blocks as those of less precision, which refine
-/// until all backward errors are within the bound. Those of less precision do not do after [`MOST_STEPS`] steps, or once a step does not make the worst error less by half.
+/// Every solution takes one step of refinement, and keeps the result unless its backward error is worse. Factors of
+/// less precision than A, and those by pivots from diagonal blocks, refine further the solutions whose backward errors
+/// are above sqrt(n) eps. Factors of less precision are given up after [`MOST_STEPS`] steps, or once a step does not
+/// halve the worst error.
 ///
 /// Source: Langou, Langou, Luszczek, Kurzak, Buttari, Dongarra, Exploiting the performance of 32 bit floating point
 /// arithmetic in obtaining 64 bit accuracy, 2006 (DOI 10.1145/1188455.1188573).
@@ -91,8 +93,8 @@ pub(crate) fn solve<T: Real, F: Real>(
     let mut rest = system.remainder(&x, b)?;
     let mut errors = system.errors(&rest, &x);
     let (before, bound) = (largest(&errors), 1.0 / (n as f64).sqrt());
-    let (mut steps, mut poor) = (0, sides_above(&errors, bound));
     let most = if is_mixed || factored.factors == Factors::Ldlt { MOST_STEPS } else { 1 };
+    let (mut steps, mut poor) = (0, (0..sides).collect::<Vec<usize>>());
     while !poor.is_empty() && steps < most {
         steps += 1;
         let worst = largest(&errors);
@@ -126,7 +128,7 @@ pub(crate) fn solve<T: Real, F: Real>(
         return Ok(Err(Failure { why, steps }));
     }
     let residuals = [before, largest(&errors)];
-    let norm = column_sums(original, symmetric, n, world)? * factored.scale;
+    let norm = largest_column_sum(original, symmetric, (n, factored.threads), world)? * factored.scale;
     let condition = factored.condition(norm)?;
     let right = residuals[1] <= MOST_SCALED;
     world.all_ok(if right { Ok(()) } else { Err(wrong(residuals[1])) })?;
@@ -153,34 +155,6 @@ fn wrong(residual: f64) -> Error {
     let what =
         format!("the residual of the solution is {residual:.3e} times n ||A|| ||x|| eps, more than 30");
     Error::WrongResult { what }
-}
-
-/// The largest sum of the magnitudes of a column.
-fn column_sums<T: Real>(
-    original: &[LocalColumns<T>],
-    symmetric: bool,
-    n: usize,
-    world: &World,
-) -> Result<f64> {
-    let one = |local: &LocalColumns<T>| {
-        let mut sums = vec![0.0; n];
-        let columns: Vec<u64> = local.columns().collect();
-        for (i, row) in local.elements().chunks_exact(local.width().max(1)).enumerate() {
-            for (x, &j) in row.iter().zip(&columns) {
-                if symmetric && j > i as u64 {
-                    continue;
-                }
-                let x = x.to_f64().abs();
-                sums[j as usize] += x;
-                if symmetric && j < i as u64 {
-                    sums[i] += x;
-                }
-            }
-        }
-        sums
-    };
-    let sums = ordered_sum(original.iter().map(one).collect(), world)?;
-    Ok(sums.into_iter().fold(0.0, f64::max))
 }
 
 impl<T: Real> Factored<'_, T> {
@@ -355,10 +329,10 @@ impl<T: Real> Factored<'_, T> {
             let (diagonal, beside) = parts(panel.view(), forward);
             let unknowns = ViewMut::dense(&mut x[here.clone()], rows.len(), sides);
             let block = self.block_factors(diagonal, &rows);
-            flow.products.each_part(unknowns, |x| match &block {
-                Some(block) => block.solve_lower(x),
-                None => solve_triangle(triangle, diagonal, x),
-            })?;
+            match &block {
+                Some(block) => flow.products.each_part(unknowns, |x| block.solve_lower(x))?,
+                None => flow.products.solve(triangle, diagonal, unknowns)?,
+            }
             let known: Vec<T> = x[here.clone()].iter().map(|x| -*x).collect();
             if let Some(block) = &block {
                 let unknowns = ViewMut::dense(&mut x[here], rows.len(), sides);
@@ -392,10 +366,10 @@ impl<T: Real> Factored<'_, T> {
                 let mut unknowns = ViewMut::dense(unknowns, rows.len(), sides);
                 flow.products.update_transposed(beside, known, unknowns.reborrow())?;
                 let block = self.block_factors(diagonal, &rows);
-                flow.products.each_part(unknowns, |x| match &block {
-                    Some(block) => block.solve_upper(x),
-                    None => solve_triangle(triangle, diagonal, x),
-                })?;
+                match &block {
+                    Some(block) => flow.products.each_part(unknowns, |x| block.solve_upper(x))?,
+                    None => flow.products.solve(triangle, diagonal, unknowns)?,
+                }
             }
             if !flow.columns_travel {
                 self.share_block(x, block)?;

@@ -4,9 +4,10 @@
 //! are packed products, as fast as the substitution, and verified: the loops multiply them with vectors of random signs
 //! (Freivalds 1979).
 
+use crate::bands::{largest_of, multiply_one, squares_of};
 use crate::products::{Products, share, transpose};
 use crate::residual::random_signs;
-use crate::vectors::{TOGETHER, Vectors, largest_of, multiply, ordered_sum, scale_for, squares_of};
+use crate::vectors::{TOGETHER, Vectors, multiply, ordered_sum, scale_for};
 use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
 use apportion::kernels::{Loop, Real, View, ViewMut, widest};
@@ -43,10 +44,10 @@ impl<'a, T: Real> System<'a, T> {
         threads: usize,
         world: &'a World,
     ) -> Result<Self> {
-        let scale = scale_for(largest_of(columns, world)?);
+        let scale = scale_for(largest_of(columns, threads, world)?);
         // Elements of moderate size are read where they are.
         let scale = if (1e-60..1e60).contains(&scale) { 1.0 } else { scale };
-        let norm = squares_of(columns, (symmetric, scale), world)?.sqrt();
+        let norm = squares_of(columns, (symmetric, scale), threads, world)?.sqrt();
         Ok(Self { columns, symmetric, n, scale, norm, threads, world })
     }
 
@@ -57,6 +58,13 @@ impl<'a, T: Real> System<'a, T> {
     pub fn remainder(&self, x: &[T], b: &[T]) -> Result<Vec<f64>> {
         let sides = x.len() / self.n;
         let mut rest: Vec<f64> = b.iter().map(|b| b.to_f64() * self.scale).collect();
+        if sides == 1 {
+            let x: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
+            let how = (self.symmetric, self.scale);
+            let image = multiply_one(self.columns, how, &x, self.threads, self.world)?;
+            rest.iter_mut().zip(&image).for_each(|(rest, image)| *rest -= image);
+            return Ok(rest);
+        }
         if sides <= TOGETHER {
             let images = multiply(self.columns, (self.symmetric, self.scale), &self.group(x), self.world)?;
             for (rest, image) in rest.chunks_exact_mut(sides).zip(&images) {
@@ -250,10 +258,13 @@ mod tests {
     /// one that is altered is found.
     #[test]
     fn residuals_are_those_of_the_definition() {
-        let (n, sides, monitor) = (70, 33, Monitor::new());
+        let (n, monitor) = (70, Monitor::new());
         let world = World::solo(&monitor);
         let columns = BlockColumns::new(n as u64, 16, 2, [0, 1, 1, 0, 1].map(Rank).to_vec());
-        for (symmetric, size) in [(false, 1.0), (true, 1.0), (false, 1e200), (true, 1e-200)] {
+        let sizes = [(false, 1.0), (true, 1.0), (false, 1e200), (true, 1e-200)];
+        for (symmetric, size, sides) in
+            sizes.iter().flat_map(|(s, x)| [1, 5, 33].map(|sides| (*s, *x, sides)))
+        {
             let whole = |i: usize, j: usize| size * value(i * n + j);
             let a = |i: usize, j: usize| if symmetric && j > i { whole(j, i) } else { whole(i, j) };
             // What is above the diagonal is not read.
@@ -272,7 +283,7 @@ mod tests {
                 assert!((found - wanted).abs() < 1e-12, "{symmetric} {size} ({i}, {side}): {found} {wanted}");
             }
             system.verify(&rest, &x, &b).unwrap();
-            rest[7 * sides + 5] += 1e-6 * size * system.scale;
+            rest[7 * sides + sides / 2] += 1e-6 * size * system.scale;
             assert!(system.verify(&rest, &x, &b).unwrap_err().to_string().contains("residual"));
         }
     }

@@ -5,10 +5,11 @@ mod outputs;
 mod slabs;
 mod solve_task;
 
+use crate::bands::largest_of;
 use crate::factor::compute;
 use crate::local_columns::{cut_columns, read_columns};
 use crate::solve::Failure;
-use crate::vectors::{largest_of, scale_for};
+use crate::vectors::scale_for;
 use crate::{FactorOutput, LocalColumns, Residual};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
@@ -607,14 +608,17 @@ impl<N: Then> Attempt<'_, N> {
     /// Reads the matrix, factors it as one of elements F and, if these do not do for what follows, as it is, and writes
     /// the files.
     fn in_memory<T: Real, F: Real>(&self, input: Input, outputs: Outputs) -> Result<Computed<N::Result>> {
-        let Self { task, schedule, context, .. } = *self;
+        let Self { task, schedule, threads, context, .. } = *self;
         let (world, n) = (context.world, schedule.blocks().n());
         let begin = Instant::now();
         let own = read::<T>(input, schedule.blocks(), world);
         let own = world.all_ok(own.and_then(|own| check_finite(&own, task).map(|()| own)))?;
         let mut io_seconds = begin.elapsed().as_secs_f64();
         let original = if N::KEEPS { own.clone() } else { Vec::new() };
-        let scale = if F::NAME == T::NAME { 1.0 } else { scale_for(largest_of(&original, world)?) };
+        let scale = match F::NAME == T::NAME {
+            true => 1.0,
+            false => scale_for(largest_of(&original, threads, world)?),
+        };
         let factored = match self.run(convert::<T, F>(own, scale), scale, &original, None)? {
             Ok(factored) => factored,
             Err(failure) => {

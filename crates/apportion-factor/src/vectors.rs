@@ -41,35 +41,12 @@ pub(crate) fn multiply<T: Real>(
     sum(columns, one, world)
 }
 
-/// The largest magnitude of an element.
-///
-/// # Errors
-/// A lost rank.
-pub(crate) fn largest_of<T: Real>(columns: &[LocalColumns<T>], world: &World) -> Result<f64> {
-    let largest = columns.iter().flat_map(LocalColumns::elements).map(|x| x.to_f64().abs());
-    // Elements that are not read may be NaN.
-    Ok(world.all_reduce(&[largest.fold(0.0, f64::max)], f64::max)?[0])
-}
-
 /// The factor, a power of four, with which elements of at most this magnitude are multiplied so that none is large or
 /// small.
 pub(crate) fn scale_for(largest: f64) -> f64 {
     let finite = largest > 0.0 && largest.is_finite();
     let exponent = if finite { largest.log2().floor().clamp(-1000.0, 1000.0) as i32 } else { 0 };
     2_f64.powi(-(exponent / 2 * 2))
-}
-
-/// The square of the Frobenius norm of the scaled matrix; of a symmetric one, from its lower triangle.
-///
-/// # Errors
-/// A lost rank.
-pub(crate) fn squares_of<T: Real>(
-    columns: &[LocalColumns<T>],
-    (symmetric, scale): (bool, f64),
-    world: &World,
-) -> Result<f64> {
-    let parts = columns.iter().map(|local| vec![squares(local, symmetric, scale)]).collect();
-    Ok(ordered_sum(by_rank(columns, parts), world)?[0])
 }
 
 pub(crate) fn add_all(sums: &mut Vectors, others: &Vectors) {
@@ -94,7 +71,7 @@ pub(crate) fn sum<T: Real>(
 }
 
 /// The sums of what the parts of each processor contribute.
-fn by_rank<T: Real>(columns: &[LocalColumns<T>], parts: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+pub(crate) fn by_rank<T: Real>(columns: &[LocalColumns<T>], parts: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let mut sums: Vec<Vec<f64>> = Vec::new();
     let mut last = None;
     for (local, part) in columns.iter().zip(parts) {
@@ -134,25 +111,6 @@ pub(crate) fn numbers_of<N: bytemuck::Pod>(bytes: &[u8]) -> Vec<N> {
     bytes.chunks_exact(size_of::<N>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
-/// The sum of the squares of the scaled elements; of a symmetric matrix, from its lower triangle.
-fn squares<T: Real>(local: &LocalColumns<T>, symmetric: bool, scale: f64) -> f64 {
-    let columns: Vec<u64> = local.columns().collect();
-    let mut total = 0.0;
-    for (i, row) in local.matrix_rows().zip(local.elements().chunks_exact(local.width().max(1))) {
-        for (x, &j) in row.iter().zip(&columns) {
-            let weight = match j.cmp(&i) {
-                _ if !symmetric => 1.0,
-                std::cmp::Ordering::Less => 2.0,
-                std::cmp::Ordering::Equal => 1.0,
-                std::cmp::Ordering::Greater => continue,
-            };
-            let x = x.to_f64() * scale;
-            total += weight * x * x;
-        }
-    }
-    total
-}
-
 /// A part of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -168,7 +126,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// The columns, counted here, of which elements of a row of the matrix are in the part.
-    fn range<T: Real>(self, local: &LocalColumns<T>, row: usize) -> std::ops::Range<usize> {
+    pub(crate) fn range<T: Real>(self, local: &LocalColumns<T>, row: usize) -> std::ops::Range<usize> {
         let before = |end: u64| -> usize {
             local.spans().iter().map(|span| (end.clamp(span.start, span.end) - span.start) as usize).sum()
         };

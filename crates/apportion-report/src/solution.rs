@@ -41,7 +41,6 @@ impl Report for SolveReport {
         let [before, after] = self.residuals.map(three_digits);
         let seconds = [self.seconds, self.substitution_seconds].map(show_seconds);
         let refined = match self.steps {
-            0 => ", within sqrt(n) eps before refinement".to_owned(),
             1 => format!(", {before} before refinement"),
             steps => format!(", {before} before {steps} steps of refinement"),
         };

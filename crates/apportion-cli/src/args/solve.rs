@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A is factored as by `apportion factor`, B substituted, and what has a backward error above sqrt(n) eps refined \
-    by a step whose residual is computed in double precision. The residual is ||A x - b|| over n ||A|| ||x|| eps, the largest of all \
+    after_help = "A is factored as by `apportion factor`, B substituted, and X refined by a step whose residual is computed \
+    in double precision. The residual is ||A x - b|| over n ||A|| ||x|| eps, the largest of all \
     right-hand sides; above 30 nothing is written. The condition number is estimated from below in the norm of column \
     sums: a solution may be off by that times eps, relative to its size.\n\
     Examples:\n  \

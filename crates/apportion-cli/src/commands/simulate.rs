@@ -128,7 +128,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<F
     };
     let OrderForecast { order, forecast: simulated, overrun } =
         find_fastest_order(task, monitor(), simulate, |found| found.times.seconds)?;
-    let rates = processors.rates(&layout.sizes());
+    let rates = layout.rates(&processors.models, processors.block);
     let network = &processors.platform.network;
     let costs = CostModel { rates: &rates, network, element: args.element() };
     let command = match (&args.export_simgrid, rule) {

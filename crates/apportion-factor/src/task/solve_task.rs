@@ -66,8 +66,8 @@ pub struct SolveReport {
     /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, before and after iterative
     /// refinement; that of the solution is the last.
     pub residuals: [f64; 2],
-    /// Number of steps of refinement: none where each backward error, `||A x - b|| / (||A|| ||x||)`, is at most
-    /// sqrt(n) eps before.
+    /// Number of steps of refinement: one, and more by factors in single precision or those of L D L^T where a backward
+    /// error, `||A x - b|| / (||A|| ||x||)`, is then still above sqrt(n) eps.
     pub steps: usize,
     /// Mixed precision, if it was asked for.
     pub mixed: Option<Mixed>,
@@ -79,7 +79,7 @@ pub struct SolveReport {
     pub substitution_seconds: f64,
 }
 
-/// Solves a linear system: factors A as [`factor_matrix`](super::factor_matrix) does, substitutes, refines once, and
+/// Solves a linear system: factors A as [`factor_matrix`](super::factor_matrix) does, substitutes, refines, and
 /// verifies the solution. Every rank must call it, with the same task.
 ///
 /// # Errors

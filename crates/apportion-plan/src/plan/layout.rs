@@ -5,6 +5,7 @@ use super::Shape;
 use super::boxes::{self, Cuboid};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span, SpanSet, first_overlap};
+use crate::model::{Model, only_ratios, rates};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -240,6 +241,23 @@ impl Layout {
             work.div_ceil(u128::from(SpanSet::union(own).len().max(1))) as u64
         };
         self.work().into_iter().enumerate().map(size).collect()
+    }
+
+    /// Multiply-adds per second of each processor by this layout, whose models are for pivot blocks of `block` indices:
+    /// those at its [size](Self::sizes). A triangle has many small rectangles, and kernels begin anew with each: their
+    /// times are added up. As [`rates`], ratios of speeds have none.
+    pub fn rates(&self, models: &[Model], block: u64) -> Vec<f64> {
+        let mut rates = rates(models, &self.sizes(), block);
+        if self.triangular && !only_ratios(models) {
+            for ((rate, model), rects) in rates.iter_mut().zip(models).zip(self.rects_by_owner()) {
+                let areas = || rects.iter().map(|rect| rect.area() as f64);
+                let seconds: f64 = areas().map(|area| model.seconds(area)).sum();
+                if seconds > 0.0 {
+                    *rate = areas().sum::<f64>() * block as f64 / seconds;
+                }
+            }
+        }
+        rates
     }
 
     /// The rectangles of C that each processor owns, by rank.

@@ -122,7 +122,7 @@ impl<'a> Appraiser<'a> {
     /// The forecast of a candidate.
     pub(crate) fn forecast(&self, choice: &Choice) -> Result<Forecast> {
         let layout = choice.plan.layout()?;
-        let rates = self.machine.rates(&layout.sizes());
+        let rates = layout.rates(&self.machine.models, self.machine.block);
         let (network, element) = (&self.machine.platform.network, self.options.element);
         forecast(layout, choice.order, CostModel { rates: &rates, network, element })
     }

@@ -107,7 +107,7 @@ fn fastest_forecast(
     if !machine.models.iter().zip(&parts).all(able) {
         return Ok(None);
     }
-    let rates = machine.rates(&parts);
+    let rates = layout.rates(&machine.models, machine.block);
     let costs = CostModel { rates: &rates, network: &machine.platform.network, element: options.element };
     let mut fastest: Option<Forecast> = None;
     for order in options.orders() {

@@ -41,7 +41,7 @@ pub fn plan_symmetric(shape: Shape, machine: &Machine, options: &PlanOptions) ->
         };
         // Squares on the diagonal make the sum of the areas that of a layout.
         let appraiser = Appraiser::new(machine, options);
-        let rates = machine.rates(&layout.sizes());
+        let rates = layout.rates(&machine.models, machine.block);
         let costs = CostModel { rates: &rates, network: &machine.platform.network, element: options.element };
         let mut out: Vec<Rank> = ranks[count..].iter().copied().map(Rank).collect();
         out.sort_unstable();
@@ -108,6 +108,7 @@ fn elements(shape: Shape) -> u64 {
 mod tests {
     use super::*;
     use crate::geometry::Rank;
+    use crate::model::Point;
     use crate::platform::{Network, Platform};
     use crate::schedule::{Application, MatmulSchedule, Step};
     use crate::simulate::simulate;
@@ -147,7 +148,7 @@ mod tests {
                             _ => 0,
                         })
                         .sum();
-                    let rates = machine.rates(&layout.sizes());
+                    let rates = layout.rates(&machine.models, machine.block);
                     let network = &machine.platform.network;
                     let costs = CostModel { rates: &rates, network, element: 8 };
                     let trace = simulate(&schedule, costs).unwrap();
@@ -172,6 +173,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Where small rectangles are slower, a processor takes the sum of the times of its own.
+    #[test]
+    fn forecasts_count_every_rectangle() {
+        let points = vec![Point::new(9216.0, 9216.0 / 1e6), Point::new(1e6, 1e6 / 2e6)];
+        let models = vec![Model::piecewise("p0", points, None).unwrap()];
+        let machine = Machine::new(Platform::from_speeds(&[1.0]).unwrap(), models, 256);
+        let options = PlanOptions::open(256, 8);
+        let plan = plan_symmetric(shape(1000, 512), &machine, &options).unwrap().remove(0).plan;
+        let layout = plan.layout().unwrap();
+        let updates = |area: u64| 2.0 * machine.models[0].seconds(area as f64);
+        let one_by_one: f64 = layout.parts().iter().map(|part| updates(part.rect().area())).sum();
+        let forecast = plan.forecast.as_ref().unwrap().seconds;
+        assert!((forecast / one_by_one - 1.0).abs() < 1e-12, "{forecast} {one_by_one}");
+        assert!(forecast > 1.2 * updates(layout.sizes()[0]), "{forecast}");
     }
 
     /// The fast processor alone where messages are dear, all where they cost nothing; one of speed 0 never.

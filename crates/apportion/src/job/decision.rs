@@ -207,7 +207,7 @@ fn choose_order(question: Question<'_>, plan: &Plan, policy: MemoryPolicy) -> Re
         });
         return Err(Error::input(place, format!("is a plan of {is}, not of {not}"), "leave it out"));
     }
-    let rates = machine.rates(&plan.sizes());
+    let rates = layout.rates(&machine.models, machine.block);
     let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
     let bound = if symmetric { None } else { time_bound(shape, machine, element)? };
     let mut choices = Vec::new();

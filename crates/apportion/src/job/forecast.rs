@@ -50,7 +50,7 @@ pub fn find_fastest_order<F>(
     let machine = machine.with_device_tiles(element)?;
     let network = &machine.platform.network;
     check_has_times(&machine.models, network)?;
-    let rates = machine.rates(&layout.sizes());
+    let rates = layout.rates(&machine.models, machine.block);
     let costs = CostModel { rates: &rates, network, element };
     let policy = flow.memory_policy(DataPath::Copied);
     let forecast = |order: ScheduleOptions| {

@@ -643,9 +643,10 @@ pub fn forecast_run(report: &RunReport, decision: &Decision) -> Result<Option<Si
     if report.products != 1 || report.adaptation.is_some() {
         return Ok(None);
     }
-    let schedule = MatmulSchedule::new(report.plan.layout()?, report.order);
-    let rates = decision.machine.rates(&report.plan.sizes());
-    let network = &decision.machine.platform.network;
+    let (layout, machine) = (report.plan.layout()?, &decision.machine);
+    let schedule = MatmulSchedule::new(layout, report.order);
+    let rates = layout.rates(&machine.models, machine.block);
+    let network = &machine.platform.network;
     let costs = CostModel { rates: &rates, network, element: report.element_bytes };
     simulate_explained(&schedule, costs).map(Some)
 }

@@ -142,10 +142,11 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     }
 
     fn predicted(&self, platform: &Platform) -> Result<Forecast> {
-        let rates = rates(self.models, &self.plan.sizes(), self.models_block);
+        let layout = self.plan.layout()?;
+        let rates = layout.rates(self.models, self.models_block);
         let element = size_of::<T>() as u64;
         let costs = CostModel { rates: &rates, network: &platform.network, element };
-        forecast(self.plan.layout()?, self.order, costs)
+        forecast(layout, self.order, costs)
     }
 }
 

@@ -25,6 +25,7 @@
 mod application;
 mod device_columns;
 mod factor;
+mod grid;
 mod local_columns;
 mod parts;
 mod products;

@@ -171,6 +171,7 @@ impl Case {
             FactorTask::Panel(_) => n * block,
             FactorTask::Update { columns, .. } => updated(columns),
             FactorTask::Exchange => (0..count).map(later).sum(),
+            FactorTask::Upper { .. } | FactorTask::ExchangeIn(_) => unreachable!("they are of tiles"),
         };
         let schedule = FactorSchedule::new(factors, columns);
         let found = schedule.steps(Rank(0)).find_map(|step| match step {

@@ -1,6 +1,6 @@
-//! How a factorisation is divided: by block columns, or a symmetric one by tiles.
+//! How a factorisation is divided: by block columns or by tiles.
 
-use super::{BlockColumns, BlockTiles, Factors, Layout};
+use super::{BlockColumns, BlockTiles, Factors, GridTiles, Layout};
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
 
@@ -11,18 +11,20 @@ pub enum Blocks {
     Columns(BlockColumns),
     /// Tiles of the lower triangle.
     Tiles(BlockTiles),
+    /// Tiles of the whole matrix, for LU.
+    Grid(GridTiles),
 }
 
 impl Blocks {
     /// The blocks of a layout of n x n elements.
     ///
     /// # Errors
-    /// The layout is not square, not of whole blocks, or for LU not of whole block columns: exit code 2.
+    /// The layout is not square or not of whole blocks, or for LU in tiles that are in no grid: exit code 2.
     pub fn of_layout(factors: Factors, layout: &Layout, block: u64) -> Result<Self> {
         match BlockColumns::of_layout(layout, block) {
             Ok(columns) => Ok(Self::Columns(columns)),
-            Err(error) if !factors.is_symmetric() => Err(error),
-            Err(_) => BlockTiles::of_layout(layout, block).map(Self::Tiles),
+            Err(_) if factors.is_symmetric() => BlockTiles::of_layout(layout, block).map(Self::Tiles),
+            Err(_) => GridTiles::of_layout(layout, block).map(Self::Grid),
         }
     }
 
@@ -31,6 +33,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.layout(),
             Self::Tiles(tiles) => tiles.layout(),
+            Self::Grid(tiles) => tiles.layout(),
         }
     }
 
@@ -39,6 +42,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.n(),
             Self::Tiles(tiles) => tiles.n(),
+            Self::Grid(tiles) => tiles.n(),
         }
     }
 
@@ -47,6 +51,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.block(),
             Self::Tiles(tiles) => tiles.block(),
+            Self::Grid(tiles) => tiles.block(),
         }
     }
 
@@ -55,7 +60,13 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.processors(),
             Self::Tiles(tiles) => tiles.processors(),
+            Self::Grid(tiles) => tiles.processors(),
         }
+    }
+
+    /// True if they are whole block columns.
+    pub fn are_columns(&self) -> bool {
+        matches!(self, Self::Columns(_))
     }
 
     /// Number of block columns.
@@ -68,6 +79,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.span(column),
             Self::Tiles(tiles) => tiles.span(column),
+            Self::Grid(tiles) => tiles.span(column),
         }
     }
 
@@ -76,6 +88,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.received(factors, rank),
             Self::Tiles(tiles) => tiles.received(factors, rank),
+            Self::Grid(tiles) => tiles.received(rank),
         }
     }
 }
@@ -89,5 +102,11 @@ impl From<BlockColumns> for Blocks {
 impl From<BlockTiles> for Blocks {
     fn from(tiles: BlockTiles) -> Self {
         Self::Tiles(tiles)
+    }
+}
+
+impl From<GridTiles> for Blocks {
+    fn from(tiles: GridTiles) -> Self {
+        Self::Grid(tiles)
     }
 }

@@ -1,7 +1,7 @@
 //! Tiles of a square matrix in a grid of processors: how an LU factorisation is divided in two dimensions.
 
+use super::Layout;
 use super::block_tiles::{layout_of_tiles, owners_of_tiles};
-use super::{BlockColumns, Factors, Layout};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Span};
 use std::ops::Range;
@@ -280,7 +280,7 @@ impl GridTiles {
 mod tests {
     use super::*;
     use crate::geometry::Rect;
-    use crate::plan::{BlockTiles, Part, Shape};
+    use crate::plan::{BlockColumns, BlockTiles, Factors, Part, Shape};
 
     fn of(n: u64, block: u64, p: usize, owner: impl Fn(usize, usize) -> usize) -> GridTiles {
         GridTiles::new(n, block, p, |i, j| Rank(owner(i, j)))

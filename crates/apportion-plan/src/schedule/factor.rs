@@ -1,5 +1,5 @@
 //! The steps of a Cholesky, LU or L D L^T factorisation, here by block columns; those of symmetric matrices by tiles are
-//! in `tiles`.
+//! in `tiles`, those of LU by tiles in `grid`.
 //!
 //! Each block column is a panel in its turn: its owner factors it and sends it to those who own later columns,
 //! and everybody updates his later columns with it. The owner of the next panel updates and factors that first
@@ -9,6 +9,7 @@
 //! The schedule of a slab begins with the updates of its columns with all panels left of it, which others have factored
 //! before; rows left of it are not exchanged.
 
+mod grid;
 mod tiles;
 mod times;
 
@@ -92,6 +93,31 @@ pub enum PanelPart {
         /// Who needs them.
         to: Rank,
     },
+    /// The rows of one processor's tiles below the diagonal tile before they are factored, of LU.
+    Unfactored {
+        /// Whose they are.
+        from: Rank,
+    },
+    /// Rows of one processor's tiles that the pivots of the panel bring into the diagonal block's rows, in block columns
+    /// right of it: as many rows as the panel has columns, those that are not needed zero.
+    PivotRows {
+        /// Whose they are.
+        from: Rank,
+        /// In the next block column, or in those after it.
+        next: bool,
+    },
+    /// The rows of U, and then those that the pivots replaced by others, in block columns right of the panel.
+    Upper {
+        /// Who needs them.
+        to: Rank,
+        /// In the next block column, or in those after it.
+        next: bool,
+    },
+    /// The rows of one processor's tiles below the diagonal tile, which are exchanged as later panels demand.
+    Left {
+        /// Whose they are.
+        of: Rank,
+    },
 }
 
 impl Piece for PanelPiece {
@@ -115,6 +141,15 @@ pub enum FactorTask {
     },
     /// The rows of own block columns are exchanged as all later panels demand.
     Exchange,
+    /// By tiles, rows in a range of block columns are exchanged as the pivots of a panel demand, and those of U computed.
+    Upper {
+        /// The block column of the panel.
+        panel: usize,
+        /// The range.
+        columns: Range<usize>,
+    },
+    /// By tiles, the rows of a block column are exchanged as all later panels demand.
+    ExchangeIn(usize),
 }
 
 /// A task and its cost: in multiply-adds of large products, or in seconds where the schedule knows times.
@@ -138,8 +173,9 @@ impl Work for FactorWork {
 
     fn fetches(&self) -> Option<u64> {
         match self.task {
-            FactorTask::Update { .. } => None,
             FactorTask::Panel(_) | FactorTask::Exchange => Some(self.crosses.elements),
+            // Devices have no tiles.
+            FactorTask::Update { .. } | FactorTask::Upper { .. } | FactorTask::ExchangeIn(_) => None,
         }
     }
 }
@@ -154,14 +190,18 @@ pub struct FactorSchedule {
 }
 
 impl FactorSchedule {
-    /// A factorisation of these block columns, or of a symmetric matrix by these tiles.
+    /// A factorisation of these block columns or tiles.
     ///
     /// # Panics
-    /// If there are tiles and the factors are L and U.
+    /// If there are tiles of a triangle and the factors are L and U, or those of a whole matrix, and they are others.
     pub fn new(factors: Factors, blocks: impl Into<Blocks>) -> Self {
         let blocks = blocks.into();
-        let possible = factors.is_symmetric() || matches!(blocks, Blocks::Columns(_));
-        assert!(possible, "{factors} is by block columns");
+        let possible = match blocks {
+            Blocks::Columns(_) => true,
+            Blocks::Tiles(_) => factors.is_symmetric(),
+            Blocks::Grid(_) => factors == Factors::Lu,
+        };
+        assert!(possible, "{factors} has other tiles");
         Self { factors, blocks, times: None }
     }
 
@@ -206,7 +246,7 @@ impl FactorSchedule {
 
     /// What crosses the link of a device for an update; devices have no tiles.
     fn crossings(&self, rank: Rank, panel: usize, columns: Range<usize>) -> DeviceUploads {
-        if matches!(self.blocks, Blocks::Tiles(_)) {
+        if !self.blocks.are_columns() {
             return DeviceUploads::default();
         }
         let (n, own) = (self.columns().n(), self.columns().own(rank));
@@ -241,7 +281,9 @@ impl FactorSchedule {
     pub fn columns(&self) -> &BlockColumns {
         match &self.blocks {
             Blocks::Columns(columns) => columns,
-            Blocks::Tiles(_) => unreachable!("a factorisation by tiles has no block columns"),
+            Blocks::Tiles(_) | Blocks::Grid(_) => {
+                unreachable!("a factorisation by tiles has no block columns")
+            }
         }
     }
 
@@ -253,8 +295,10 @@ impl FactorSchedule {
     /// Elements that a processor holds at most: its columns or tiles, and a panel; or two where it factors one while it
     /// still uses the last.
     pub fn memory(&self, rank: Rank) -> u64 {
-        if let Blocks::Tiles(tiles) = &self.blocks {
-            return self.memory_of_tiles(tiles, rank);
+        match &self.blocks {
+            Blocks::Columns(_) => {}
+            Blocks::Tiles(tiles) => return self.memory_of_tiles(tiles, rank),
+            Blocks::Grid(tiles) => return grid::memory(tiles, rank),
         }
         let own = self.columns().own(rank);
         let Some(&last) = own.last() else { return 0 };
@@ -299,9 +343,16 @@ impl FactorSchedule {
 
     /// The updates of some block columns of a processor with a panel.
     fn extent(&self, rank: Rank, panel: usize, columns: Range<usize>) -> Extent {
-        if let Blocks::Tiles(tiles) = &self.blocks {
-            let [elements, across] = tiles.extent(rank, columns);
-            return Extent { elements, across };
+        match &self.blocks {
+            Blocks::Columns(_) => {}
+            Blocks::Tiles(tiles) => {
+                let [elements, across] = tiles.extent(rank, columns);
+                return Extent { elements, across };
+            }
+            Blocks::Grid(tiles) => {
+                let across = tiles.group(rank).map_or(0, |group| tiles.columns_in(group, columns));
+                return Extent { elements: tiles.rows_after(rank, panel) * across, across };
+            }
         }
         let (n, end) = (self.columns().n(), self.columns().span(panel).end);
         let own = &self.columns().own(rank)[self.columns().places(rank, columns)];
@@ -319,17 +370,16 @@ impl FactorSchedule {
         let width = self.blocks.span(panel).len() as f64;
         let Extent { elements, across } = self.extent(rank, panel, columns.clone());
         let (elements, across) = (elements as f64, across as f64);
+        // Those of LU include the rows of U; by tiles these are apart.
+        let with_upper = self.factors == Factors::Lu && self.blocks.are_columns();
         let amount = match &self.times {
             Some(times) => {
-                // Those of LU include the rows of U.
-                let rows = if self.factors == Factors::Lu { width * across } else { 0.0 };
+                let rows = if with_upper { width * across } else { 0.0 };
                 times.update(rank, elements + rows, across, width)
             }
             None => {
                 let products = elements * (width + PASS);
-                let lu =
-                    Weight::TRIANGLE.amount(across * width * width / 2.0, width) + EXCHANGE * across * width;
-                if self.factors == Factors::Lu { products + lu } else { products }
+                if with_upper { products + upper_amount(across, width) } else { products }
             }
         };
         let crosses = self.crossings(rank, panel, columns.clone());
@@ -398,20 +448,30 @@ impl FactorSchedule {
         steps
     }
 
+    /// Exchanges of rows in so many elements.
+    fn exchange_amount(&self, rank: Rank, elements: f64) -> f64 {
+        match &self.times {
+            Some(times) => times.exchange(rank, elements),
+            None => EXCHANGE * elements,
+        }
+    }
+
     /// The exchanges of rows left of later panels.
     fn exchange(&self, rank: Rank) -> Option<StepOf<Self>> {
         let own = self.columns().own(rank);
         let width = |column: usize| self.columns().span(column).len() as f64;
         let later = |column: usize| (self.columns().n() - self.columns().span(column).end) as f64;
         let elements = own.iter().map(|&column| width(column) * later(column)).sum();
-        let amount = match &self.times {
-            Some(times) => times.exchange(rank, elements),
-            None => EXCHANGE * elements,
-        };
+        let amount = self.exchange_amount(rank, elements);
         let needed = self.factors == Factors::Lu && !self.columns().is_slab() && amount > 0.0;
         let crosses = DeviceUploads::default();
         needed.then_some(Step::Compute(FactorWork { task: FactorTask::Exchange, amount, crosses }))
     }
+}
+
+/// The rows of U of so many columns, with the exchange of rows that comes before, in multiply-adds.
+fn upper_amount(across: f64, width: f64) -> f64 {
+    Weight::TRIANGLE.amount(across * width * width / 2.0, width) + EXCHANGE * across * width
 }
 
 impl Application for FactorSchedule {
@@ -423,8 +483,10 @@ impl Application for FactorSchedule {
     }
 
     fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = StepOf<Self>> + '_> {
-        if let Blocks::Tiles(tiles) = &self.blocks {
-            return self.steps_of_tiles(tiles, rank);
+        match &self.blocks {
+            Blocks::Columns(_) => {}
+            Blocks::Tiles(tiles) => return self.steps_of_tiles(tiles, rank),
+            Blocks::Grid(tiles) => return self.steps_of_grid(tiles, rank),
         }
         if self.columns().own(rank).is_empty() {
             return Box::new(std::iter::empty());

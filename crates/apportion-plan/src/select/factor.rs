@@ -543,7 +543,7 @@ mod tests {
         let (greedy, dropout) = (of(Some(FactorLayout::Greedy)), of(Some(FactorLayout::Dropout)));
         let last = |plan: &Plan| match plan.blocks().unwrap().1 {
             Blocks::Columns(columns) => *columns.own(Rank(1)).last().unwrap(),
-            Blocks::Tiles(_) => unreachable!("LU is by block columns"),
+            Blocks::Tiles(_) | Blocks::Grid(_) => unreachable!("these layouts are of block columns"),
         };
         assert!(last(&dropout) < last(&greedy));
         let seconds = |plan: &Plan| plan.forecast.as_ref().unwrap().seconds;

@@ -333,12 +333,16 @@ impl FactorSchedule {
         (whole || exchanges).then_some(Message { from, to, tag: column as u64, pieces })
     }
 
-    /// The messages with a panel, to the owner of the next one first.
+    /// The messages with a panel: first to those who factor the next ones.
     pub fn messages(&self, column: usize) -> Vec<Message<PanelPiece>> {
-        let p = self.columns().processors();
-        let next = (column + 1).min(self.columns().count() - 1);
-        let first = self.columns().owner(next).0;
-        (0..p).filter_map(|i| self.message(column, Rank((first + i) % p))).collect()
+        let columns = self.columns();
+        let next = |rank: &Rank| {
+            let later = columns.places(*rank, column + 1..columns.count());
+            columns.own(*rank)[later].first().map_or(columns.count(), |next| *next)
+        };
+        let mut to: Vec<Rank> = (0..columns.processors()).map(Rank).collect();
+        to.sort_by_key(next);
+        to.into_iter().filter_map(|to| self.message(column, to)).collect()
     }
 
     /// The updates of some block columns of a processor with a panel.

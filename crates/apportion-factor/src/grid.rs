@@ -84,10 +84,9 @@ impl<'a, T: Real> GridElimination<'a, T> {
         held.part.range(self.tiles.places(held.rank(), columns))
     }
 
-    /// The columns here that a message is of: of the block column after the panel, or of later ones.
-    fn right_of(&self, held: &GridData<T>, panel: usize, next: bool) -> Range<usize> {
-        let (count, cut) = (self.tiles.count(), panel + 2);
-        self.across(held, if next { panel + 1..cut } else { cut.min(count)..count })
+    /// The columns here of a part of the block columns right of a panel.
+    fn right_of(&self, held: &GridData<T>, panel: usize, right: usize) -> Range<usize> {
+        self.across(held, self.tiles.right_of(panel, right))
     }
 
     /// The places here of rows below the diagonal block that a panel exchanges, each with the row counted from the panel's
@@ -126,9 +125,8 @@ impl<'a, T: Real> GridElimination<'a, T> {
 
     /// The own rows of a block column below its diagonal tile.
     fn rows_below(&self, held: &GridData<T>, column: usize) -> Vec<T> {
-        let columns = self.across(held, column..column + 1);
         let rows = self.top(held.rank(), column + 1)..held.part.rows();
-        rows.flat_map(|i| held.part.view().row(i)[columns.clone()].to_vec()).collect()
+        held.copy_of(rows, self.across(held, column..column + 1))
     }
 
     /// Puts elements into rows of a block column here, from a place on.
@@ -171,9 +169,7 @@ impl<'a, T: Real> GridElimination<'a, T> {
         if held.failed.is_none() {
             let (numbers, panel) = memory.split_at_mut(marks);
             let (top, here) = (self.top(rank, column), self.across(held, column..column + 1));
-            for (i, row) in panel[..width * width].chunks_exact_mut(width).enumerate() {
-                row.copy_from_slice(&held.part.view().row(top + i)[here.clone()]);
-            }
+            panel[..width * width].copy_from_slice(&held.copy_of(top..top + width, here));
             let mut own = self.rows_below(held, column);
             self.gather((rank, column), &own, &mut panel[width * width..]);
             let mut pivots = vec![0; width];
@@ -204,8 +200,7 @@ impl<'a, T: Real> GridElimination<'a, T> {
         let others = std::mem::take(&mut held.pivot_rows);
         let top = self.top(rank, panel);
         let rows = top..top + width;
-        let replaced: Vec<T> =
-            rows.clone().flat_map(|i| held.part.view().row(i)[here.clone()].to_vec()).collect();
+        let replaced = held.copy_of(rows.clone(), here.clone());
         if !others.is_empty() {
             held.count(replaced.len());
         }
@@ -322,10 +317,10 @@ impl<'a, T: Real> GridElimination<'a, T> {
                 held.count(elements.len());
                 held.pivot_rows.push((from, parcel));
             }
-            PanelPart::Upper { next, .. } => {
+            PanelPart::Upper { right, .. } => {
                 held.count(elements.len());
                 if held.failed.is_none() {
-                    let here = self.right_of(held, column, next);
+                    let here = self.right_of(held, column, right);
                     let replaced = &elements[self.width(column) * here.len()..];
                     let (rank, exchanged) = (held.rank(), Exchanged::by(&held.pivots[column]));
                     let mut view = held.part.view_mut();
@@ -379,6 +374,13 @@ pub(crate) struct GridData<T> {
 impl<T: Real> GridData<T> {
     fn rank(&self) -> Rank {
         self.part.rank()
+    }
+
+    /// Elements here, row by row.
+    fn copy_of(&self, rows: Range<usize>, columns: Range<usize>) -> Vec<T> {
+        let mut elements = Vec::with_capacity(rows.len() * columns.len());
+        rows.for_each(|i| elements.extend_from_slice(&self.part.view().row(i)[columns.clone()]));
+        elements
     }
 
     fn count(&mut self, more: usize) {
@@ -454,10 +456,10 @@ impl<T: Real> Executable for GridElimination<'_, T> {
                 }
             }
             PanelPart::Unfactored { .. } => out.copy_from_slice(&self.rows_below(held, column)),
-            PanelPart::PivotRows { next, .. } => {
+            PanelPart::PivotRows { right, .. } => {
                 out.fill(T::ZERO);
                 if held.failed.is_none() {
-                    let here = self.right_of(held, column, next);
+                    let here = self.right_of(held, column, right);
                     let exchanged = Exchanged::by(&held.pivots[column]);
                     let own = self.own_exchanged(rank, column, &exchanged);
                     for (row, (place, _)) in out.chunks_exact_mut(here.len()).zip(own) {
@@ -465,12 +467,10 @@ impl<T: Real> Executable for GridElimination<'_, T> {
                     }
                 }
             }
-            PanelPart::Upper { next, .. } => {
-                let (here, top) = (self.right_of(held, column, next), self.top(rank, column));
+            PanelPart::Upper { right, .. } => {
+                let (here, top) = (self.right_of(held, column, right), self.top(rank, column));
                 let (upper, replaced) = out.split_at_mut(width * here.len());
-                for (i, row) in upper.chunks_exact_mut(here.len()).enumerate() {
-                    row.copy_from_slice(&held.part.view().row(top + i)[here.clone()]);
-                }
+                upper.copy_from_slice(&held.copy_of(top..top + width, here));
                 replaced.copy_from_slice(&held.replaced);
             }
             PanelPart::Left { of } if of == rank => out.copy_from_slice(&self.rows_below(held, column)),

@@ -119,6 +119,11 @@ impl GridTiles {
         layout_of_tiles(self.n, self.block, self.processors(), |row, column| self.owner(row, column))
     }
 
+    /// True if each group has one processor: they are whole block columns.
+    pub fn are_columns(&self) -> bool {
+        self.groups.iter().all(|group| group.members.len() == 1)
+    }
+
     /// Rows and columns of the matrix.
     pub fn n(&self) -> u64 {
         self.n
@@ -200,6 +205,22 @@ impl GridTiles {
     pub fn columns_in(&self, group: usize, range: Range<usize>) -> u64 {
         let from = &self.groups[group].from;
         from[range.start] - from[range.end.max(range.start)]
+    }
+
+    /// In how many parts the block columns right of a panel are updated.
+    pub const PARTS: usize = 5;
+
+    /// The block columns right of a panel that are updated together: of part 0 the next one, and of each part after the
+    /// first about twice as many as of the one before, so that the rows of U for it travel meanwhile.
+    pub fn right_of(&self, panel: usize, part: usize) -> Range<usize> {
+        let (next, after) = ((panel + 1).min(self.count()), (panel + 2).min(self.count()));
+        if part == 0 {
+            return next..after;
+        }
+        let all = self.count() - after;
+        let cut =
+            |part: u32| after + all * (2_usize.pow(part) - 1) / (2_usize.pow(Self::PARTS as u32 - 1) - 1);
+        cut(part as u32 - 1)..cut(part as u32)
     }
 
     /// The other processors in the group of a processor that have rows after a block row, ascending.

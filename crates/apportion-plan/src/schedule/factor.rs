@@ -16,6 +16,8 @@ mod times;
 use super::{Application, Broadcast, Message, Piece, Step, StepOf, Work};
 use crate::geometry::Rank;
 use crate::model::Machine;
+#[cfg(doc)]
+use crate::plan::GridTiles;
 use crate::plan::{BlockColumns, Blocks, Factors};
 use crate::platform::{DeviceUploads, Network};
 use std::borrow::Cow;
@@ -103,15 +105,15 @@ pub enum PanelPart {
     PivotRows {
         /// Whose they are.
         from: Rank,
-        /// In the next block column, or in those after it.
-        next: bool,
+        /// In which of the [parts](GridTiles::right_of) of the block columns.
+        right: usize,
     },
     /// The rows of U, and then those that the pivots replaced by others, in block columns right of the panel.
     Upper {
         /// Who needs them.
         to: Rank,
-        /// In the next block column, or in those after it.
-        next: bool,
+        /// In which of the [parts](GridTiles::right_of) of the block columns.
+        right: usize,
     },
     /// The rows of one processor's tiles below the diagonal tile, which are exchanged as later panels demand.
     Left {

@@ -5,7 +5,8 @@
 //! panel, in the block columns of each group, the owner of the panel's block row computes the rows of U: the others send
 //! it the rows that the pivots bring there, and get those of U and the replaced ones. Which rows these are is known
 //! once there are pivots only, so messages have room for as many as there can be. Everybody does all that in the next
-//! block column before the others: a look-ahead of one panel. Rows left of a panel are exchanged in the end, in each
+//! block column before the others, a look-ahead of one panel, and in these in some parts, so that rows of U travel while
+//! tiles are updated. Rows left of a panel are exchanged in the end, in each
 //! block column by him who factored it.
 
 use super::{FactorSchedule, FactorTask, FactorWork, PanelPart, PanelPiece, tiles::send, upper_amount};
@@ -43,26 +44,22 @@ impl FactorSchedule {
     }
 }
 
-/// The block columns right of a panel that are updated together: the next one, or those after it.
-pub(super) fn right_of(tiles: &GridTiles, panel: usize, next: bool) -> Range<usize> {
-    let at = |column: usize| column.min(tiles.count());
-    if next { at(panel + 1)..at(panel + 2) } else { at(panel + 2)..tiles.count() }
-}
+/// The [parts](GridTiles::right_of) of the block columns after the next one.
+const AFTER: Range<usize> = 1..GridTiles::PARTS;
 
 /// A part of a panel as it travels.
 fn piece(tiles: &GridTiles, column: usize, part: PanelPart) -> PanelPiece {
     let width = tiles.span(column).len();
-    let across = |rank: Rank, next: bool| {
-        let columns = right_of(tiles, column, next);
-        tiles.group(rank).map_or(0, |group| tiles.columns_in(group, columns))
+    let across = |rank: Rank, right: usize| {
+        tiles.group(rank).map_or(0, |group| tiles.columns_in(group, tiles.right_of(column, right)))
     };
     let (marks, elements) = match part {
         PanelPart::Rows { to, .. } => (tiles.panel_marks(column), tiles.panel_elements(to, column)),
         PanelPart::Unfactored { from: rank } | PanelPart::Left { of: rank } => {
             (0, tiles.rows_after(rank, column) * width)
         }
-        PanelPart::PivotRows { from, next } => (0, width * across(from, next)),
-        PanelPart::Upper { to, next } => (0, 2 * width * across(to, next)),
+        PanelPart::PivotRows { from, right } => (0, width * across(from, right)),
+        PanelPart::Upper { to, right } => (0, 2 * width * across(to, right)),
         PanelPart::Whole | PanelPart::Diagonal => unreachable!("they are parts of other panels"),
     };
     PanelPiece { column, part, marks, elements }
@@ -73,12 +70,12 @@ fn tag_of(column: usize, part: PanelPart) -> u64 {
     let kind = match part {
         PanelPart::Rows { .. } => 0,
         PanelPart::Unfactored { .. } => 1,
-        PanelPart::PivotRows { next, .. } => 2 + u64::from(next),
-        PanelPart::Upper { next, .. } => 4 + u64::from(next),
-        PanelPart::Left { .. } => 6,
+        PanelPart::Left { .. } => 2,
+        PanelPart::PivotRows { right, .. } => 3 + right,
+        PanelPart::Upper { right, .. } => 3 + GridTiles::PARTS + right,
         PanelPart::Whole | PanelPart::Diagonal => unreachable!("they are parts of other panels"),
     };
-    7 * column as u64 + kind
+    ((3 + 2 * GridTiles::PARTS) * column + kind) as u64
 }
 
 /// Elements that a processor holds at most: its tiles and, at a time, parts of a panel, those of the next one, and rows of
@@ -96,18 +93,18 @@ pub(super) fn memory(tiles: &GridTiles, rank: Rank) -> u64 {
         tiles.panel_marks(column) + elements
     };
     // What comes for the rows of U, and goes.
-    let upper = |column: usize, next: bool| {
+    let upper = |column: usize, right: usize| {
         let rows = match tiles.others_below(rank, column).count() as u64 {
             others if tiles.owner_in(group, column) == rank => others + others.min(1),
             _ if tiles.rows_after(rank, column) > 0 => 2,
             _ => 0,
         };
-        rows * width(column) * tiles.columns_in(group, right_of(tiles, column, next))
+        rows * width(column) * tiles.columns_in(group, tiles.right_of(column, right))
     };
     let turn = |column: usize| {
         let is_next = column + 1 < count && factors(column + 1);
         let next = if is_next { panel(column + 1) } else { 0 };
-        let [first, rest] = [upper(column, true), upper(column, false)];
+        let (first, rest) = (upper(column, 0), AFTER.map(|right| upper(column, right)).max().unwrap_or(0));
         // Who computes the rows of U does so before it factors the next panel.
         let together = if tiles.owner_in(group, column) == rank { rest.max(next) } else { rest + next };
         panel(column) + first.max(together)
@@ -143,6 +140,11 @@ impl GridSteps<'_> {
         self.tiles.owner_in(self.group, panel) == self.rank
     }
 
+    /// True if its group has block columns in a part of those right of a panel.
+    fn has_right(&self, panel: usize, right: usize) -> bool {
+        self.tiles.columns_in(self.group, self.tiles.right_of(panel, right)) > 0
+    }
+
     fn has_below(&self, row: usize) -> bool {
         self.tiles.rows_after(self.rank, row) > 0
     }
@@ -163,17 +165,16 @@ impl GridSteps<'_> {
     }
 
     /// What it receives for the rows of U.
-    fn incoming_upper(&self, panel: usize, next: bool) -> Vec<Message<PanelPiece>> {
-        let columns = right_of(self.tiles, panel, next);
-        if self.tiles.columns_in(self.group, columns) == 0 {
+    fn incoming_upper(&self, panel: usize, right: usize) -> Vec<Message<PanelPiece>> {
+        if !self.has_right(panel, right) {
             return Vec::new();
         }
         if !self.solves(panel) {
             let (from, to) = (self.tiles.owner_in(self.group, panel), self.rank);
-            let message = self.message((from, to), panel, PanelPart::Upper { to, next });
+            let message = self.message((from, to), panel, PanelPart::Upper { to, right });
             return if self.has_below(panel) { vec![message] } else { Vec::new() };
         }
-        let message = |from| self.message((from, self.rank), panel, PanelPart::PivotRows { from, next });
+        let message = |from| self.message((from, self.rank), panel, PanelPart::PivotRows { from, right });
         self.tiles.others_below(self.rank, panel).map(message).collect()
     }
 
@@ -193,8 +194,8 @@ impl GridSteps<'_> {
         sends.then(|| Step::Send(self.message((from, to), column, PanelPart::Unfactored { from })))
     }
 
-    /// Factors a panel, if it is his who does so, and sends it: from the owner of the next one on, so that this has it
-    /// first.
+    /// Factors a panel, if it is his who does so, and sends it: first to the groups that have the next ones, and of each
+    /// to him who computes the rows of U.
     fn factor(&self, column: usize) -> Steps {
         if !self.factors(column) {
             return Vec::new();
@@ -203,10 +204,14 @@ impl GridSteps<'_> {
         let mut steps: Steps = self.incoming(column).iter().map(wait).collect();
         let rows = tiles.n() - tiles.span(column).start;
         steps.push(Step::Compute(self.schedule.panel_work(from, column, rows)));
-        let (p, next) = (tiles.processors(), (column + 1).min(tiles.count() - 1));
-        let first = tiles.owner(next, next).0;
-        let others = (0..p).map(|i| Rank((first + i) % p));
-        let others = others.filter(|&to| to != from && tiles.group(to).is_some());
+        let mut others: Vec<Rank> = (0..tiles.processors()).map(Rank).collect();
+        others.retain(|&to| to != from && tiles.group(to).is_some());
+        others.sort_by_key(|&to| {
+            let own = tiles.columns(to);
+            let next = own.get(tiles.places(to, 0..column + 1).end).copied().unwrap_or(tiles.count());
+            (next, !tiles.needs_diagonal(to, column))
+        });
+        let others = others.into_iter();
         let messages: Vec<Message<PanelPiece>> =
             others.map(|to| self.message((from, to), column, PanelPart::Rows { from, to })).collect();
         // Each group that has block columns right of the panel has all rows between its members.
@@ -219,15 +224,14 @@ impl GridSteps<'_> {
     }
 
     /// Exchanges rows in block columns right of a panel, computes those of U, and sends them, if it is his who does so.
-    fn solve(&self, panel: usize, next: bool) -> Steps {
-        let columns = right_of(self.tiles, panel, next);
-        if !self.solves(panel) || self.tiles.columns_in(self.group, columns.clone()) == 0 {
+    fn solve(&self, panel: usize, right: usize) -> Steps {
+        if !self.solves(panel) || !self.has_right(panel, right) {
             return Vec::new();
         }
-        let mut steps: Steps = self.incoming_upper(panel, next).iter().map(wait).collect();
-        let work = self.schedule.upper(self.tiles, self.rank, panel, columns);
+        let mut steps: Steps = self.incoming_upper(panel, right).iter().map(wait).collect();
+        let work = self.schedule.upper(self.tiles, self.rank, panel, self.tiles.right_of(panel, right));
         steps.push(Step::Compute(work));
-        let message = |to| self.message((self.rank, to), panel, PanelPart::Upper { to, next });
+        let message = |to| self.message((self.rank, to), panel, PanelPart::Upper { to, right });
         let messages: Vec<Message<PanelPiece>> =
             self.tiles.others_below(self.rank, panel).map(message).collect();
         if let Some(Message { pieces, .. }) = messages.first() {
@@ -241,17 +245,16 @@ impl GridSteps<'_> {
 
     /// Updates block columns right of a panel with the rows of U, which come from another processor if it does not have
     /// them.
-    fn update(&self, panel: usize, next: bool) -> Steps {
-        let columns = right_of(self.tiles, panel, next);
-        if !self.has_below(panel) || self.tiles.columns_in(self.group, columns.clone()) == 0 {
+    fn update(&self, panel: usize, right: usize) -> Steps {
+        if !self.has_below(panel) || !self.has_right(panel, right) {
             return Vec::new();
         }
-        let work = self.schedule.update(self.rank, panel, columns);
+        let work = self.schedule.update(self.rank, panel, self.tiles.right_of(panel, right));
         if self.solves(panel) {
             return vec![work];
         }
-        let mut steps: Steps = self.incoming_upper(panel, next).iter().map(wait).collect();
-        let upper = piece(self.tiles, panel, PanelPart::Upper { to: self.rank, next });
+        let mut steps: Steps = self.incoming_upper(panel, right).iter().map(wait).collect();
+        let upper = piece(self.tiles, panel, PanelPart::Upper { to: self.rank, right });
         steps.extend([work, Step::Free(upper)]);
         steps
     }
@@ -261,7 +264,7 @@ impl GridSteps<'_> {
         let (tiles, next) = (self.tiles, panel + 1);
         let mut steps = Vec::new();
         let later = if next < tiles.count() { self.incoming(next) } else { Vec::new() };
-        let upper = [true, false].into_iter().flat_map(|next| self.incoming_upper(panel, next));
+        let upper = (0..GridTiles::PARTS).flat_map(|right| self.incoming_upper(panel, right));
         steps.extend(later.into_iter().chain(upper).map(Step::PostReceive));
         if !self.factors(panel) {
             steps.push(wait(&self.panel(panel)));
@@ -269,22 +272,22 @@ impl GridSteps<'_> {
         // Nobody waits for rows that are there.
         if !self.solves(panel) && self.has_below(panel) {
             let (from, to) = (self.rank, tiles.owner_in(self.group, panel));
-            let is_any = |next: &bool| tiles.columns_in(self.group, right_of(tiles, panel, *next)) > 0;
-            let part = |next| PanelPart::PivotRows { from, next };
-            let sends = [true, false].into_iter().filter(is_any);
-            steps.extend(sends.map(|next| Step::Send(self.message((from, to), panel, part(next)))));
+            let rights = (0..GridTiles::PARTS).filter(|&right| self.has_right(panel, right));
+            steps.extend(rights.map(|right| {
+                Step::Send(self.message((from, to), panel, PanelPart::PivotRows { from, right }))
+            }));
         }
-        steps.extend(self.solve(panel, true));
-        steps.extend(self.update(panel, true));
+        steps.extend(self.solve(panel, 0));
+        steps.extend(self.update(panel, 0));
         if next < tiles.count() {
             steps.extend(self.unfactored(next));
         }
         // Before the next panel: others in the group wait for these rows.
-        steps.extend(self.solve(panel, false));
+        steps.extend(AFTER.flat_map(|right| self.solve(panel, right)));
         if next < tiles.count() {
             steps.extend(self.factor(next));
         }
-        steps.extend(self.update(panel, false));
+        steps.extend(AFTER.flat_map(|right| self.update(panel, right)));
         steps.push(Step::Free(self.panel(panel).pieces[0]));
         steps
     }
@@ -353,6 +356,11 @@ mod tests {
         FactorSchedule::new(Factors::Lu, tiles.clone())
     }
 
+    /// Which part of the block columns right of a panel these are.
+    fn right_part(tiles: &GridTiles, panel: usize, columns: &Range<usize>) -> usize {
+        (0..GridTiles::PARTS).find(|&right| tiles.right_of(panel, right) == *columns).unwrap()
+    }
+
     /// What a processor knows while it goes through its steps.
     struct Known<'a> {
         tiles: &'a GridTiles,
@@ -395,16 +403,17 @@ mod tests {
                 }
                 FactorTask::Upper { panel, columns } => {
                     assert!(self.has_panel(panel) && tiles.rows(rank).contains(&panel));
-                    let next = columns.start == panel + 1;
-                    others(panel)
-                        .for_each(|from| assert!(self.has(from, panel, PanelPart::PivotRows { from, next })));
+                    let right = right_part(tiles, panel, &columns);
+                    others(panel).for_each(|from| {
+                        assert!(self.has(from, panel, PanelPart::PivotRows { from, right }))
+                    });
                     for column in self.own(columns) {
                         assert!(self.updated[column] == panel && self.solved.insert((panel, column)));
                     }
                 }
                 FactorTask::Update { panel, columns } => {
                     let from = tiles.owner_in(tiles.group(rank).unwrap(), panel);
-                    let upper = PanelPart::Upper { to: rank, next: columns.start == panel + 1 };
+                    let upper = PanelPart::Upper { to: rank, right: right_part(tiles, panel, &columns) };
                     assert!(self.has_panel(panel));
                     for column in self.own(columns) {
                         assert!(self.solved.contains(&(panel, column)) || self.has(from, panel, upper));
@@ -444,8 +453,8 @@ mod tests {
                     for PanelPiece { column, part, .. } in step.sent().iter().flat_map(|m| &m.pieces) {
                         match part {
                             PanelPart::Unfactored { .. } => assert_eq!(known.updated[*column], *column),
-                            PanelPart::PivotRows { next, .. } => {
-                                let columns = known.own(right_of(&tiles, *column, *next));
+                            PanelPart::PivotRows { right, .. } => {
+                                let columns = known.own(tiles.right_of(*column, *right));
                                 assert!(columns.iter().all(|&j| known.updated[j] == *column));
                                 assert!(known.has_panel(*column));
                             }
@@ -564,8 +573,8 @@ mod tests {
                                 .collect();
                             let sum = |held: &[(PanelPiece, u64)]| held.iter().map(|(_, x)| x).sum::<u64>();
                             if let Some(replaced) = others.first() {
-                                let next = columns.start == panel + 1;
-                                let part = PanelPart::Upper { to: rank, next };
+                                let right = right_part(&tiles, panel, &columns);
+                                let part = PanelPart::Upper { to: rank, right };
                                 held.push((
                                     PanelPiece { column: panel, part, marks: 0, elements: 0 },
                                     *replaced,

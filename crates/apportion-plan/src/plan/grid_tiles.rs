@@ -264,11 +264,11 @@ impl GridTiles {
         (diagonal + self.panel_rows(to, column)) * width
     }
 
-    /// Number of elements that a processor receives in an LU factorisation, by formula. Of each panel, its marks and
-    /// [elements](Self::panel_elements), or who factors it the rows of others. In the block columns of its group right of
-    /// the panel, who solves for U as many rows as the panel is wide from each of the others with rows below, and these
-    /// twice as many from it. In the end, the rows below diagonal blocks: who factored them those of the others, and these
-    /// their own.
+    /// Number of elements that a processor receives in an LU factorisation, by formula. Of each panel, its marks and the
+    /// rows and diagonal block that it needs; where it factors the panel itself, the rows of others. In the block columns
+    /// of its group right of a panel, where it computes the rows of U, as many rows as the panel is wide from each of the
+    /// others with rows below; else, if it has rows below itself, twice as many. In the end, the rows below the diagonal
+    /// blocks of its group's block columns: of those that it factored the rows of others, of the others its own.
     pub fn received(&self, rank: Rank) -> u64 {
         let Some(group) = self.group(rank) else { return 0 };
         let of = |column: usize| {

@@ -10,7 +10,7 @@ mod tiles;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::model::{Interpolation, Machine, Model, Point};
-use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, Plan};
+use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, GridTiles, Plan};
 use crate::schedule::{Application, FactorSchedule, FactorTimes};
 use crate::simulate::{self, CostModel};
 use std::borrow::Cow;
@@ -289,13 +289,22 @@ pub fn lay_out(
         _ if !layout.divides(problem.factors) => return Ok(Vec::new()),
         _ if !layout.has_columns() && has_devices(machine) => return Ok(Vec::new()),
         FactorLayout::Grid if problem.factors == Factors::Lu => {
-            return Ok(tiles::lu_grids(problem, machine)?.into_iter().map(Blocks::from).collect());
+            return Ok(tiles::lu_grids(problem, machine)?.into_iter().map(of_grid).collect());
         }
         FactorLayout::Grid => tiles::grids(problem, machine)?,
         FactorLayout::Symmetric => tiles::symmetric(problem, machine)?,
         _ => return Ok(vec![lay_out_columns(problem, layout, machine, element)?.into()]),
     };
     Ok(tiles.into_iter().map(Blocks::from).collect())
+}
+
+/// A grid, or block columns where only one processor of each group has tiles.
+fn of_grid(tiles: GridTiles) -> Blocks {
+    if !tiles.are_columns() {
+        return tiles.into();
+    }
+    let owners = (0..tiles.count()).map(|column| tiles.owner(0, column)).collect();
+    BlockColumns::new(tiles.n(), tiles.block(), tiles.processors(), owners).into()
 }
 
 /// What each would update at a time if all were equal, about.

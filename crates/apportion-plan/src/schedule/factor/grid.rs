@@ -1,13 +1,13 @@
 //! The steps of an LU factorisation by tiles of a grid.
 //!
-//! Those who have tiles in a block column send them to the owner of its diagonal tile, who factors it whole: the pivots
-//! are those of LAPACK, without a message for each. He sends the marks and to each the rows that it needs. Right of the
+//! Those who have tiles in a block column send them to the owner of its diagonal tile, which factors it whole: the pivots
+//! are those of LAPACK, without a message for each. It sends the marks, and to each the rows that it needs. Right of the
 //! panel, in the block columns of each group, the owner of the panel's block row computes the rows of U: the others send
 //! it the rows that the pivots bring there, and get those of U and the replaced ones. Which rows these are is known
 //! once there are pivots only, so messages have room for as many as there can be. Everybody does all that in the next
 //! block column before the others, a look-ahead of one panel, and in these in some parts, so that rows of U travel while
-//! tiles are updated. Rows left of a panel are exchanged in the end, in each
-//! block column by him who factored it.
+//! tiles are updated. Rows left of a panel are exchanged in the end, in each block column by the processor that factored
+//! it.
 
 use super::{FactorSchedule, FactorTask, FactorWork, PanelPart, PanelPiece, tiles::send, upper_amount};
 use crate::geometry::Rank;
@@ -186,7 +186,7 @@ impl GridSteps<'_> {
         steps
     }
 
-    /// Sends its tiles of a block column to him who factors it.
+    /// Sends its tiles of a block column to the processor that factors it.
     fn unfactored(&self, column: usize) -> Option<StepOf<FactorSchedule>> {
         let sends =
             self.tiles.group_of(column) == self.group && !self.factors(column) && self.has_below(column);
@@ -194,8 +194,8 @@ impl GridSteps<'_> {
         sends.then(|| Step::Send(self.message((from, to), column, PanelPart::Unfactored { from })))
     }
 
-    /// Factors a panel, if it is his who does so, and sends it: first to the groups that have the next ones, and of each
-    /// to him who computes the rows of U.
+    /// Factors a panel, if that is its work, and sends it: first to the groups that have the next ones, and in each group
+    /// to the processor that computes the rows of U.
     fn factor(&self, column: usize) -> Steps {
         if !self.factors(column) {
             return Vec::new();
@@ -223,7 +223,7 @@ impl GridSteps<'_> {
         steps
     }
 
-    /// Exchanges rows in block columns right of a panel, computes those of U, and sends them, if it is his who does so.
+    /// Exchanges rows in block columns right of a panel, computes those of U, and sends them, if that is its work.
     fn solve(&self, panel: usize, right: usize) -> Steps {
         if !self.solves(panel) || !self.has_right(panel, right) {
             return Vec::new();

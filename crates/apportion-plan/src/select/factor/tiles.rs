@@ -66,8 +66,7 @@ pub(super) fn lu_grids(problem: Factorisation, machine: &Machine) -> Result<Vec<
     numbers.dedup();
     let divisions = divisions(problem, machine, &order, most);
     let grids = numbers.into_iter().map(|count| lu_grid(problem, machine, &divisions[count - 1]));
-    // Where few have columns, they may be whole ones.
-    Ok(grids.filter(|tiles| !tiles.are_columns()).collect())
+    Ok(grids.collect())
 }
 
 /// True if there are too many tiles or processors to forecast all layouts.
@@ -243,7 +242,7 @@ fn speed(problem: Factorisation, machine: &Machine, rank: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Factors;
+    use crate::plan::{Blocks, Factors};
 
     const CHOLESKY: Factorisation = Factorisation { factors: Factors::Cholesky, n: 2400, block: 50 };
 
@@ -329,8 +328,11 @@ mod tests {
             assert!(best < 1.12, "{speeds:?}: {found:?}");
         }
         assert!(lu_grids(LU, &machine(&[0.0, 1.0])).unwrap().is_empty());
+        // One tile.
         let small = Factorisation { n: 50, ..LU };
-        assert!(lu_grids(small, &machine(&[2.0, 1.0])).unwrap().is_empty(), "one tile");
+        let layout = super::super::FactorLayout::Grid;
+        let blocks = super::super::lay_out(small, layout, &machine(&[1.0, 2.0]), 8).unwrap();
+        assert!(blocks.iter().all(Blocks::are_columns));
     }
 
     /// The cost of groups is the least of all that are neighbours.

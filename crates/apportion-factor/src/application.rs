@@ -471,7 +471,12 @@ pub(crate) fn cholesky_together<T: Real>(
 }
 
 /// Exchanges rows of the columns right of a panel, and solves for those of U.
-fn solve_rows<T: Real>(l: View<T>, pivots: &[i64], right: ViewMut<T>, threads: usize) -> Result<()> {
+pub(crate) fn solve_rows<T: Real>(
+    l: View<T>,
+    pivots: &[i64],
+    right: ViewMut<T>,
+    threads: usize,
+) -> Result<()> {
     let (rows, width, across) = (right.rows(), l.cols(), right.cols());
     let count = threads.min(across.div_ceil(64)).max(1);
     let rect = |t: usize| {
@@ -487,7 +492,7 @@ fn solve_rows<T: Real>(l: View<T>, pivots: &[i64], right: ViewMut<T>, threads: u
 }
 
 /// The first rows, negative.
-fn negate_rows<T: Real>(count: usize, rows: &mut ViewMut<T>, negative: &mut Vec<T>) {
+pub(crate) fn negate_rows<T: Real>(count: usize, rows: &mut ViewMut<T>, negative: &mut Vec<T>) {
     negative.clear();
     (0..count).for_each(|i| negative.extend(rows.row(i).iter().map(|x| -*x)));
 }
@@ -506,14 +511,25 @@ fn eliminate<T: Real>(
     negate_rows(width, &mut right, factor);
     let (_, lower) = right.split_at_row(width);
     let u = View::dense(factor, width, across);
-    let below = rows - width;
-    let count = threads.min(below).max(1);
-    let (mut rest, mut parts) = (lower, Vec::new());
+    update_rows(kernel, l.tile(width, 0, rows - width, width), u, lower, threads)
+}
+
+/// C := C + L U; each thread in rows of its own.
+pub(crate) fn update_rows<T: Real>(
+    kernel: Kernel<T>,
+    l: View<T>,
+    u: View<T>,
+    c: ViewMut<T>,
+    threads: usize,
+) -> Result<()> {
+    let (rows, width) = (l.rows(), l.cols());
+    let count = threads.min(rows).max(1);
+    let (mut rest, mut parts) = (c, Vec::new());
     for t in 0..count {
-        let (first, end) = (t * below / count, (t + 1) * below / count);
+        let (first, end) = (t * rows / count, (t + 1) * rows / count);
         let (mine, others) = rest.split_at_row(end - first);
         rest = others;
-        parts.push((l.tile(width + first, 0, end - first, width), mine));
+        parts.push((l.tile(first, 0, end - first, width), mine));
     }
     parallel::all(parts, |(l, c)| kernel.update(l, u, c))
 }
@@ -750,6 +766,7 @@ impl<T: Real> Executable for Elimination<'_, T> {
             }
             FactorTask::GiveAway(column) => self.give_away(held, *column)?,
             FactorTask::Exchange => self.exchange(held, threads)?,
+            FactorTask::Upper { .. } | FactorTask::ExchangeIn(_) => unreachable!("they are of tiles"),
         }
         Ok(held.device.as_mut().map_or(0.0, DeviceColumns::take_seconds))
     }

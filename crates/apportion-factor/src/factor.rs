@@ -2,6 +2,7 @@
 
 use crate::application::Elimination;
 use crate::device_columns::DevicePlace;
+use crate::grid::GridElimination;
 use crate::residual::{EachSlab, Witness};
 use crate::tiles::TileElimination;
 use crate::{LocalColumns, MOST_SCALED, Residual};
@@ -90,6 +91,16 @@ pub(crate) fn compute<T: Real>(
             let held = output.locals.into_iter().map(|held| {
                 let own = tiles.diagonal(held.parts[0].rank()).to_vec();
                 (held.parts, held.failed, (own, held.pivots))
+            });
+            Eliminated::new(held, output.lanes)
+        }
+        Blocks::Grid(tiles) => {
+            let output = run(&GridElimination::new(schedule, tiles, kernel, columns), session)?;
+            let held = output.locals.into_iter().map(|held| {
+                let rank = held.part.rank();
+                let factored = tiles.columns(rank).iter().copied();
+                let own = factored.filter(|&column| tiles.owner(column, column) == rank).collect();
+                (vec![held.part], held.failed, (own, held.pivots))
             });
             Eliminated::new(held, output.lanes)
         }

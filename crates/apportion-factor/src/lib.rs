@@ -26,6 +26,7 @@ mod application;
 mod bands;
 mod device_columns;
 mod factor;
+mod grid;
 mod local_columns;
 mod parts;
 mod products;

@@ -40,19 +40,20 @@ impl<T: Real> LocalColumns<T> {
         Self::of_spans(rank, columns.n(), vec![Span::new(0, columns.n())], spans)
     }
 
-    /// The parts of a processor, with zeros: its block columns, or its tiles below the diagonal and then its diagonal
-    /// tiles. At least one, which may be empty.
+    /// The parts of a processor, with zeros: its block columns, its tiles of a grid, or of a symmetric matrix its tiles
+    /// below the diagonal and then its diagonal tiles. At least one, which may be empty.
     ///
     /// # Errors
     /// There is no memory for them: exit code 1.
     pub(crate) fn of_blocks(blocks: &Blocks, rank: Rank) -> Result<Vec<Self>> {
+        let spans = |places: &[usize]| places.iter().map(|&place| blocks.span(place)).collect::<Vec<Span>>();
+        let of =
+            |rows: &[usize], columns: &[usize]| Self::of_spans(rank, blocks.n(), spans(rows), spans(columns));
         let tiles = match blocks {
             Blocks::Columns(columns) => return Ok(vec![Self::zeros(columns, rank)?]),
+            Blocks::Grid(tiles) => return Ok(vec![of(tiles.rows(rank), tiles.columns(rank))?]),
             Blocks::Tiles(tiles) => tiles,
         };
-        let spans = |places: &[usize]| places.iter().map(|&place| tiles.span(place)).collect::<Vec<Span>>();
-        let of =
-            |rows: &[usize], columns: &[usize]| Self::of_spans(rank, tiles.n(), spans(rows), spans(columns));
         let mut parts = Vec::new();
         for TileSet { rows, columns } in tiles.sets(rank) {
             parts.push(Self { below: true, ..of(rows, columns)? });
@@ -318,7 +319,7 @@ pub(crate) fn read_columns<T: Real>(
     let mut locals = all_zeros(blocks, ranks)?;
     let all = match blocks {
         Blocks::Columns(columns) => columns.all(),
-        Blocks::Tiles(tiles) => Span::new(0, tiles.n()),
+        Blocks::Tiles(_) | Blocks::Grid(_) => Span::new(0, blocks.n()),
     };
     let mut memory = Vec::new();
     if file.header().fortran {

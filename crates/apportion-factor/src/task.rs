@@ -474,7 +474,8 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     }
     let platform_copies = platform.has_memories_of_its_own();
     let columns_only = N::KEEPS || task.slabs.requested();
-    if let Some((_, Blocks::Tiles(_))) = planned.as_ref().filter(|_| columns_only || on_devices) {
+    let of_tiles = planned.as_ref().is_some_and(|(_, blocks)| !blocks.are_columns());
+    if of_tiles && (columns_only || on_devices) {
         let (why, remedy) = match () {
             () if N::KEEPS => ("a system is solved by block columns", "leave it out, or use `factor`"),
             () if on_devices => {
@@ -504,8 +505,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let mut plans = decide(&known, question.clone(), world)?;
     let size = size_of::<T>() as u64;
     let schedule = |plan: &Plan| Ok::<_, Error>(FactorSchedule::new(task.factors, plan.blocks()?.1));
-    let tiles =
-        may && matches!(schedule(&plans[0])?.blocks(), Blocks::Tiles(_)) && task.sources.plan.is_none();
+    let tiles = may && !schedule(&plans[0])?.blocks().are_columns() && task.sources.plan.is_none();
     if tiles && check_memory(&known.machine, &slabs::whole_bytes(&schedule(&plans[0])?, size)).is_err() {
         // Slabs are of block columns.
         plans = decide(&known, Question { columns_only: true, ..question }, world)?;

@@ -7,7 +7,7 @@ use apportion::geometry::Rank;
 use apportion::job::{Context, Sources};
 use apportion::kernels::{Kernel, Real, View, ViewMut, gemm};
 use apportion::matrix::{AnyMatrix, Matrix, npy_header};
-use apportion::plan::{BlockColumns, BlockTiles, Blocks, Factors};
+use apportion::plan::{BlockColumns, BlockTiles, Blocks, Factors, GridTiles};
 use apportion::platform::{Platform, Speed};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, FactorSchedule};
@@ -68,6 +68,18 @@ pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
             tiles(4, &|row, column| row % 2 * 2 + column % 2),
             tiles(3, &|row, column| [[0, 0, 1], [0, 2, 2], [1, 2, 1]][row % 3][column % 3]),
             tiles(6, &|row, column| (row * 7 + column * column * 3) % 5),
+        ]);
+    } else {
+        let grid = |p: usize, owner: &dyn Fn(usize, usize) -> usize| {
+            Blocks::from(GridTiles::new(n, block, p, |row, column| Rank(owner(row, column))))
+        };
+        all.extend([
+            grid(2, &|_, _| 1),
+            grid(2, &|row, _| row % 2),
+            grid(4, &|row, column| row % 2 * 2 + column % 2),
+            grid(3, &|row, column| if column % 3 == 1 { 2 } else { row * row % 5 % 2 }),
+            grid(6, &|row, column| if column * column % 3 == 0 { row * 7 % 4 } else { 4 + row / 2 % 2 }),
+            grid(count + 1, &|row, _| count - row),
         ]);
     }
     all
@@ -142,6 +154,75 @@ fn any_division_and_engine_gives_the_bytes_of_one_processor() {
             check_engines::<f64>(factors, n, block);
         }
         check_engines::<f32>(factors, 97, 16);
+    }
+}
+
+/// A grid of up to six processors, of whom some may have no tiles: block columns in random groups, and in each of these
+/// block rows to random members.
+fn random_grid(n: u64, block: u64, random: &mut apportion::random::Random) -> GridTiles {
+    let (p, count) = (1 + random.word() as usize % 6, n.div_ceil(block) as usize);
+    let groups = 1 + random.word() as usize % p;
+    let group_of: Vec<usize> = (0..count).map(|_| random.word() as usize % groups).collect();
+    // The members of a group are those whose remainder it is.
+    let member = |group: usize, word: u64| {
+        let members = (p - group).div_ceil(groups);
+        Rank(group + groups * (word as usize % members))
+    };
+    let mut owners = || -> Vec<Vec<Rank>> {
+        (0..groups).map(|group| (0..count).map(|_| member(group, random.word())).collect()).collect()
+    };
+    let owners = owners();
+    GridTiles::new(n, block, p, |row, column| owners[group_of[column]][row])
+}
+
+/// Random matrices, whose pivots come from any processor, in random grids.
+#[test]
+fn random_grids_give_the_bytes_of_block_columns() {
+    let (mut random, monitor) = (apportion::random::Random::new(3), Monitor::new());
+    for (n, block) in [(1, 4), (3, 4), (7, 1), (29, 4), (64, 8), (97, 32), (101, 10), (131, 7)] {
+        for _ in 0..6 {
+            let a: Vec<f64> = (0..n * n).map(|_| random.unit() - 0.5).collect();
+            let world = World::solo(&monitor);
+            let by = |blocks: Blocks| {
+                let schedule = FactorSchedule::new(Factors::Lu, blocks);
+                let output = on(&a, &schedule, Kernel::plus_times(), (&world, false)).unwrap();
+                for (rank, lane) in output.trace.lanes.iter().enumerate() {
+                    let counted: u64 = lane.received.iter().sum();
+                    assert_eq!(counted, schedule.blocks().received(Factors::Lu, Rank(rank)));
+                    assert_eq!(lane.peak_bytes, schedule.memory(Rank(rank)) * 8, "{rank}: {schedule:?}");
+                }
+                (whole(&output.columns), output.pivots)
+            };
+            let wanted = by(divisions(Factors::Lu, n, block).remove(0));
+            let tiles = random_grid(n, block, &mut random);
+            assert!(by(tiles.clone().into()) == wanted, "{n}: {tiles:?}");
+            let far = |at: usize| wanted.1[at] as u64 / block > at as u64 / block;
+            assert!(n < 50 || (0..n as usize).filter(|&at| far(at)).count() > n as usize / 3);
+        }
+    }
+}
+
+/// Elements beyond the range of the type become infinite and then no numbers: these are the same and exchanged alike, too.
+#[test]
+fn overflows_in_a_grid_are_those_of_block_columns() {
+    let (mut random, monitor, n) = (apportion::random::Random::new(5), Monitor::new(), 45);
+    for scale in [1e307, 1e308, 1.7e308] {
+        let a: Vec<f64> = (0..n * n).map(|_| (random.unit() - 0.5) * scale).collect();
+        let by = |blocks: &Blocks| {
+            let schedule = FactorSchedule::new(Factors::Lu, blocks.clone());
+            let (platform, world) = (platform(blocks.processors()), World::solo(&monitor));
+            let session = Session::new(&world, &platform, &monitor, 1.0);
+            let own = own(&a, blocks, 0..blocks.processors());
+            factor::compute(&schedule, Kernel::plus_times(), own, 1, &session)
+                .map(|output| (whole(&output.columns), output.pivots))
+                .map_err(|error| error.to_string())
+        };
+        let wanted = by(&divisions(Factors::Lu, n, 8)[0]);
+        let is_finite = wanted.as_ref().unwrap().0.iter().all(|bits| f64::from_bits(*bits).is_finite());
+        assert_eq!(is_finite, scale < 1e308);
+        for _ in 0..4 {
+            assert!(by(&random_grid(n, 8, &mut random).into()) == wanted, "{scale}: {wanted:?}");
+        }
     }
 }
 

@@ -179,7 +179,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
 }
 
 /// What marks of a panel say first.
-fn mark_of<T: Real>(failed: Option<u64>) -> T {
+pub(crate) fn mark_of<T: Real>(failed: Option<u64>) -> T {
     T::from_f64(failed.map_or(0.0, |j| (j + 1) as f64))
 }
 
@@ -444,7 +444,10 @@ impl<T: Real> Executable for TileElimination<'_, T> {
         match &work.task {
             FactorTask::Panel(column) => self.factor_part(held, *column, threads).map(|()| 0.0),
             FactorTask::Update { panel, columns } => self.update(held, *panel, columns, threads),
-            FactorTask::GiveAway(_) | FactorTask::Exchange => unreachable!("tiles stay where they are"),
+            FactorTask::GiveAway(_)
+            | FactorTask::Exchange
+            | FactorTask::Upper { .. }
+            | FactorTask::ExchangeIn(_) => unreachable!("tiles of symmetric matrices stay where they are"),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::run::{bars_of_run, processor_values};
 use super::text::three_digits;
 use super::{Report, baselines_text, gain_text, lanes_value, off, pairs};
-use apportion::plan::{Blocks, Factors};
+use apportion::plan::Factors;
 use apportion::units::{show_bytes, show_count, show_seconds};
 use apportion_factor::{FactorReport, MOST_SCALED};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ impl Report for FactorReport {
             show_bytes(memory as f64)
         );
         lines.push(("moved", moved));
-        let tiles = matches!(self.plan.blocks(), Ok((_, Blocks::Tiles(_))));
+        let tiles = self.plan.blocks().is_ok_and(|(_, blocks)| !blocks.are_columns());
         let of = if tiles { "tiles" } else { "block columns" };
         lines.push(("plan", format!("{} layout of {}", self.plan.method, of)));
         pairs(&lines)

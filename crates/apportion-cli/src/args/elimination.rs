@@ -13,8 +13,8 @@ pub struct EliminationArgs {
     pub sources: Sources,
     /// How block columns are given out: greedy (whatever remains is balanced), dropout (the same, but slow
     /// processors leave when their messages cost more time than they save), ratio (in rounds, as with HPL's -f),
-    /// cyclic (in turn, as if all were equal), alone (all to the fastest); of symmetric matrices, tiles: grid (block
-    /// columns to groups, their rows within a group), symmetric (pairs of classes of rows and columns); default:
+    /// cyclic (in turn, as if all were equal), alone (all to the fastest); or tiles: grid (block columns to groups, their
+    /// rows within a group), of symmetric matrices also symmetric (pairs of classes of rows and columns); default:
     /// auto, the least forecast time.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: String,

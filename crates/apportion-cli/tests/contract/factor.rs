@@ -138,21 +138,19 @@ fn every_layout_gives_the_same_bytes() {
         let call = format!("factor a.npy --kind {kind} --block 16");
         bench.done(&format!("{call} --speeds 1 -o one.npy"));
         let one = bench.bytes("one.npy");
-        let tiles = [
-            "--speeds 3,1,2 --method grid",
-            "--speeds 9,1 --method symmetric --copy",
-            "--speeds 1,1,1,1,1,1 --method symmetric",
-            "--speeds 1,2,0,4,1,1,1 --method grid",
-        ];
+        let symmetric = ["--speeds 9,1 --method symmetric --copy", "--speeds 1,1,1,1,1,1 --method symmetric"];
         for flags in [
             "--speeds 3,1,2 --method greedy",
             "--speeds 3,1,2 --method cyclic --copy",
             "--speeds 1,1,1,1,1,1,1,1,1,5 --method dropout",
             "--speeds 2,7 --method alone",
             "--platform two.toml",
+            "--speeds 3,1,2 --method grid",
+            "--speeds 1,2,0,4,1,1,1 --method grid --copy",
+            "--speeds 9,1 --method grid",
         ]
         .into_iter()
-        .chain(tiles.into_iter().filter(|_| kind != "lu"))
+        .chain(symmetric.into_iter().filter(|_| kind != "lu"))
         {
             let run = bench.json(&format!("{call} {flags} -o other.npy"));
             assert!(bench.bytes("other.npy") == one, "{kind} {flags}");
@@ -166,6 +164,42 @@ fn every_layout_gives_the_same_bytes() {
             assert_eq!(bench.json(&call)["element"], "f32");
         }
     }
+}
+
+/// LU in a grid, whose pivots come from all processors: a plan, and its run.
+#[test]
+fn a_grid_of_lu_is_planned_and_run_as_it_is() {
+    let (bench, n) = (Bench::new(), 96);
+    bench.done("random 96 96 -o a.npy --seed 3");
+    let call = "--kind lu --method grid --block 8 --speeds 2,1,1,3";
+    let made = bench.json(&format!("partition --shape 96x96 {call} -o plan.json --svg plan.svg"));
+    holds(&bench.text("plan.svg"), &["<svg", "grid", "lu of 96"]);
+    let run = bench.json("factor a.npy --kind lu --plan plan.json -o planned.npy --pivots p.npy");
+    assert_eq!((&run["plan"]["layout"], &run["volume"]), (&made["layout"], &made["metrics"]["volume"]));
+    assert_eq!((&run["plan"]["method"], &run["verified"]), (&"grid".into(), &true.into()));
+    bench.done("factor a.npy --kind lu --block 8 --speeds 1,5 --method greedy -o other.npy --pivots q.npy");
+    assert!(bench.bytes("planned.npy") == bench.bytes("other.npy"));
+    assert!(bench.bytes("p.npy") == bench.bytes("q.npy"));
+    holds(&bench.done("factor a.npy --kind lu --plan plan.json"), &["grid layout of tiles"]);
+    bench.done("random 96 96 -o b.npy");
+    holds(&bench.fails(2, "solve a.npy b.npy -o x.npy --plan plan.json"), &["plan.json", "tiles"]);
+    // The singular column is found by whom it belongs to, and said by all.
+    let mut a = matrix(n);
+    (0..n).for_each(|i| a[i * n + 41] = 0.0);
+    save(&bench, "a.npy", n, &a);
+    holds(&bench.fails(1, &format!("factor a.npy {call}")), &["singular", "U(41, 41)"]);
+    // A processor with other rows in one of its columns.
+    let mut plan = made;
+    let parts = plan["layout"].as_array_mut().unwrap();
+    let part = parts.iter_mut().find(|part| part["owner"] == 0).unwrap();
+    part["owner"] = 1.into();
+    let length = |axis: &str| part[axis][1].as_u64().unwrap() - part[axis][0].as_u64().unwrap();
+    let lost = length("rows") * length("cols");
+    let shares = plan["shares"].as_array_mut().unwrap();
+    shares[0] = (shares[0].as_u64().unwrap() - lost).into();
+    shares[1] = (shares[1].as_u64().unwrap() + lost).into();
+    bench.write("other.json", plan.to_string());
+    holds(&bench.fails(2, "factor a.npy --kind lu --plan other.json"), &["different block rows"]);
 }
 
 /// What knows block columns only refuses tiles; their plans are run as they are.
@@ -185,14 +219,22 @@ fn tiles_are_planned_and_refused_where_they_cannot_be() {
     bench.done("random 96 96 -o b.npy");
     bench.write("cluster.toml", CLUSTER);
     for (line, words) in [
-        ("factor a.npy --kind lu --method grid --speeds 1,2", &["--method", "grid", "block columns"][..]),
+        (
+            "factor a.npy --kind lu --method symmetric --speeds 1,2",
+            &["--method", "symmetric matrices only"][..],
+        ),
+        ("solve a.npy b.npy -o x.npy --method grid --speeds 1,2", &["--method", "grid", "block columns"]),
+        ("factor a.npy --kind lu --method grid --speeds 1,2 --memory 1GB", &["--method", "grid", "slabs"]),
         ("factor a.npy --kind cholesky --method grid --speeds 1", &["--method", "grid", "96 rows"]),
         (
             "solve a.npy b.npy -o x.npy --kind ldlt --method symmetric --speeds 1,2",
             &["--method", "symmetric"],
         ),
         ("solve a.npy b.npy -o x.npy --kind ldlt --plan plan.json", &["plan.json", "tiles"]),
-        ("simulate --kind lu --shape 96x96 --platform cluster.toml --methods grid", &["grid", "lu"]),
+        (
+            "simulate --kind lu --shape 96x96 --platform cluster.toml --methods symmetric",
+            &["symmetric", "lu"],
+        ),
         ("partition --kind lu --shape 96x96 --speeds 1,2 --method symmetric", &["--method", "symmetric"]),
     ] {
         holds(&bench.fails(2, line), words);
@@ -386,7 +428,7 @@ fn ranks_give_the_bytes_of_threads() {
     let (bench, n) = (Bench::new(), 77);
     let mut a = matrix(n);
     bench.platform(3, false);
-    for kind in ["cholesky", "lu", "ldlt"] {
+    for (kind, method) in [("cholesky", "greedy"), ("lu", "greedy"), ("lu", "grid"), ("ldlt", "symmetric")] {
         match kind {
             // A pivot far from the diagonal.
             "lu" => a[30 * n + 2] = 500.0,
@@ -399,7 +441,6 @@ fn ranks_give_the_bytes_of_threads() {
         }
         save(&bench, "a.npy", n, &a);
         let pivots = if kind == "cholesky" { "--trace" } else { "--pivots" };
-        let method = if kind == "ldlt" { "symmetric" } else { "greedy" };
         let call = format!("factor a.npy --kind {kind} --platform platform.toml --block 8 --method {method}");
         let Some(mut command) = Mpi::Open.command(
             &bench,
@@ -411,12 +452,12 @@ fn ranks_give_the_bytes_of_threads() {
         let output = command.output().unwrap();
         let ranks = apportion_testing::object(&output);
         let threads = bench.json(&format!("{call} -o threads.npy {pivots} threads-p.npy"));
-        assert!(bench.bytes("mpi.npy") == bench.bytes("threads.npy"), "{kind}");
+        assert!(bench.bytes("mpi.npy") == bench.bytes("threads.npy"), "{kind} {method}");
         if kind != "cholesky" {
             assert!(bench.bytes("mpi-p.npy") == bench.bytes("threads-p.npy"));
         }
         for field in ["volume", "residual", "block", "peak_memory_bytes"] {
-            assert_eq!(ranks[field], threads[field], "{kind} {field}");
+            assert_eq!(ranks[field], threads[field], "{kind} {method} {field}");
         }
     }
 }
@@ -486,25 +527,26 @@ fn layouts_are_forecast_for_a_cluster() {
     let all = bench.json(&format!("{call} --block 192"));
     let names: Vec<&str> =
         all["layouts"].as_array().unwrap().iter().map(|layout| layout["method"].as_str().unwrap()).collect();
-    assert_eq!(names, ["greedy", "dropout", "ratio", "cyclic", "alone"]);
-    let seconds = |i: usize| all["layouts"][i]["seconds"].as_f64().unwrap();
+    assert_eq!(names, ["greedy", "dropout", "grid", "ratio", "cyclic", "alone"]);
+    let place = |method: &str| names.iter().position(|name| *name == method).unwrap();
+    let seconds = |method: &str| all["layouts"][place(method)]["seconds"].as_f64().unwrap();
     let ideal = all["ideal_seconds"].as_f64().unwrap();
     // Two thirds of n cubed by four teraflops.
     assert!((ideal / (2.0 / 3.0 * 6000f64.powi(3) / 4e12) - 1.0).abs() < 1e-9);
     // In turn, the old node has half of the columns; alone, the new one has all of them.
-    assert!(seconds(0) > ideal && seconds(3) > 1.9 * ideal && seconds(4) > 1.3 * ideal);
-    assert!(seconds(0) < seconds(4) && seconds(4) < seconds(3), "{all}");
-    assert!((0..5).all(|i| all["layouts"][i]["block"] == 192));
+    let [greedy, cyclic, alone] = ["greedy", "cyclic", "alone"].map(seconds);
+    assert!(greedy > ideal && cyclic > 1.9 * ideal && alone > 1.3 * ideal && seconds("grid") > ideal);
+    assert!(greedy < alone && alone < cyclic, "{all}");
+    assert!((0..names.len()).all(|i| all["layouts"][i]["block"] == 192));
     // The plan of the fastest is forecast alike.
     let fastest = all["fastest"].as_str().unwrap();
     let plan =
         "partition --shape 6000x6000 --kind lu --block 192 --platform cluster.toml -o plan.json --method";
     bench.done(&format!("{plan} {fastest}"));
     let planned = bench.json("simulate --plan plan.json --platform cluster.toml");
-    let place = names.iter().position(|name| *name == fastest).unwrap();
-    assert_eq!(planned["seconds"], all["layouts"][place]["seconds"]);
+    assert_eq!(planned["seconds"], all["layouts"][place(fastest)]["seconds"]);
     let free = bench.json(&format!("{call} --methods greedy"));
-    assert!(free["layouts"][0]["seconds"].as_f64().unwrap() <= seconds(0));
+    assert!(free["layouts"][0]["seconds"].as_f64().unwrap() <= greedy);
     holds(&bench.done(call), &["layout", "Gflop/s", "of ideal", "lu of 6,000 x 6,000", "fastest"]);
     let sweep =
         format!("{call} --block 192 --sweep ratio=1..9 --sweep-points 3 --methods greedy,cyclic,alone");

@@ -12,7 +12,7 @@ use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{Matrix, NpyFile};
 use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
-use apportion::plan::{BlockColumns, Blocks};
+use apportion::plan::BlockColumns;
 use apportion::platform::Platform;
 use apportion::process_memory::forget_peak_memory;
 use apportion::product::{Checkpoint, Fingerprint};
@@ -290,7 +290,7 @@ pub(super) fn cut(
                 let remedy = "give it a lower speed, or add `output`, which slabs of the matrix need".into();
                 return Err(Error::TooLittleMemory { what, remedy });
             }
-            (error, _) if !may || matches!(schedule.blocks(), Blocks::Tiles(_)) => return Err(error),
+            (error, _) if !may || !schedule.blocks().are_columns() => return Err(error),
             _ => {}
         }
     }

@@ -87,54 +87,13 @@ impl BlockTiles {
     /// # Errors
     /// The layout is not square, or not of whole tiles: exit code 2.
     pub fn of_layout(layout: &Layout, block: u64) -> Result<Self> {
-        let Shape { m, n, .. } = layout.shape();
-        let refuse = |what: String| {
-            let remedy = "give a square matrix, and parts of whole blocks";
-            Err(Error::input("layout", what, remedy))
-        };
-        if m != n {
-            return refuse(format!("is of {m} x {n} elements, not square"));
-        }
-        let count = n.div_ceil(block);
-        if count > MOST {
-            return refuse(format!("has {count} block rows, more than {MOST}"));
-        }
-        let count = count as usize;
-        let mut owners = vec![Rank(0); place(count, 0)];
-        let is_whole = |span: &Span| {
-            span.start.is_multiple_of(block) && (span.end.is_multiple_of(block) || span.end == n)
-        };
-        for Part { owner, rows, cols } in layout.parts() {
-            if !is_whole(rows) || !is_whole(cols) {
-                return refuse(format!(
-                    "rows [{}, {}] cols [{}, {}] are not whole blocks of {block}",
-                    rows.start, rows.end, cols.start, cols.end
-                ));
-            }
-            for i in rows.start / block..rows.end.div_ceil(block) {
-                let end = cols.end.div_ceil(block).min(i + 1);
-                (cols.start / block..end).for_each(|j| owners[place(i as usize, j as usize)] = *owner);
-            }
-        }
-        Ok(Self::new(n, block, layout.processors(), |i, j| owners[place(i, j)]))
+        let owners = owners_of_tiles(layout, block)?;
+        Ok(Self::new(layout.shape().n, block, layout.processors(), |i, j| owners[i][j]))
     }
 
     /// The layout: in each block row, a part for neighbouring tiles of one owner.
     pub fn layout(&self) -> Layout {
-        let shape = Shape { m: self.n, k: 1, n: self.n };
-        let mut parts = Vec::new();
-        for i in 0..self.count() {
-            let owner = |j: usize| self.owner(i.max(j), i.min(j));
-            let mut first = 0;
-            for end in 1..=self.count() {
-                if end == self.count() || owner(end) != owner(first) {
-                    let cols = Span::new(self.span(first).start, self.span(end - 1).end);
-                    parts.push(Part::new(owner(first), Rect::new(self.span(i), cols)));
-                    first = end;
-                }
-            }
-        }
-        Layout::new(shape, self.own.len(), parts).expect("tiles cover the matrix once")
+        layout_of_tiles(self.n, self.block, self.own.len(), |i, j| self.owner(i.max(j), i.min(j)))
     }
 
     /// Rows and columns of the matrix.
@@ -254,6 +213,63 @@ impl BlockTiles {
         };
         (0..self.count()).map(of).sum()
     }
+}
+
+/// The owners of all tiles of a layout of n x n elements, by block row and block column.
+///
+/// # Errors
+/// The layout is not square, or not of whole tiles: exit code 2.
+pub(super) fn owners_of_tiles(layout: &Layout, block: u64) -> Result<Vec<Vec<Rank>>> {
+    let Shape { m, n, .. } = layout.shape();
+    let refuse = |what: String| {
+        let remedy = "give a square matrix, and parts of whole blocks";
+        Err(Error::input("layout", what, remedy))
+    };
+    if m != n {
+        return refuse(format!("is of {m} x {n} elements, not square"));
+    }
+    let count = n.div_ceil(block);
+    if count > MOST {
+        return refuse(format!("has {count} block rows, more than {MOST}"));
+    }
+    let mut owners = vec![vec![Rank(0); count as usize]; count as usize];
+    let is_whole =
+        |span: &Span| span.start.is_multiple_of(block) && (span.end.is_multiple_of(block) || span.end == n);
+    let places = |span: &Span| (span.start / block) as usize..span.end.div_ceil(block) as usize;
+    for Part { owner, rows, cols } in layout.parts() {
+        if !is_whole(rows) || !is_whole(cols) {
+            return refuse(format!(
+                "rows [{}, {}] cols [{}, {}] are not whole blocks of {block}",
+                rows.start, rows.end, cols.start, cols.end
+            ));
+        }
+        owners[places(rows)].iter_mut().for_each(|row| row[places(cols)].fill(*owner));
+    }
+    Ok(owners)
+}
+
+/// The layout of n x n elements in tiles with these owners: in each block row, a part for neighbouring tiles of one owner.
+pub(super) fn layout_of_tiles(
+    n: u64,
+    block: u64,
+    processors: usize,
+    owner: impl Fn(usize, usize) -> Rank,
+) -> Layout {
+    let shape = Shape { m: n, k: 1, n };
+    let count = n.div_ceil(block) as usize;
+    let span = |from: usize, to: usize| Span::new(from as u64 * block, (to as u64 * block).min(n));
+    let mut parts = Vec::new();
+    for row in 0..count {
+        let mut first = 0;
+        for end in 1..=count {
+            if end == count || owner(row, end) != owner(row, first) {
+                let rect = Rect::new(span(row, row + 1), span(first, end));
+                parts.push(Part::new(owner(row, first), rect));
+                first = end;
+            }
+        }
+    }
+    Layout::new(shape, processors, parts).expect("tiles cover the matrix once")
 }
 
 /// Where a tile of the lower triangle is.

@@ -1,6 +1,6 @@
-//! How a factorisation is divided: by block columns, or a symmetric one by tiles.
+//! How a factorisation is divided: by block columns or by tiles.
 
-use super::{BlockColumns, BlockTiles, Factors, Layout};
+use super::{BlockColumns, BlockTiles, Factors, GridTiles, Layout};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Span};
 
@@ -11,25 +11,27 @@ pub enum Blocks {
     Columns(BlockColumns),
     /// Tiles of the lower triangle.
     Tiles(BlockTiles),
+    /// Tiles of the whole matrix, for LU.
+    Grid(GridTiles),
 }
 
 impl Blocks {
     /// The blocks of a layout of n x n elements.
     ///
     /// # Errors
-    /// The layout is not square, not of whole blocks, or for LU not of whole block columns: exit code 2.
+    /// The layout is not square or not of whole blocks, or for LU in tiles that are in no grid: exit code 2.
     pub fn of_layout(factors: Factors, layout: &Layout, block: u64) -> Result<Self> {
         match BlockColumns::of_layout(layout, block) {
             Ok(columns) => Ok(Self::Columns(columns)),
-            Err(error) if !factors.is_symmetric() => Err(error),
-            Err(_) => BlockTiles::of_layout(layout, block).map(Self::Tiles),
+            Err(_) if factors.is_symmetric() => BlockTiles::of_layout(layout, block).map(Self::Tiles),
+            Err(_) => GridTiles::of_layout(layout, block).map(Self::Grid),
         }
     }
 
     /// The same, whose block columns these processors factor, by block column.
     ///
     /// # Errors
-    /// They are tiles, which their owners factor together; not as many processors as block columns, or one that does not
+    /// They are tiles, whose panels have their owners; not as many processors as block columns, or one that does not
     /// exist: exit code 2.
     pub fn factored_by(self, panels: Vec<Rank>) -> Result<Self> {
         let refuse = |what: String| {
@@ -45,7 +47,9 @@ impl Blocks {
                 refuse(format!("has an index above {}, that of the last processor", p - 1))
             }
             Self::Columns(columns) => Ok(Self::Columns(columns.factored_by(panels))),
-            Self::Tiles(_) => refuse("is of block columns, and the layout is of tiles".into()),
+            Self::Tiles(_) | Self::Grid(_) => {
+                refuse("is of block columns, and the layout is of tiles".into())
+            }
         }
     }
 
@@ -53,7 +57,7 @@ impl Blocks {
     pub fn panels(&self) -> Option<&[Rank]> {
         match self {
             Self::Columns(columns) => Some(columns.factorers()).filter(|panels| *panels != columns.owners()),
-            Self::Tiles(_) => None,
+            Self::Tiles(_) | Self::Grid(_) => None,
         }
     }
 
@@ -62,6 +66,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.layout(),
             Self::Tiles(tiles) => tiles.layout(),
+            Self::Grid(tiles) => tiles.layout(),
         }
     }
 
@@ -70,6 +75,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.n(),
             Self::Tiles(tiles) => tiles.n(),
+            Self::Grid(tiles) => tiles.n(),
         }
     }
 
@@ -78,6 +84,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.block(),
             Self::Tiles(tiles) => tiles.block(),
+            Self::Grid(tiles) => tiles.block(),
         }
     }
 
@@ -86,7 +93,13 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.processors(),
             Self::Tiles(tiles) => tiles.processors(),
+            Self::Grid(tiles) => tiles.processors(),
         }
+    }
+
+    /// True if they are whole block columns.
+    pub fn are_columns(&self) -> bool {
+        matches!(self, Self::Columns(_))
     }
 
     /// Number of block columns; of a slab, with those left of it.
@@ -94,6 +107,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.count(),
             Self::Tiles(tiles) => tiles.count(),
+            Self::Grid(tiles) => tiles.count(),
         }
     }
 
@@ -102,6 +116,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.span(column),
             Self::Tiles(tiles) => tiles.span(column),
+            Self::Grid(tiles) => tiles.span(column),
         }
     }
 
@@ -110,6 +125,7 @@ impl Blocks {
         match self {
             Self::Columns(columns) => columns.received(factors, rank),
             Self::Tiles(tiles) => tiles.received(factors, rank),
+            Self::Grid(tiles) => tiles.received(rank),
         }
     }
 }
@@ -123,5 +139,11 @@ impl From<BlockColumns> for Blocks {
 impl From<BlockTiles> for Blocks {
     fn from(tiles: BlockTiles) -> Self {
         Self::Tiles(tiles)
+    }
+}
+
+impl From<GridTiles> for Blocks {
+    fn from(tiles: GridTiles) -> Self {
+        Self::Grid(tiles)
     }
 }

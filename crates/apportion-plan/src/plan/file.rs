@@ -251,7 +251,7 @@ impl Plan {
                 let owners = columns.owners().to_vec();
                 Blocks::Columns(columns.factored_by(owners))
             }
-            tiles @ Blocks::Tiles(_) => tiles,
+            tiles => tiles,
         };
         let Self { method, processors, metrics, .. } = self;
         let plan = Self::of_factorisation(method, processors, factors, &blocks, metrics.imbalance);

@@ -1,5 +1,5 @@
 //! The steps of a Cholesky, LU or L D L^T factorisation, here by block columns; those of symmetric matrices by tiles are
-//! in `tiles`.
+//! in `tiles`, those of LU by tiles in `grid`.
 //!
 //! Each block column is a panel in its turn: its owner factors it and sends it to those who own later columns,
 //! and everybody updates his later columns with it. The owner of the next panel updates and factors that first
@@ -12,12 +12,15 @@
 //! The schedule of a slab begins with the updates of its columns with all panels left of it, which others have factored
 //! before; rows left of it are not exchanged.
 
+mod grid;
 mod tiles;
 mod times;
 
 use super::{Application, Broadcast, Message, Piece, Step, StepOf, Work};
 use crate::geometry::Rank;
 use crate::model::Machine;
+#[cfg(doc)]
+use crate::plan::GridTiles;
 use crate::plan::{BlockColumns, Blocks, Factors};
 use crate::platform::{DeviceUploads, Network};
 use std::borrow::Cow;
@@ -109,6 +112,31 @@ pub enum PanelPart {
         /// Who needs them.
         to: Rank,
     },
+    /// The rows of one processor's tiles below the diagonal tile before they are factored, of LU.
+    Unfactored {
+        /// Whose they are.
+        from: Rank,
+    },
+    /// Rows of one processor's tiles that the pivots of the panel bring into the diagonal block's rows, in block columns
+    /// right of it: as many rows as the panel has columns, those that are not needed zero.
+    PivotRows {
+        /// Whose they are.
+        from: Rank,
+        /// In which of the [parts](GridTiles::right_of) of the block columns.
+        right: usize,
+    },
+    /// The rows of U, and then those that the pivots replaced by others, in block columns right of the panel.
+    Upper {
+        /// Who needs them.
+        to: Rank,
+        /// In which of the [parts](GridTiles::right_of) of the block columns.
+        right: usize,
+    },
+    /// The rows of one processor's tiles below the diagonal tile, which are exchanged as later panels demand.
+    Left {
+        /// Whose they are.
+        of: Rank,
+    },
 }
 
 impl Piece for PanelPiece {
@@ -134,6 +162,15 @@ pub enum FactorTask {
     GiveAway(usize),
     /// The rows of own block columns are exchanged as all later panels demand.
     Exchange,
+    /// By tiles, rows in a range of block columns are exchanged as the pivots of a panel demand, and those of U computed.
+    Upper {
+        /// The block column of the panel.
+        panel: usize,
+        /// The range.
+        columns: Range<usize>,
+    },
+    /// By tiles, the rows of a block column are exchanged as all later panels demand.
+    ExchangeIn(usize),
 }
 
 /// A task and its cost: in multiply-adds of large products, or in seconds where the schedule knows times.
@@ -157,10 +194,11 @@ impl Work for FactorWork {
 
     fn fetches(&self) -> Option<u64> {
         match self.task {
-            FactorTask::Update { .. } => None,
             FactorTask::Panel(_) | FactorTask::GiveAway(_) | FactorTask::Exchange => {
                 Some(self.crosses.elements)
             }
+            // Devices have no tiles.
+            FactorTask::Update { .. } | FactorTask::Upper { .. } | FactorTask::ExchangeIn(_) => None,
         }
     }
 }
@@ -175,14 +213,18 @@ pub struct FactorSchedule {
 }
 
 impl FactorSchedule {
-    /// A factorisation of these block columns, or of a symmetric matrix by these tiles.
+    /// A factorisation of these block columns or tiles.
     ///
     /// # Panics
-    /// If there are tiles and the factors are L and U.
+    /// If there are tiles of a triangle and the factors are L and U, or those of a whole matrix, and they are others.
     pub fn new(factors: Factors, blocks: impl Into<Blocks>) -> Self {
         let blocks = blocks.into();
-        let possible = factors.is_symmetric() || matches!(blocks, Blocks::Columns(_));
-        assert!(possible, "{factors} is by block columns");
+        let possible = match blocks {
+            Blocks::Columns(_) => true,
+            Blocks::Tiles(_) => factors.is_symmetric(),
+            Blocks::Grid(_) => factors == Factors::Lu,
+        };
+        assert!(possible, "{factors} has other tiles");
         Self { factors, blocks, times: None }
     }
 
@@ -227,7 +269,7 @@ impl FactorSchedule {
 
     /// What crosses the link of a device for an update; devices have no tiles.
     fn crossings(&self, rank: Rank, panel: usize, columns: Range<usize>) -> DeviceUploads {
-        if matches!(self.blocks, Blocks::Tiles(_)) {
+        if !self.blocks.are_columns() {
             return DeviceUploads::default();
         }
         let (n, own) = (self.columns().n(), self.columns().own(rank));
@@ -262,7 +304,9 @@ impl FactorSchedule {
     pub fn columns(&self) -> &BlockColumns {
         match &self.blocks {
             Blocks::Columns(columns) => columns,
-            Blocks::Tiles(_) => unreachable!("a factorisation by tiles has no block columns"),
+            Blocks::Tiles(_) | Blocks::Grid(_) => {
+                unreachable!("a factorisation by tiles has no block columns")
+            }
         }
     }
 
@@ -274,8 +318,10 @@ impl FactorSchedule {
     /// Elements that a processor holds at most: its columns or tiles, and a panel; or two where it factors one while it
     /// still uses the last.
     pub fn memory(&self, rank: Rank) -> u64 {
-        if let Blocks::Tiles(tiles) = &self.blocks {
-            return self.memory_of_tiles(tiles, rank);
+        match &self.blocks {
+            Blocks::Columns(_) => {}
+            Blocks::Tiles(tiles) => return self.memory_of_tiles(tiles, rank),
+            Blocks::Grid(tiles) => return grid::memory(tiles, rank),
         }
         let columns = self.columns();
         let factors = |column: usize| column >= columns.first() && columns.factorer(column) == rank;
@@ -337,12 +383,14 @@ impl FactorSchedule {
         Some(Message { from, to, tag: column as u64, pieces })
     }
 
-    /// The messages with a panel, to the processor that factors the next one first.
+    /// The messages with a panel: first to those who factor the next ones.
     pub fn messages(&self, column: usize) -> Vec<Message<PanelPiece>> {
-        let p = self.columns().processors();
-        let next = (column + 1).min(self.columns().count() - 1);
-        let first = self.columns().factorer(next).0;
-        (0..p).filter_map(|i| self.message(column, Rank((first + i) % p))).collect()
+        let columns = self.columns();
+        let mut next = vec![columns.count(); columns.processors()];
+        (column + 1..columns.count()).rev().for_each(|later| next[columns.factorer(later).0] = later);
+        let mut to: Vec<Rank> = (0..columns.processors()).map(Rank).collect();
+        to.sort_by_key(|rank| next[rank.0]);
+        to.into_iter().filter_map(|to| self.message(column, to)).collect()
     }
 
     /// The block columns in a range that a processor updates with a panel: its own but the next, which it has given away
@@ -357,9 +405,16 @@ impl FactorSchedule {
 
     /// The updates of some block columns of a processor with a panel.
     fn extent(&self, rank: Rank, panel: usize, columns: Range<usize>) -> Extent {
-        if let Blocks::Tiles(tiles) = &self.blocks {
-            let [elements, across] = tiles.extent(rank, columns);
-            return Extent { elements, across };
+        match &self.blocks {
+            Blocks::Columns(_) => {}
+            Blocks::Tiles(tiles) => {
+                let [elements, across] = tiles.extent(rank, columns);
+                return Extent { elements, across };
+            }
+            Blocks::Grid(tiles) => {
+                let across = tiles.group(rank).map_or(0, |group| tiles.columns_in(group, columns));
+                return Extent { elements: tiles.rows_after(rank, panel) * across, across };
+            }
         }
         let (n, end) = (self.columns().n(), self.columns().span(panel).end);
         let mut extent = Extent { elements: 0, across: 0 };
@@ -376,17 +431,16 @@ impl FactorSchedule {
         let width = self.blocks.span(panel).len() as f64;
         let Extent { elements, across } = self.extent(rank, panel, columns.clone());
         let (elements, across) = (elements as f64, across as f64);
+        // Those of LU include the rows of U; by tiles these are apart.
+        let with_upper = self.factors == Factors::Lu && self.blocks.are_columns();
         let amount = match &self.times {
             Some(times) => {
-                // Those of LU include the rows of U.
-                let rows = if self.factors == Factors::Lu { width * across } else { 0.0 };
+                let rows = if with_upper { width * across } else { 0.0 };
                 times.update(rank, elements + rows, across, width)
             }
             None => {
                 let products = elements * (width + PASS);
-                let lu =
-                    Weight::TRIANGLE.amount(across * width * width / 2.0, width) + EXCHANGE * across * width;
-                if self.factors == Factors::Lu { products + lu } else { products }
+                if with_upper { products + upper_amount(across, width) } else { products }
             }
         };
         let crosses = self.crossings(rank, panel, columns.clone());
@@ -496,20 +550,30 @@ impl FactorSchedule {
         steps
     }
 
+    /// Exchanges of rows in so many elements.
+    fn exchange_amount(&self, rank: Rank, elements: f64) -> f64 {
+        match &self.times {
+            Some(times) => times.exchange(rank, elements),
+            None => EXCHANGE * elements,
+        }
+    }
+
     /// The exchanges of rows left of later panels.
     fn exchange(&self, rank: Rank) -> Option<StepOf<Self>> {
         let own = self.columns().own(rank);
         let width = |column: usize| self.columns().span(column).len() as f64;
         let later = |column: usize| (self.columns().n() - self.columns().span(column).end) as f64;
         let elements = own.iter().map(|&column| width(column) * later(column)).sum();
-        let amount = match &self.times {
-            Some(times) => times.exchange(rank, elements),
-            None => EXCHANGE * elements,
-        };
+        let amount = self.exchange_amount(rank, elements);
         let needed = self.factors == Factors::Lu && !self.columns().is_slab() && amount > 0.0;
         let crosses = DeviceUploads::default();
         needed.then_some(Step::Compute(FactorWork { task: FactorTask::Exchange, amount, crosses }))
     }
+}
+
+/// The rows of U of so many columns, with the exchange of rows that comes before, in multiply-adds.
+fn upper_amount(across: f64, width: f64) -> f64 {
+    Weight::TRIANGLE.amount(across * width * width / 2.0, width) + EXCHANGE * across * width
 }
 
 impl Application for FactorSchedule {
@@ -521,8 +585,10 @@ impl Application for FactorSchedule {
     }
 
     fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = StepOf<Self>> + '_> {
-        if let Blocks::Tiles(tiles) = &self.blocks {
-            return self.steps_of_tiles(tiles, rank);
+        match &self.blocks {
+            Blocks::Columns(_) => {}
+            Blocks::Tiles(tiles) => return self.steps_of_tiles(tiles, rank),
+            Blocks::Grid(tiles) => return self.steps_of_grid(tiles, rank),
         }
         let columns = self.columns();
         if columns.own(rank).is_empty() && columns.factored(rank).next().is_none() {

@@ -11,13 +11,13 @@ mod tiles;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::model::{Interpolation, Machine, Model, Point};
-use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, Plan};
+use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, GridTiles, Plan};
 use crate::schedule::{Application, FactorSchedule, FactorTimes, panel_amount};
 use crate::simulate::{self, CostModel};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How block columns, or the tiles of a symmetric matrix, are given out.
+/// How block columns or tiles are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorLayout {
     /// From the last to the first, each to the processor that finishes its part of what remains first: whatever
@@ -25,8 +25,7 @@ pub enum FactorLayout {
     Greedy,
     /// The same, but towards the end only among those whose messages cost less time than their work saves.
     Dropout,
-    /// Tiles of a symmetric matrix, in a grid: block columns to groups of processors, and their block rows within a
-    /// group, both by speed.
+    /// Tiles in a grid: block columns to groups of processors, and their block rows within a group, both by speed.
     Grid,
     /// Tiles of a symmetric matrix: block rows and columns in a few classes, and those of a pair of classes to one
     /// processor, by speed.
@@ -58,9 +57,9 @@ impl FactorLayout {
         }
     }
 
-    /// True if it divides this factorisation: tiles are of symmetric matrices only.
+    /// True if it divides this factorisation: classes of block rows and columns are of symmetric matrices only.
     pub fn divides(self, factors: Factors) -> bool {
-        factors.is_symmetric() || self.has_columns()
+        factors.is_symmetric() || self != Self::Symmetric
     }
 
     /// True if it balances block columns by speed: slow owners may then leave their panels to others.
@@ -148,8 +147,8 @@ pub struct FactorOptions<'a> {
 /// in the order of [`FactorLayout::ALL`] where speeds are ratios.
 ///
 /// # Errors
-/// Every processor has speed 0; a layout by tiles for LU, where only block columns are wanted, or where there is
-/// none (exit code 2); those of a forecast.
+/// Every processor has speed 0; a layout that does not divide this factorisation, one by tiles where only block columns
+/// are wanted, or where there is none (exit code 2); those of a forecast.
 ///
 /// # Panics
 /// If there are no blocks.
@@ -162,12 +161,15 @@ pub fn plan_factorisation(
     let FactorOptions { layout, columns_only, blocks, weights, times, element } = options;
     let blocks = if machine.only_ratios() { &blocks[..1] } else { blocks };
     assert!(!blocks.is_empty(), "a block is at least one column");
-    let columns_only = columns_only || !factors.is_symmetric() || has_devices(machine);
+    let columns_only = columns_only || has_devices(machine);
+    if let Some(layout) = layout.filter(|layout| !layout.divides(factors)) {
+        let what = format!("{layout} divides symmetric matrices only, and no {factors}");
+        return Err(Error::input("`method`", what, "choose auto, grid, or a layout of block columns"));
+    }
     if let Some(layout) = layout.filter(|layout| columns_only && !layout.has_columns()) {
-        let what = match factors {
-            Factors::Lu => "which only symmetric factorisations know",
-            _ if has_devices(machine) => "but devices have block columns",
-            _ => "but a system is solved by block columns",
+        let what = match has_devices(machine) {
+            true => "but devices have block columns",
+            false => "but a system is solved by block columns",
         };
         let what = format!("{layout} divides the matrix into tiles, {what}");
         return Err(Error::input("`method`", what, "choose auto, or a layout of block columns"));
@@ -288,7 +290,7 @@ fn least_seconds(problem: Factorisation, machine: &Machine, times: Option<&Facto
 
 /// The divisions by a layout, for the speeds of a machine and elements of `element` bytes, among which a forecast chooses:
 /// of block columns one, and where it is by speed the same whose slow owners leave their panels to fast processors; of
-/// tiles several, or none for LU, a single processor, or too many tiles. Devices have block columns only.
+/// tiles several, or none for a single processor or too many tiles. Devices have block columns only.
 ///
 /// # Errors
 /// Every processor has speed 0; the processors are devices whose memories do not hold the matrix.
@@ -301,6 +303,9 @@ pub fn lay_out(
     let tiles = match layout {
         _ if !layout.divides(problem.factors) => return Ok(Vec::new()),
         _ if !layout.has_columns() && has_devices(machine) => return Ok(Vec::new()),
+        FactorLayout::Grid if problem.factors == Factors::Lu => {
+            return Ok(tiles::lu_grids(problem, machine)?.into_iter().map(of_grid).collect());
+        }
         FactorLayout::Grid => tiles::grids(problem, machine)?,
         FactorLayout::Symmetric => tiles::symmetric(problem, machine)?,
         _ => {
@@ -343,6 +348,15 @@ fn taken_over(columns: BlockColumns, fast: &[usize]) -> BlockColumns {
     });
     let factorers = factorers.collect();
     columns.factored_by(factorers)
+}
+
+/// A grid, or block columns where only one processor of each group has tiles.
+fn of_grid(tiles: GridTiles) -> Blocks {
+    if !tiles.are_columns() {
+        return tiles.into();
+    }
+    let owners = (0..tiles.count()).map(|column| tiles.owner(0, column)).collect();
+    BlockColumns::new(tiles.n(), tiles.block(), tiles.processors(), owners).into()
 }
 
 /// What each would update at a time if all were equal, about.
@@ -606,7 +620,7 @@ mod tests {
         let (greedy, dropout) = (of(Some(FactorLayout::Greedy)), of(Some(FactorLayout::Dropout)));
         let last = |plan: &Plan| match plan.blocks().unwrap().1 {
             Blocks::Columns(columns) => *columns.own(Rank(1)).last().unwrap(),
-            Blocks::Tiles(_) => unreachable!("LU is by block columns"),
+            Blocks::Tiles(_) | Blocks::Grid(_) => unreachable!("these layouts are of block columns"),
         };
         assert!(last(&dropout) < last(&greedy));
         let seconds = |plan: &Plan| plan.forecast.as_ref().unwrap().seconds;

@@ -171,7 +171,7 @@ fn tag_of(column: usize, diagonal: bool) -> u64 {
 }
 
 /// Sends messages of one tag, which carry so many different elements.
-fn send(mut messages: Vec<Message<PanelPiece>>, once: u64) -> Option<StepOf<FactorSchedule>> {
+pub(super) fn send(mut messages: Vec<Message<PanelPiece>>, once: u64) -> Option<StepOf<FactorSchedule>> {
     if messages.len() < 2 {
         return messages.pop().map(Step::Send);
     }
@@ -205,7 +205,7 @@ mod tests {
     fn tiles(schedule: &FactorSchedule) -> &BlockTiles {
         match schedule.blocks() {
             crate::plan::Blocks::Tiles(tiles) => tiles,
-            crate::plan::Blocks::Columns(_) => panic!("they are tiles"),
+            _ => panic!("they are tiles of a triangle"),
         }
     }
 

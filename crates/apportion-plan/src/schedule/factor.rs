@@ -28,26 +28,28 @@ use std::ops::Range;
 use std::sync::Arc;
 pub use times::{BlockTimes, FactorTimes};
 
-/// Columns that the kernels factor, and rows that they solve, by plain loops.
+/// Columns at whose width a panel takes the time of both parts of its [`Weight`].
 const NARROW: f64 = 16.0;
 
-/// Seconds of a part of the work in those of a multiply-add of a large product: those of its own products, which are
-/// small, and those of plain loops over [`NARROW`] columns. Measured for f64 on one core with AVX-512, for blocks of
-/// 32 to 256 columns and 512 to 1,536 rows: within a tenth of the times there.
+/// Seconds of a part of the work in those of a multiply-add of a large product: those of its own products, and those of
+/// what is done once for each element of a panel or a right-hand side, and so matters less the wider a block is: copies,
+/// and the search of pivots. The latter are given for blocks of [`NARROW`] columns. Measured for f64 on one core of an
+/// AMD EPYC (Zen 4) with AVX-512, for blocks of 32 to 256 columns and 500 to 2,000 rows: within an eighth of the times
+/// there; for L D L^T, of up to 128 columns, within a quarter.
 struct Weight {
     products: f64,
-    loops: f64,
+    elements: f64,
 }
 
 impl Weight {
-    const LU: Self = Self { products: 1.9, loops: 41.0 };
-    const CHOLESKY: Self = Self { products: 2.4, loops: 22.0 };
-    const LDLT: Self = Self { products: 2.8, loops: 17.0 };
-    const TRIANGLE: Self = Self { products: 1.4, loops: 6.4 };
+    const LU: Self = Self { products: 1.2, elements: 3.3 };
+    const CHOLESKY: Self = Self { products: 1.0, elements: 1.6 };
+    const LDLT: Self = Self { products: 1.35, elements: 2.3 };
+    const TRIANGLE: Self = Self { products: 1.0, elements: 1.55 };
 
     /// The amount of so many multiply-adds with a block of `width`.
     fn amount(&self, multiply_adds: f64, width: f64) -> f64 {
-        multiply_adds * (self.products + self.loops * (NARROW / width).min(1.0))
+        multiply_adds * (self.products + self.elements * (NARROW / width).min(1.0))
     }
 }
 

@@ -21,10 +21,12 @@ use std::process::Command;
 type Part = fn(&[u64]) -> Vec<Row>;
 
 const TURNS: usize = 5;
-/// Each kind with the routine of ScaLAPACK, and SciPy's call.
-const KINDS: [(&str, Routine, &str); 2] = [
-    ("cholesky", Routine::Pdpotrf, "scipy.linalg.cholesky(a, lower=True, check_finite=False)"),
-    ("lu", Routine::Pdgetrf, "scipy.linalg.lu_factor(a, check_finite=False)"),
+/// Each kind with the routine of ScaLAPACK, if it has one, and SciPy's call. `scipy.linalg.ldl` unpacks the factors in
+/// Python besides: its routine alone is compared.
+const KINDS: [(&str, Option<Routine>, &str); 3] = [
+    ("cholesky", Some(Routine::Pdpotrf), "scipy.linalg.cholesky(a, lower=True, check_finite=False)"),
+    ("lu", Some(Routine::Pdgetrf), "scipy.linalg.lu_factor(a, check_finite=False)"),
+    ("ldlt", None, "scipy.linalg.lapack.dsytrf(a, lower=1, lwork=64 * len(a))"),
 ];
 /// Slowdowns of emulated processors, whose inverses add up to at most two cores.
 const PLATFORMS: [(&str, &[f64]); 2] = [("9:1", &[2.0, 18.0]), ("4:2:1:1", &[2.5, 5.0, 10.0, 10.0])];
@@ -54,18 +56,19 @@ fn main() {
     }
 }
 
-/// Writes a matrix of its kind: symmetric with a diagonal that outweighs the rest, or for LU random, so that most of its
-/// rows are exchanged.
+/// Writes a matrix of its kind: symmetric with a diagonal that outweighs the rest, half of it negative for L D L^T; or
+/// for LU random, so that most of its rows are exchanged.
 fn operand(at: &Path, kind: &str, n: u64) {
     let n = n as usize;
     let mut random = Random::new(7);
     let mut elements: Vec<f64> = (0..n * n).map(|_| 2.0 * random.unit() - 1.0).collect();
-    if kind == "cholesky" {
+    if kind != "lu" {
         for i in 0..n {
             for j in 0..i {
                 elements[j * n + i] = elements[i * n + j];
             }
-            elements[i * n + i] = 2.0 * n as f64;
+            let sign = if kind == "ldlt" && i % 2 == 1 { -1.0 } else { 1.0 };
+            elements[i * n + i] = sign * 2.0 * n as f64;
         }
     }
     let mut file = OutputFile::create(at.join("a.npy")).expect("a writable directory");
@@ -73,20 +76,20 @@ fn operand(at: &Path, kind: &str, n: u64) {
     file.commit().expect("room for a matrix");
 }
 
-/// The arguments of a factorisation; LU writes its pivots.
+/// The arguments of a factorisation; LU and L D L^T write their pivots.
 fn arguments(kind: &str) -> Vec<&str> {
     let mut arguments = vec!["factor", "a.npy", "--kind", kind, "-o", "f.npy"];
-    arguments.extend(["--pivots", "p.npy"].iter().filter(|_| kind == "lu"));
+    arguments.extend(["--pivots", "p.npy"].iter().filter(|_| kind != "cholesky"));
     arguments
 }
 
 fn beside_scalapack(sizes: &[u64]) -> Vec<Row> {
-    let of = |(kind, routine, _): (&str, Routine, &str)| {
+    let of = |(kind, routine, _): (&'static str, Option<Routine>, &str)| {
         let mut arguments = arguments(kind);
         arguments.push("--remeasure");
-        scalapack::rows(sizes, routine, &arguments, |_, at, n| operand(at, kind, n), [1.0, 1.8])
+        Some(scalapack::rows(sizes, routine?, &arguments, |_, at, n| operand(at, kind, n), [1.0, 1.8]))
     };
-    KINDS.into_iter().flat_map(of).collect()
+    KINDS.into_iter().filter_map(of).flatten().collect()
 }
 
 /// SciPy's seconds / apportion's, in turn, on equal cores and beside another program.

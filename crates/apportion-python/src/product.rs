@@ -23,7 +23,7 @@ use std::path::PathBuf;
 #[derive(FromPyObject, Clone)]
 #[pyo3(from_item_all)]
 pub struct Task {
-    /// `product`, `power`, `closure` or `paths`.
+    /// `product`, `syrk`, `power`, `closure` or `paths`.
     what: String,
     semiring: String,
     exponent: u64,
@@ -69,6 +69,7 @@ impl Task {
             }
         };
         Ok(match self.what.as_str() {
+            "syrk" => Operation::Symmetric,
             "power" => Operation::Power(self.exponent),
             "closure" => Operation::Closure { method, predecessors: false },
             "paths" => Operation::Closure { method, predecessors: true },
@@ -127,15 +128,16 @@ impl Call {
         }
         let mut operands = operands.into_iter();
         let a = operands.next().ok_or_else(|| refuse("A", "is missing", "pass a matrix"))?;
+        let operation = task.operation()?;
         Ok(ProductTask {
-            b: operands.next(),
+            b: if operation == Operation::Symmetric { None } else { operands.next() },
             initial: operands.next(),
             alpha: task.alpha,
             beta: task.beta,
             adaptive: task.adaptive.then_some(Adaptive { segments: task.segments }),
             sources,
             options,
-            ..ProductTask::new(task.operation()?, semiring, a)
+            ..ProductTask::new(operation, semiring, a)
         })
     }
 }
@@ -210,10 +212,13 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// The matrices of the operands. Where the inner dimension is 0, the factors have a column and a row of the
-/// semiring's zero instead.
-fn matrices<'a>(all: &'a [Operand], semiring: Semiring) -> PyResult<Vec<Matrix<'a>>> {
-    let hollow = all.len() > 1 && all[0].cols == 0 && all[1].rows == 0 && all[1].name() == "B";
+/// The matrices of the operands of a product or, without B, a symmetric one. Where the inner dimension is 0, the
+/// factors have a column and a row of the semiring's zero instead.
+fn matrices<'a>(all: &'a [Operand], call: &Call) -> PyResult<Vec<Matrix<'a>>> {
+    let semiring = call.semiring().map_err(exception)?;
+    let right = all.iter().find(|operand| operand.name() == "B");
+    let is_product = call.task.what == "syrk" || right.is_some_and(|b| b.rows == 0);
+    let hollow = is_product && all[0].cols == 0;
     let matrices = all.iter().map(Matrix::new).collect::<PyResult<Vec<_>>>()?;
     if !hollow {
         return Ok(matrices);
@@ -240,7 +245,7 @@ pub fn product(
 ) -> PyResult<Answer> {
     let all = operands(&(a, b, c))?;
     let call = Call::new(task, sources, order, layout);
-    let matrices = matrices(&all, call.semiring().map_err(exception)?)?;
+    let matrices = matrices(&all, &call)?;
     let task = call.prepare(matrices.iter().map(Matrix::operand).collect()).map_err(exception)?;
     let [rows, cols] = result_sizes(&task).map_err(exception)?;
     let truth = all.iter().all(|operand| operand.kind == Kind::Bool);
@@ -296,7 +301,7 @@ pub fn product_on(
     let call = Call::new(task, sources, order, layout);
     let all = operands(&objects);
     let prepared = all.as_ref().map_err(|error| error.clone_ref(py)).and_then(|all| {
-        let matrices = matrices(all, call.semiring().map_err(exception)?)?;
+        let matrices = matrices(all, &call)?;
         match all.iter().find(|operand| operand.rows == 0 || operand.cols == 0) {
             Some(empty) => Err(empty.misfit(": it has no elements to divide", "leave out comm")),
             None => Ok(matrices),

@@ -69,8 +69,9 @@ def place(tmp_path, monkeypatch, cache):
     return tmp_path
 
 
-def command(options: list[str]) -> subprocess.CompletedProcess[str]:
-    line = [str(COMMAND), "matmul", "A.npy", "B.npy", "-o", "C.npy", "--report", "run.json", "--quiet", *options]
+def command(options: list[str], operands: str = "A.npy B.npy") -> subprocess.CompletedProcess[str]:
+    output = ["-o", "C.npy", "--report", "run.json", "--quiet"]
+    line = [str(COMMAND), "matmul", *operands.split(), *output, *options]
     return subprocess.run(line, capture_output=True, text=True)
 
 
@@ -98,16 +99,17 @@ class InC:
             raise Refusal(code, self.library.apportion_last_error().decode())
 
     def product(self, a, b, arguments):
-        """The product and its plan; the arguments are those of the package."""
+        """The product and its plan, or without B that with the transpose; the arguments are those of the package."""
         product, length = ctypes.c_void_p(), ctypes.c_int64()
         self.call("product_new", ctypes.byref(product))
         try:
             for name, value in arguments.items():
                 self.call("product_set", product, name.encode(), text_of(value).encode())
-            c = numpy.empty((a.shape[0], b.shape[1]))
-            sizes = (number(a.shape[0]), number(a.shape[1]), number(b.shape[1]))
-            pointers = [ctypes.c_void_p(matrix.ctypes.data) for matrix in (a, b, c)]
-            self.call("product_run", product, *sizes, *pointers)
+            name, factors = ("product_syrk", [a]) if b is None else ("product_run", [a, b])
+            c = numpy.empty((a.shape[0], a.shape[0] if b is None else b.shape[1]))
+            sizes = [number(size) for size in (*a.shape, *(b.shape[1:] if b is not None else ()))]
+            pointers = [ctypes.c_void_p(matrix.ctypes.data) for matrix in (*factors, c)]
+            self.call(name, product, *sizes, *pointers)
             self.call("product_plan", product, number(0), None, ctypes.byref(length))
             plan = ctypes.create_string_buffer(length.value)
             self.call("product_plan", product, length, plan, ctypes.byref(length))
@@ -166,6 +168,29 @@ def test_all_front_ends_decide_alike(place, c_library, options, arguments) -> No
     assert (in_c == c).all()
     assert (plan["processors"], plan["shares"]) == (theirs["processors"], theirs["shares"])
     assert (plan["method"], plan["layout"]) == (theirs["method"], ours["layout"])
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        (["--speeds", "3:1"], {"speeds": [3, 1]}),
+        (["--speeds", "5:2:1", "--semiring", "min-plus"], {"speeds": [5, 2, 1], "semiring": "min-plus"}),
+        (["--platform", "p.toml", "--alpha", "2"], {"platform": "p.toml", "alpha": 2}),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_all_front_ends_multiply_by_the_transpose_alike(place, c_library, options, arguments) -> None:
+    command(options, "A.npy --syrk")
+    done = command(options, "A.npy --syrk")
+    assert done.returncode == 0, done.stderr
+    a = numpy.load("A.npy")
+    c, report = apportion.syrk(a, report=True, **arguments)
+    assert (c == numpy.load("C.npy")).all() and (c == c.T).all()
+    ours, theirs = report.to_dict()["plan"], json.loads(Path("run.json").read_text())["plan"]
+    in_c, plan = InC(c_library).product(a, None, arguments)
+    assert (in_c == c).all()
+    for other in (ours, plan):
+        assert (other["shares"], other["layout"]) == (theirs["shares"], theirs["layout"])
 
 
 @pytest.mark.parametrize(("options", "arguments"), REFUSED, ids=lambda value: str(value)[:60])

@@ -75,6 +75,7 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "a_square: NDArray[numpy.float64] = numpy.ones((2, 2))\n"
         "product: NDArray[numpy.float64] = apportion.matmul(a_square, [[1.0, 2.0], [3.0, 4.0]])\n"
         "other = apportion.matmul([[1.0]], [[1.0]])\n"
+        "gram: NDArray[numpy.float64] = apportion.syrk(a_square.T, alpha=2.0)\n"
         "lower: NDArray[numpy.float64] = apportion.cholesky(a_square)\n"
         "factors, pivots, told = apportion.lu(a_square, report=True)\n"
         "x: NDArray[numpy.float64] = apportion.solve(a_square, numpy.ones(2), kind='lu')\n"

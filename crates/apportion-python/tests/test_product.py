@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import itertools
+import json
 import math
 import random
 
@@ -53,6 +54,35 @@ def test_scalars_an_initial_matrix_and_a_report() -> None:
     assert "verified" in str(report) and "forecast" in str(report)
     assert report.to_dict()["format"] == "apportion-run"
     assert len(report.processors) == len(report.compute) == 2 and "<svg" in report._repr_svg_()
+
+
+@pytest.mark.parametrize(("semiring", "kind"), KINDS)
+@pytest.mark.parametrize("sizes", [(1, 1), (7, 5), (13, 1), (120, 2)])
+def test_products_with_the_transpose(semiring, kind: str, sizes: tuple[int, int]) -> None:
+    n, k = sizes
+    a = matrix(kind, n, k, 1)
+    c, report = apportion.syrk(a, semiring=semiring, speeds=[3, 1], block=2, report=True)
+    assert isinstance(c, memoryview) and (c.format, c.shape) == (kind, (n, n))
+    turned = [list(column) for column in zip(*a.tolist())]
+    assert [[float(x) for x in row] for row in c.tolist()] == by_loops(semiring, a.tolist(), turned)
+    assert report.to_dict()["plan"]["problem"] == {"kind": "syrk", "n": n, "k": k}
+
+
+def test_all_arguments_of_a_product_with_the_transpose(tmp_path) -> None:
+    a, c = matrix("d", 30, 4, 1), matrix("d", 30, 30, 2)
+    turned = [list(column) for column in zip(*a.tolist())]
+    product = by_loops("plus-times", a.tolist(), turned)
+    expected = [[2 * x - y for x, y in zip(*rows)] for rows in zip(product, c.tolist())]
+    found, report = apportion.syrk(a, C=c, alpha=2, beta=-1, speeds=[2, 1], flow="ring", report=True)
+    assert found.tolist() == expected and report.verified
+    (tmp_path / "plan.json").write_text(json.dumps(report.to_dict()["plan"]))
+    layout = apportion.Layout.read(tmp_path / "plan.json")
+    found, again = apportion.syrk(a, C=c, alpha=2, beta=-1, layout=layout, report=True)
+    assert found.tolist() == expected and again.counts == report.counts
+    with pytest.raises(ValueError, match="plan of a symmetric product"):
+        apportion.matmul(a, memoryview(bytes(30 * 4 * 8)).cast("d", [4, 30]), layout=layout)
+    with pytest.raises(ValueError, match="symmetric product"):
+        apportion.syrk(a, layout=apportion.layout((30, 4, 30), [2, 1]))
 
 
 def test_a_forecast_stands_beside_the_time_where_speeds_are_known() -> None:
@@ -179,6 +209,8 @@ def test_empty_matrices_give_what_numpy_gives(sizes: tuple[int, int, int], needs
     a, b = numpy.ones((m, k), numpy.int64), numpy.ones((k, n), numpy.int64)
     least = apportion.matmul(a, b, semiring="min-plus")
     assert least.shape == (m, n) and (least == numpy.iinfo(numpy.int64).max).all()
+    found = apportion.syrk(a.astype(float), C=numpy.ones((m, m)), speeds=[2, 1])
+    assert found.shape == (m, m) and (found == k + 1).all()
     c = numpy.full((m, n), 3.0)
     found = apportion.matmul(a.astype(float), b.astype(float), C=c, beta=2.0)
     assert found.shape == (m, n) and (found == 6.0).all()

@@ -5,7 +5,7 @@
 [900, 100]
 
 Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
-product; `matmul`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
+product; `matmul`, `syrk`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
 forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems. `map` applies a function to data in
 unequal processes, and `measured` measures the speed of a
 function on each processor. The command `apportion` is installed too.
@@ -62,6 +62,7 @@ __all__ = [
     "simulate",
     "solve",
     "sweep",
+    "syrk",
 ]
 
 _Sequence.register(Shares)
@@ -222,6 +223,46 @@ def matmul(
     if comm is not None:
         return _computed_on(what, (A, B, C), given, how, layout, report, comm, gather)
     return _computed(what, (A, B, C), given, how, layout, report)
+
+
+def syrk(
+    A,
+    *,
+    semiring="plus-times",
+    C=None,
+    alpha=None,
+    beta=None,
+    speeds=None,
+    models=None,
+    platform=None,
+    layout=None,
+    flow=None,
+    block=None,
+    overlap=False,
+    look_ahead=1,
+    remeasure=False,
+    seed=1,
+    report=False,
+    comm=None,
+    gather=True,
+):
+    """Multiply a matrix by its transpose: alpha A Aᵀ + beta C, in half of the work of `matmul(A, A.T)`.
+
+    The lower triangle of A Aᵀ is computed, as by BLAS's syrk, and copied to the upper one: the result is whole.
+    `syrk(A.T)` is Aᵀ A. All elements of C count, whether or not it is symmetric. The triangle is divided into strips
+    of rows, so that there is no `method`; `layout` is one that `Layout.read` finds in the report of such a product.
+    The other arguments are those of `matmul`.
+
+    >>> a = memoryview(bytes([0, 1, 1, 1])).cast("B", [2, 2])
+    >>> syrk(a, semiring="or-and").tolist()
+    [[1, 1], [1, 1]]
+    """
+    given = _sources(speeds, None, models, platform)
+    how = _order(None, flow, block, overlap, look_ahead)
+    what = _task("syrk", semiring, alpha=alpha, beta=beta, seed=seed, remeasure=remeasure)
+    if comm is not None:
+        return _computed_on(what, (A, None, C), given, how, layout, report, comm, gather)
+    return _computed(what, (A, None, C), given, how, layout, report)
 
 
 def power(

@@ -124,6 +124,7 @@ __all__ = [
     "simulate",
     "solve",
     "sweep",
+    "syrk",
 ]
 
 def shares(
@@ -264,6 +265,94 @@ def matmul(
     comm: Any = None,
     gather: bool = True,
     measure: bool | None = None,
+) -> Any: ...
+@overload
+def syrk(
+    A: _Matrix,
+    *,
+    semiring: _Semiring = "plus-times",
+    C: Any | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    layout: Layout | None = None,
+    flow: _Flow | None = None,
+    block: SupportsIndex | None = None,
+    overlap: bool = False,
+    look_ahead: SupportsIndex = 1,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[False] = False,
+    comm: None = None,
+    gather: bool = True,
+) -> _Matrix: ...
+@overload
+def syrk(
+    A: _Matrix,
+    *,
+    semiring: _Semiring = "plus-times",
+    C: Any | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    layout: Layout | None = None,
+    flow: _Flow | None = None,
+    block: SupportsIndex | None = None,
+    overlap: bool = False,
+    look_ahead: SupportsIndex = 1,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: Literal[True],
+    comm: None = None,
+    gather: bool = True,
+) -> tuple[_Matrix, Report]: ...
+@overload
+def syrk(
+    A: _Matrix,
+    *,
+    semiring: _Semiring = "plus-times",
+    C: Any | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    layout: Layout | None = None,
+    flow: _Flow | None = None,
+    block: SupportsIndex | None = None,
+    overlap: bool = False,
+    look_ahead: SupportsIndex = 1,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
+    comm: Any,
+    gather: bool = True,
+) -> Any: ...
+@overload
+def syrk(
+    A: _Rows,
+    *,
+    semiring: _Semiring = "plus-times",
+    C: Any | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    layout: Layout | None = None,
+    flow: _Flow | None = None,
+    block: SupportsIndex | None = None,
+    overlap: bool = False,
+    look_ahead: SupportsIndex = 1,
+    remeasure: bool = False,
+    seed: SupportsIndex = 1,
+    report: bool = False,
+    comm: Any = None,
+    gather: bool = True,
 ) -> Any: ...
 @overload
 def power(

@@ -394,7 +394,9 @@ fn lay_out_columns(
     let (p, count) = (machine.processors(), n.div_ceil(block) as usize);
     let fastest_first = fastest_first(problem, machine)?;
     let speed = |rank: usize| machine.models[rank].speed(typical_size(problem, machine));
-    let panel = |rows: u64| panel_amount(factors, rows as f64, block.min(n) as f64) / block.min(n) as f64;
+    // In elements that are updated: those of the last update of a block column, and what its panel costs.
+    let width = block.min(n) as f64;
+    let panel = |rows: u64| width * rows as f64 + panel_amount(factors, rows as f64, width) / width;
     let seconds = |rank: usize, work: f64, rows: u64| {
         let panels = if fast.contains(&rank) { panel(rows) / fast.len() as f64 } else { 0.0 };
         machine.models[rank].seconds(work + panels)
@@ -619,7 +621,7 @@ mod tests {
         let of = |layout| plans(Factors::Lu, &machine, layout).remove(0);
         let (greedy, dropout) = (of(Some(FactorLayout::Greedy)), of(Some(FactorLayout::Dropout)));
         let last = |plan: &Plan| match plan.blocks().unwrap().1 {
-            Blocks::Columns(columns) => *columns.own(Rank(1)).last().unwrap(),
+            Blocks::Columns(columns) => columns.own(Rank(1)).last().copied(),
             Blocks::Tiles(_) | Blocks::Grid(_) => unreachable!("these layouts are of block columns"),
         };
         assert!(last(&dropout) < last(&greedy));

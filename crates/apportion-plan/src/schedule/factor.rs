@@ -619,6 +619,7 @@ impl Application for FactorSchedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn columns(owners: &[usize], n: u64, block: u64, p: usize) -> BlockColumns {
         BlockColumns::new(n, block, p, owners.iter().copied().map(Rank).collect())
@@ -712,28 +713,39 @@ mod tests {
     /// What is sent is what is posted for, and what the formula counts.
     #[test]
     fn messages_have_two_ends_and_are_counted_by_the_formula() {
-        for schedule in schedules() {
-            let steps = |rank| schedule.steps(Rank(rank)).collect::<Vec<_>>();
-            let all: Vec<Vec<StepOf<FactorSchedule>>> = (0..schedule.processors()).map(steps).collect();
-            let mut sent: Vec<&Message<PanelPiece>> = all.iter().flatten().flat_map(Step::sent).collect();
-            let posted = all.iter().flatten().filter_map(|step| match step {
-                Step::PostReceive(message) => Some(message),
-                _ => None,
-            });
-            let mut posted: Vec<&Message<PanelPiece>> = posted.collect();
-            let waits = all.iter().flatten().filter(|step| matches!(step, Step::WaitReceive { .. })).count();
-            assert_eq!(waits, posted.len());
-            for messages in [&mut sent, &mut posted] {
-                messages.sort_by_key(|message| (message.from, message.to, message.tag));
-            }
-            assert_eq!(sent, posted);
-            for rank in (0..schedule.processors()).map(Rank) {
-                let counted: u64 = sent.iter().filter(|m| m.to == rank).map(|m| m.elements()).sum();
-                assert_eq!(
-                    counted,
-                    schedule.columns().received(schedule.factors, rank),
-                    "{schedule:?} {rank:?}"
-                );
+        schedules().iter().for_each(check_messages);
+    }
+
+    /// The same of one schedule.
+    pub(super) fn check_messages(schedule: &FactorSchedule) {
+        let steps = |rank| schedule.steps(Rank(rank)).collect::<Vec<_>>();
+        let all: Vec<Vec<StepOf<FactorSchedule>>> = (0..schedule.processors()).map(steps).collect();
+        let mut sent: Vec<&Message<PanelPiece>> = all.iter().flatten().flat_map(Step::sent).collect();
+        let posted = all.iter().flatten().filter_map(|step| match step {
+            Step::PostReceive(message) => Some(message),
+            _ => None,
+        });
+        let mut posted: Vec<&Message<PanelPiece>> = posted.collect();
+        let waits = all.iter().flatten().filter(|step| matches!(step, Step::WaitReceive { .. })).count();
+        assert_eq!(waits, posted.len());
+        for messages in [&mut sent, &mut posted] {
+            messages.sort_by_key(|message| (message.from, message.to, message.tag));
+            let keys: BTreeSet<_> = messages.iter().map(|m| (m.from, m.to, m.tag)).collect();
+            assert_eq!(keys.len(), messages.len());
+        }
+        assert_eq!(sent, posted);
+        assert!(sent.iter().flat_map(|message| &message.pieces).all(|piece| piece.elements() > 0));
+        for rank in (0..schedule.processors()).map(Rank) {
+            let counted: u64 = sent.iter().filter(|m| m.to == rank).map(|m| m.elements()).sum();
+            let formula = schedule.blocks().received(schedule.factors(), rank);
+            assert_eq!(counted, formula, "{schedule:?} {rank:?}");
+        }
+        // On a bus each element of a broadcast travels once: no message has more.
+        for step in all.iter().flatten() {
+            if let Step::Broadcast(broadcast) = step {
+                let most = broadcast.messages.iter().map(Message::elements).max().unwrap();
+                let sum: u64 = broadcast.messages.iter().map(Message::elements).sum();
+                assert!((most..=sum).contains(&broadcast.elements()));
             }
         }
     }

@@ -336,6 +336,7 @@ fn wait(message: &Message<PanelPiece>) -> StepOf<FactorSchedule> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::check_messages;
     use super::*;
     use crate::plan::{BlockColumns, Factors};
     use crate::schedule::Application;
@@ -494,38 +495,7 @@ mod tests {
     /// What is sent is what is posted for, and what the formula counts.
     #[test]
     fn messages_have_two_ends_and_are_counted_by_the_formula() {
-        for tiles in layouts() {
-            let schedule = schedule(&tiles);
-            let steps = |rank| schedule.steps(Rank(rank)).collect::<Vec<_>>();
-            let all: Vec<Steps> = (0..schedule.processors()).map(steps).collect();
-            let mut sent: Vec<&Message<PanelPiece>> = all.iter().flatten().flat_map(Step::sent).collect();
-            let posted = all.iter().flatten().filter_map(|step| match step {
-                Step::PostReceive(message) => Some(message),
-                _ => None,
-            });
-            let mut posted: Vec<&Message<PanelPiece>> = posted.collect();
-            let waits = all.iter().flatten().filter(|step| matches!(step, Step::WaitReceive { .. })).count();
-            assert_eq!(waits, posted.len());
-            for messages in [&mut sent, &mut posted] {
-                messages.sort_by_key(|message| (message.from, message.to, message.tag));
-                let keys: BTreeSet<_> = messages.iter().map(|m| (m.from, m.to, m.tag)).collect();
-                assert_eq!(keys.len(), messages.len());
-            }
-            assert_eq!(sent, posted);
-            for rank in (0..schedule.processors()).map(Rank) {
-                let counted: u64 = sent.iter().filter(|m| m.to == rank).map(|m| m.elements()).sum();
-                assert_eq!(counted, tiles.received(rank), "{tiles:?}");
-            }
-            // On a bus each element of a broadcast travels once: no message has more.
-            for step in all.iter().flatten() {
-                if let Step::Broadcast(broadcast) = step {
-                    let most = broadcast.messages.iter().map(Message::elements).max().unwrap();
-                    let sum: u64 = broadcast.messages.iter().map(Message::elements).sum();
-                    assert!((most..=sum).contains(&broadcast.elements()));
-                }
-            }
-            assert!(sent.iter().all(|message| message.elements() > 0));
-        }
+        layouts().iter().for_each(|tiles| check_messages(&schedule(tiles)));
     }
 
     /// By tiles as by columns, the products are those of the factorisation.

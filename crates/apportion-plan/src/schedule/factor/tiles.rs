@@ -181,9 +181,10 @@ pub(super) fn send(mut messages: Vec<Message<PanelPiece>>, once: u64) -> Option<
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::check_messages;
     use super::*;
     use crate::plan::Factors;
-    use crate::schedule::{Application, FactorTask, FactorWork, Piece};
+    use crate::schedule::{Application, FactorTask, FactorWork};
     use std::collections::BTreeSet;
 
     fn schedules() -> Vec<FactorSchedule> {
@@ -267,37 +268,7 @@ mod tests {
     /// What is sent is what is posted for, and what the formula counts.
     #[test]
     fn messages_have_two_ends_and_are_counted_by_the_formula() {
-        for schedule in schedules() {
-            let steps = |rank| schedule.steps(Rank(rank)).collect::<Vec<_>>();
-            let all: Vec<Vec<StepOf<FactorSchedule>>> = (0..schedule.processors()).map(steps).collect();
-            let mut sent: Vec<&Message<PanelPiece>> = all.iter().flatten().flat_map(Step::sent).collect();
-            let posted = all.iter().flatten().filter_map(|step| match step {
-                Step::PostReceive(message) => Some(message),
-                _ => None,
-            });
-            let mut posted: Vec<&Message<PanelPiece>> = posted.collect();
-            let waits = all.iter().flatten().filter(|step| matches!(step, Step::WaitReceive { .. })).count();
-            assert_eq!(waits, posted.len());
-            for messages in [&mut sent, &mut posted] {
-                messages.sort_by_key(|message| (message.from, message.to, message.tag));
-            }
-            assert_eq!(sent, posted);
-            for rank in (0..schedule.processors()).map(Rank) {
-                let counted: u64 = sent.iter().filter(|m| m.to == rank).map(|m| m.elements()).sum();
-                assert_eq!(counted, schedule.blocks().received(schedule.factors(), rank), "{schedule:?}");
-            }
-            // On a bus each element of a broadcast travels once: no message has more.
-            for step in all.iter().flatten() {
-                if let Step::Broadcast(broadcast) = step {
-                    let most = broadcast.messages.iter().map(Message::elements).max().unwrap();
-                    let sum: u64 = broadcast.messages.iter().map(Message::elements).sum();
-                    assert!((most..=sum).contains(&broadcast.elements()));
-                    assert!(
-                        broadcast.messages.iter().flat_map(|m| &m.pieces).all(|piece| piece.elements() > 0)
-                    );
-                }
-            }
-        }
+        schedules().iter().for_each(check_messages);
     }
 
     /// By tiles as by columns, the products are those of the factorisation.

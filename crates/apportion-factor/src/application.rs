@@ -3,6 +3,7 @@
 
 use crate::LocalColumns;
 use crate::device_columns::{DeviceColumns, DevicePlace, Rectangle};
+use crate::first_touch::{make_room, room_for, zeros};
 use crate::slabs::{PanelReader, Reading};
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
@@ -119,6 +120,17 @@ impl<'a, T: Real> Elimination<'a, T> {
         PanelMemory { marks: room + in_front - marks..room + in_front, back: room..room + back, panel }
     }
 
+    /// The memory of the first panel that a processor factors, and of the next one, which is factored while others use
+    /// the first. Slabs are small beside what they read.
+    fn first_panels(&self, rank: Rank) -> BTreeMap<usize, Vec<T>> {
+        let columns = self.schedule.columns();
+        let mut factored = columns.factored(rank).filter(|_| self.earlier.is_none());
+        let first = factored.next();
+        let next = factored.next().filter(|next| first.is_some_and(|first| first + 1 == *next));
+        let own = first.into_iter().chain(next).filter(|column| !columns.is_taken_over(*column));
+        own.map(|column| (column, zeros(self.panel_memory(column).panel.end))).collect()
+    }
+
     /// The memory of a panel, for a block column that another processor's memory or a message has.
     fn with_room(&self, column: usize, fill: impl FnOnce(&mut [T])) -> Vec<T> {
         let places = self.panel_memory(column);
@@ -138,7 +150,8 @@ impl<'a, T: Real> Elimination<'a, T> {
             let place = columns.places(held.rank(), column..column + 1);
             Rectangle { row: first, cols: held.columns.range(place) }
         });
-        let mut memory = taken.unwrap_or_else(|| vec![T::ZERO; place.end]);
+        let first_panel = held.first_panels.remove(&column);
+        let mut memory = taken.or(first_panel).unwrap_or_else(|| vec![T::ZERO; place.end]);
         let mut numbers = Vec::new();
         if held.failed.is_none() {
             let panel = &mut memory[place];
@@ -618,6 +631,8 @@ pub(crate) struct ProcessorData<T> {
     earlier: Option<Reading<T>>,
     /// The factor of an update that is computed from the panel.
     factor: Vec<T>,
+    /// The memory of the first panels that it factors. Later ones are where earlier ones were.
+    first_panels: BTreeMap<usize, Vec<T>>,
     panel_elements: usize,
     most_panel_elements: usize,
 }
@@ -693,8 +708,13 @@ impl<T: Real> Executable for Elimination<'_, T> {
         let place = self.devices.get(rank.0).and_then(Option::as_ref).filter(|_| columns.width() > 0);
         let block = self.schedule.columns().span(0).len() as usize;
         let device = place.map(|place| DeviceColumns::new(place, &self.kernel, &columns, block));
+        let kernel = self.kernel.on(rank);
+        let [rows, width] = self.panel_size(self.schedule.columns().first());
+        let mut factored = self.schedule.columns().factored(rank).peekable();
+        let across = columns.width().max(if factored.peek().is_some() { width } else { 0 });
+        make_room((self.schedule.factors(), kernel), [rows, width, across], factored.peek().is_some());
         ProcessorData {
-            kernel: self.kernel.on(rank),
+            kernel,
             columns,
             device,
             panels: BTreeMap::new(),
@@ -707,7 +727,8 @@ impl<T: Real> Executable for Elimination<'_, T> {
                 .as_ref()
                 .filter(|_| !self.schedule.columns().own(rank).is_empty())
                 .map(Reading::of),
-            factor: Vec::new(),
+            factor: room_for(width * across),
+            first_panels: self.first_panels(rank),
             panel_elements: 0,
             most_panel_elements: 0,
         }

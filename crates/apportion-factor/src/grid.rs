@@ -3,6 +3,7 @@
 
 use crate::LocalColumns;
 use crate::application::{negate_rows, numbers_with_panel, solve_rows, update_rows};
+use crate::first_touch::{make_room, room_for};
 use crate::tiles::mark_of;
 use apportion::error::Result;
 use apportion::geometry::Rank;
@@ -425,9 +426,13 @@ impl<T: Real> Executable for GridElimination<'_, T> {
 
     fn hold(&self, rank: Rank) -> GridData<T> {
         let part = self.parts[rank.0].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let part = part.expect("each processor takes its tiles once");
+        let (kernel, width, below) = (self.kernel.on(rank), self.width(0), part.rows() - self.top(rank, 1));
+        let mut factored = (0..self.tiles.count()).filter(|&column| self.tiles.owner(column, column) == rank);
+        let panel = factored.next().map(|column| (self.tiles.n() - self.tiles.span(column).start) as usize);
+        make_room((Factors::Lu, kernel), [panel.unwrap_or(below), width, part.width()], panel.is_some());
         GridData {
-            kernel: self.kernel.on(rank),
-            part: part.expect("each processor takes its tiles once"),
+            kernel,
             panels: BTreeMap::new(),
             gathered: None,
             pivot_rows: Vec::new(),
@@ -436,8 +441,9 @@ impl<T: Real> Executable for GridElimination<'_, T> {
             left: None,
             pivots: vec![Vec::new(); self.tiles.count()],
             failed: None,
-            l: Vec::new(),
-            u: Vec::new(),
+            l: room_for(width * below),
+            u: room_for(width * part.width()),
+            part,
             elements: 0,
             most_elements: 0,
         }

@@ -26,6 +26,7 @@ mod application;
 mod bands;
 mod device_columns;
 mod factor;
+mod first_touch;
 mod grid;
 mod local_columns;
 mod parts;

@@ -3,6 +3,7 @@
 
 use crate::LocalColumns;
 use crate::application::{Step, Trapezoid, bands_of, cholesky_together};
+use crate::first_touch::{make_room, room_for};
 use apportion::error::Result;
 use apportion::geometry::Rank;
 use apportion::kernels::factor::{BlockDiagonal, ldlt_panel};
@@ -398,15 +399,19 @@ impl<T: Real> Executable for TileElimination<'_, T> {
     fn hold(&self, rank: Rank) -> TileData<T> {
         let parts = std::mem::take(&mut *self.parts[rank.0].lock().unwrap_or_else(PoisonError::into_inner));
         assert!(!parts.is_empty(), "each processor takes its tiles once");
+        let (kernel, width) = (self.kernel.on(rank), self.tiles.span(0).len() as usize);
+        let most = |of: fn(&LocalColumns<T>) -> usize| parts.iter().map(of).max().unwrap_or(0);
+        let (rows, across) = (most(LocalColumns::rows), most(LocalColumns::width));
+        make_room((self.schedule.factors(), kernel), [rows, width, across], false);
         TileData {
-            kernel: self.kernel.on(rank),
+            kernel,
             rank,
             parts,
             diagonal: None,
             panels: BTreeMap::new(),
             pivots: vec![Vec::new(); self.tiles.count()],
             failed: None,
-            scratch: [Vec::new(), Vec::new()],
+            scratch: [rows, across].map(|length| room_for(length * width)),
             panel_elements: 0,
             most_panel_elements: 0,
         }

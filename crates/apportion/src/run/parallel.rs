@@ -1,6 +1,6 @@
 //! Work on several threads of a processor: those of the calling worker's team.
 
-use super::team::with_team;
+use super::team::{with_team, worker_threads};
 use crate::error::Result;
 use crate::kernels::{Kernel, Team, View, ViewMut};
 use crate::matrix::Element;
@@ -25,6 +25,23 @@ pub(crate) fn update<T: Element>(
         return Ok(());
     }
     with_team(threads, |team| team.timed(|team| kernel.update_together(a, b, c, team)))
+}
+
+/// Number of threads of the calling worker's team.
+pub fn threads() -> usize {
+    worker_threads()
+}
+
+/// Does something on each thread of the calling worker's team, as far as they take turns: a thread may do it twice in
+/// place of another.
+///
+/// # Errors
+/// The system refuses a thread; nothing is done then.
+///
+/// # Panics
+/// If the work panics on any of the threads.
+pub fn on_each(work: impl Fn() + Sync) -> Result<()> {
+    all(vec![(); threads()], |()| work())
 }
 
 /// Carries out parts of a computation, each on a thread of its own unless there is only one. A part does not wait for

@@ -35,11 +35,9 @@ pub(super) fn factor_with<T: Real>(
     if n == 0 {
         return None;
     }
-    let (stride, count) = (stride_for(m, kernel.lanes()), n.next_multiple_of(kernel.rows()));
+    let stride = stride_for(m, kernel.lanes());
     let mut memory = PackedMemory::of_thread();
-    let [blocks, strip] = Strips::room(&kernel, half_of(n));
-    let [columns, blocks, strip, factors] =
-        memory.blocks([stride * count, blocks, strip, half_of(n) * count]);
+    let [columns, blocks, strip, factors] = memory.blocks(room(&kernel, [m, n]));
     kernel.transpose_from(&mut panel, columns, stride);
     // What fills the last tiles must be numbers: others may take longer to compute with.
     columns.chunks_exact_mut(stride).take(n).for_each(|column| column[m..].fill(T::ZERO));
@@ -51,6 +49,21 @@ pub(super) fn factor_with<T: Real>(
     kernel.transpose_to(columns, stride, &mut panel);
     memory.keep();
     zero
+}
+
+/// Elements of memory for a panel of m x n: of its copy by columns, a triangle, a strip and factors.
+fn room<T: Real>(kernel: &Substitution<T>, [m, n]: [usize; 2]) -> [usize; 4] {
+    let (stride, count) = (stride_for(m, kernel.lanes()), n.next_multiple_of(kernel.rows()));
+    let [blocks, strip] = Strips::room(kernel, half_of(n));
+    [stride * count, blocks, strip, half_of(n) * count]
+}
+
+/// Makes room for what the calling thread copies of a panel of m x n, so that the first one takes no longer than those
+/// that follow.
+pub fn reserve_for_lu_panel<T: Real>(m: usize, n: usize) {
+    let mut memory = PackedMemory::of_thread();
+    let _: [&mut [T]; 4] = memory.blocks(room(&Substitution::<T>::best(), [m, n]));
+    memory.keep();
 }
 
 /// Exchanges row i with row `pivots[i]`, one after the other.

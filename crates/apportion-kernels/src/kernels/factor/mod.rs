@@ -13,7 +13,7 @@ mod triangle;
 
 pub use cholesky::cholesky_panel;
 pub use ldlt::{BlockDiagonal, BlockFactors, ldlt_panel};
-pub use lu::{exchange_rows, lu_panel};
+pub use lu::{exchange_rows, lu_panel, reserve_for_lu_panel};
 pub use triangle::{Triangle, solve_triangle};
 
 use super::Real;

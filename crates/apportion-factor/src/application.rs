@@ -120,23 +120,25 @@ impl<'a, T: Real> Elimination<'a, T> {
         PanelMemory { marks: room + in_front - marks..room + in_front, back: room..room + back, panel }
     }
 
-    /// The memory of the first panel that a processor factors, and of the next one, which is factored while others use
-    /// the first. Slabs are small beside what they read.
+    /// The memory of the first panel that a processor makes room for, and of the next one, which is factored while others
+    /// use the first. Slabs are small beside what they read.
     fn first_panels(&self, rank: Rank) -> BTreeMap<usize, Vec<T>> {
         let columns = self.schedule.columns();
-        let mut factored = columns.factored(rank).filter(|_| self.earlier.is_none());
-        let first = factored.next();
-        let next = factored.next().filter(|next| first.is_some_and(|first| first + 1 == *next));
-        let own = first.into_iter().chain(next).filter(|column| !columns.is_taken_over(*column));
-        own.map(|column| (column, zeros(self.panel_memory(column).panel.end))).collect()
+        // Where panels are read in place, their owner gives the memory of those that are taken over.
+        let gives = |column: usize| {
+            if self.shared.is_some() { columns.owner(column) } else { columns.factorer(column) }
+        };
+        let mut given = (columns.first()..columns.count()).filter(|&column| gives(column) == rank);
+        let first = given.next().filter(|_| self.earlier.is_none());
+        let next = given.next().filter(|next| first.is_some_and(|first| first + 1 == *next));
+        let with_memory = |column| (column, zeros(self.panel_memory(column).panel.end));
+        first.into_iter().chain(next).map(with_memory).collect()
     }
 
-    /// The memory of a panel, for a block column that another processor's memory or a message has.
-    fn with_room(&self, column: usize, fill: impl FnOnce(&mut [T])) -> Vec<T> {
-        let places = self.panel_memory(column);
-        let mut memory = vec![T::ZERO; places.panel.end];
-        fill(&mut memory[places.back.start..]);
-        memory
+    /// The memory of a panel.
+    fn memory_of(&self, held: &mut ProcessorData<T>, column: usize) -> Vec<T> {
+        let first = held.first_panels.remove(&column);
+        first.unwrap_or_else(|| vec![T::ZERO; self.panel_memory(column).panel.end])
     }
 
     /// Factors a panel, in memory of its own, from which it travels: the marks, then its rows.
@@ -150,8 +152,7 @@ impl<'a, T: Real> Elimination<'a, T> {
             let place = columns.places(held.rank(), column..column + 1);
             Rectangle { row: first, cols: held.columns.range(place) }
         });
-        let first_panel = held.first_panels.remove(&column);
-        let mut memory = taken.or(first_panel).unwrap_or_else(|| vec![T::ZERO; place.end]);
+        let mut memory = taken.unwrap_or_else(|| self.memory_of(held, column));
         let mut numbers = Vec::new();
         if held.failed.is_none() {
             let panel = &mut memory[place];
@@ -304,7 +305,8 @@ impl<'a, T: Real> Elimination<'a, T> {
         }
         // Where panels are copied, this is when the message is packed.
         if self.shared.is_some() {
-            let memory = self.with_room(column, |out| held.copy(&part, out));
+            let mut memory = self.memory_of(held, column);
+            held.copy(&part, &mut memory[self.panel_memory(column).back.start..]);
             *self.column_slot(column) = Some(memory);
         }
         Ok(())
@@ -631,7 +633,7 @@ pub(crate) struct ProcessorData<T> {
     earlier: Option<Reading<T>>,
     /// The factor of an update that is computed from the panel.
     factor: Vec<T>,
-    /// The memory of the first panels that it factors. Later ones are where earlier ones were.
+    /// The memory of the first panels that it makes room for. Later ones are where earlier ones were.
     first_panels: BTreeMap<usize, Vec<T>>,
     panel_elements: usize,
     most_panel_elements: usize,
@@ -747,8 +749,9 @@ impl<T: Real> Executable for Elimination<'_, T> {
     fn unpack(&self, held: &mut ProcessorData<T>, piece: &PanelPiece, elements: &[T]) {
         match piece.part {
             PanelPart::Column => {
-                let fill = |out: &mut [T]| out.copy_from_slice(elements);
-                self.take_over(held, piece.column, self.with_room(piece.column, fill));
+                let mut memory = self.memory_of(held, piece.column);
+                memory[self.panel_memory(piece.column).back.start..].copy_from_slice(elements);
+                self.take_over(held, piece.column, memory);
             }
             PanelPart::Back => self.put_back(held, piece.column, elements),
             _ => self.keep(held, piece, Parcel::new(Arc::new(elements.to_vec()))),

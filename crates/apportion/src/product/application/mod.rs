@@ -301,11 +301,22 @@ impl<T: Element> Executable for Product<'_, T> {
         let own_bytes = elements * size_of::<T>() as u64;
         let device = self.platform.and_then(|platform| OnDevice::new(self, platform, rank, &mut c));
         let kernel = self.kernel.on(rank);
-        let mut steps = self.schedule.steps(rank);
-        let first = steps.find_map(|step| if let Step::Compute(update) = step { Some(update) } else { None });
-        if let Some(update) = first.filter(|_| device.is_none()) {
-            let [.., m, n] = place(update.rect);
-            kernel.reserve([m, update.inner.len() as usize, n], worker_threads());
+        if device.is_none() {
+            // The rectangles that the first pivots update are those of all pivots.
+            let updates = self.schedule.steps(rank).filter_map(|step| match step {
+                Step::Compute(update) => Some(update),
+                _ => None,
+            });
+            let mut updates = updates.peekable();
+            let first = updates.peek().map(|first| first.inner);
+            let mut largest = [0; 2];
+            for update in updates.take_while(|update| Some(update.inner) == first) {
+                let [.., rows, cols] = place(update.rect);
+                largest = [largest[0].max(rows), largest[1].max(cols)];
+            }
+            if let ([rows, cols], Some(inner)) = (largest, first) {
+                kernel.reserve([rows, inner.len() as usize, cols], worker_threads());
+            }
         }
         ProcessorData { kernel, c, panels: Panels::new(self.schedule, rank, self.path), own_bytes, device }
     }

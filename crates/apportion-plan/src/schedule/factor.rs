@@ -76,6 +76,9 @@ const PAIRS_OF_LU: u64 = 2;
 /// What an update costs for each of its elements besides its products, in multiply-adds: C is read and written.
 const PASS: f64 = 8.0;
 
+/// What the copy of an element costs: both places are far from the caches.
+const COPY: f64 = 25.0;
+
 /// The part of the matrix that an update changes, below the rows of U.
 struct Extent {
     elements: u64,
@@ -488,8 +491,8 @@ impl FactorSchedule {
     fn give(&self, message: Message<PanelPiece>, column: usize) -> [StepOf<Self>; 2] {
         let elements = message.elements() as f64;
         let amount = match &self.times {
-            Some(times) => PASS * elements / times.fastest(message.from),
-            None => PASS * elements,
+            Some(times) => COPY * elements / times.fastest(message.from),
+            None => COPY * elements,
         };
         let crosses = DeviceUploads { elements: message.elements(), tiles: 0 };
         let task = FactorTask::GiveAway(column);

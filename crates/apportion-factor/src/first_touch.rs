@@ -36,3 +36,52 @@ pub(crate) fn zeros<T: Real>(length: usize) -> Vec<T> {
     elements.resize(length, T::ZERO);
     elements
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use crate::LocalColumns;
+    use crate::application::Elimination;
+    use apportion::geometry::Rank;
+    use apportion::kernels::Kernel;
+    use apportion::plan::{BlockColumns, Factors};
+    use apportion::schedule::{Application, Executable, FactorSchedule, Step};
+
+    /// Pages that came to be on this thread.
+    fn new_pages() -> u64 {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        // The fields after the name, which may have spaces.
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        fields.split_whitespace().nth(7).unwrap().parse().unwrap()
+    }
+
+    /// The first panels and updates take hardly any new pages, of which the matrices that they write have 3,000.
+    #[test]
+    fn the_first_steps_of_a_run_take_no_new_pages() {
+        for factors in Factors::ALL {
+            let (n, block) = (2000, 96);
+            let columns = BlockColumns::new(n, block, 1, vec![Rank(0); n.div_ceil(block) as usize]);
+            let schedule = FactorSchedule::new(factors, columns);
+            // A thread of its own has packed nothing yet.
+            let pages = std::thread::spawn(move || {
+                let mut local = LocalColumns::zeros(schedule.columns(), Rank(0)).unwrap();
+                let mut view = local.view_mut();
+                for i in 0..n as usize {
+                    view.row(i).fill(1.0);
+                    view.row(i)[i] = 2.0 * n as f64;
+                }
+                let elimination = Elimination::new(&schedule, Kernel::<f64>::plus_times(), vec![local], true);
+                let mut held = elimination.hold(Rank(0));
+                let before = new_pages();
+                for step in schedule.steps(Rank(0)).take(6) {
+                    if let Step::Compute(work) = step {
+                        elimination.compute(&mut held, &work, 1).unwrap();
+                    }
+                }
+                assert!(held.failed.is_none(), "{factors}");
+                new_pages() - before
+            });
+            let pages = pages.join().unwrap();
+            assert!(pages < 150, "{factors}: {pages} new pages");
+        }
+    }
+}

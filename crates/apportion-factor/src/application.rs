@@ -711,10 +711,11 @@ impl<T: Real> Executable for Elimination<'_, T> {
         let block = self.schedule.columns().span(0).len() as usize;
         let device = place.map(|place| DeviceColumns::new(place, &self.kernel, &columns, block));
         let kernel = self.kernel.on(rank);
-        let [rows, width] = self.panel_size(self.schedule.columns().first());
-        let mut factored = self.schedule.columns().factored(rank).peekable();
-        let across = columns.width().max(if factored.peek().is_some() { width } else { 0 });
-        make_room((self.schedule.factors(), kernel), [rows, width, across], factored.peek().is_some());
+        // Slabs are updated with the panels left of them too.
+        let [rows, width] = self.panel_size(0);
+        let panel = self.schedule.columns().factored(rank).next().map(|column| self.panel_size(column)[0]);
+        let across = columns.width().max(panel.map_or(0, |_| width));
+        make_room((self.schedule.factors(), kernel), [rows, width, across], panel);
         ProcessorData {
             kernel,
             columns,

@@ -5,20 +5,20 @@ use apportion::kernels::{Kernel, Real};
 use apportion::plan::Factors;
 use apportion::run::parallel;
 
-/// Makes room on each thread of the calling worker for what it packs of panels of `rows` x `width`, if it factors some,
-/// and of updates by these of the part of so many columns.
+/// Makes room on each thread of the calling worker for what it packs of updates of `rows` x `across` elements by panels
+/// of `width` columns; and for its own panels, if the first has so many rows.
 pub(crate) fn make_room<T: Real>(
     (factors, kernel): (Factors, Kernel<T>),
     [rows, width, across]: [usize; 3],
-    factors_panels: bool,
+    panel: Option<usize>,
 ) {
-    if rows == 0 || across == 0 {
-        return;
+    if rows > 0 && across > 0 {
+        let rows = rows.div_ceil(parallel::threads());
+        // A refusal of threads is the error of the first update.
+        let _ = parallel::on_each(|| kernel.reserve([rows, width, across], 1));
     }
-    let threads = parallel::threads();
-    // A refusal of threads is the error of the first update.
-    let _ = parallel::on_each(|| kernel.reserve([rows.div_ceil(threads), width, across], 1));
-    if factors_panels && factors == Factors::Lu {
+    // Others are factored where they are.
+    if let Some(rows) = panel.filter(|_| factors == Factors::Lu) {
         reserve_for_lu_panel::<T>(rows, width);
     }
 }
@@ -37,7 +37,8 @@ pub(crate) fn zeros<T: Real>(length: usize) -> Vec<T> {
     elements
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use crate::LocalColumns;
     use crate::application::Elimination;
@@ -54,7 +55,7 @@ mod tests {
         fields.split_whitespace().nth(7).unwrap().parse().unwrap()
     }
 
-    /// The first panels and updates take hardly any new pages, of which the matrices that they write have 3,000.
+    /// The first panels and updates take hardly any new pages; what they pack and copy has some hundreds.
     #[test]
     fn the_first_steps_of_a_run_take_no_new_pages() {
         for factors in Factors::ALL {

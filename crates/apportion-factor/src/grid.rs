@@ -430,7 +430,7 @@ impl<T: Real> Executable for GridElimination<'_, T> {
         let (kernel, width, below) = (self.kernel.on(rank), self.width(0), part.rows() - self.top(rank, 1));
         let mut factored = (0..self.tiles.count()).filter(|&column| self.tiles.owner(column, column) == rank);
         let panel = factored.next().map(|column| (self.tiles.n() - self.tiles.span(column).start) as usize);
-        make_room((Factors::Lu, kernel), [panel.unwrap_or(below), width, part.width()], panel.is_some());
+        make_room((Factors::Lu, kernel), [below, width, part.width()], panel);
         GridData {
             kernel,
             panels: BTreeMap::new(),
@@ -441,7 +441,7 @@ impl<T: Real> Executable for GridElimination<'_, T> {
             left: None,
             pivots: vec![Vec::new(); self.tiles.count()],
             failed: None,
-            l: room_for(width * below),
+            l: room_for(panel.map_or(0, |_| width * below)),
             u: room_for(width * part.width()),
             part,
             elements: 0,

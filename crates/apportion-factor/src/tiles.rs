@@ -402,7 +402,7 @@ impl<T: Real> Executable for TileElimination<'_, T> {
         let (kernel, width) = (self.kernel.on(rank), self.tiles.span(0).len() as usize);
         let most = |of: fn(&LocalColumns<T>) -> usize| parts.iter().map(of).max().unwrap_or(0);
         let (rows, across) = (most(LocalColumns::rows), most(LocalColumns::width));
-        make_room((self.schedule.factors(), kernel), [rows, width, across], false);
+        make_room((self.schedule.factors(), kernel), [rows, width, across], None);
         TileData {
             kernel,
             rank,

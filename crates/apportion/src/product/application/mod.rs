@@ -314,7 +314,8 @@ impl<T: Element> Executable for Product<'_, T> {
                 let [.., rows, cols] = place(update.rect);
                 largest = [largest[0].max(rows), largest[1].max(cols)];
             }
-            if let ([rows, cols], Some(inner)) = (largest, first) {
+            if let Some(inner) = first {
+                let [rows, cols] = largest;
                 kernel.reserve([rows, inner.len() as usize, cols], worker_threads());
             }
         }

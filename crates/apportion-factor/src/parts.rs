@@ -22,7 +22,7 @@ use std::time::Instant;
 /// Columns of the blocks that are measured; the forecast takes those of others from them.
 const BLOCKS: [u64; 3] = [32, 96, 256];
 /// Rows of the matrices that are measured, and at least so many blocks.
-const ROWS: [u64; 2] = [512, 1536];
+const ROWS: [u64; 2] = [768, 1536];
 const FEWEST: u64 = 4;
 /// Bytes of panels that are used in turn: a panel comes from another processor, or from further than the caches next to
 /// a core.

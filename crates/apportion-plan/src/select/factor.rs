@@ -553,7 +553,7 @@ mod tests {
     use crate::platform::{DeviceMemory, Network, Platform, Speed};
     use crate::schedule::BlockTimes;
 
-    fn machine(gigaflops: &[f64], network: Network) -> Machine {
+    pub(super) fn machine(gigaflops: &[f64], network: Network) -> Machine {
         let mut platform = Platform::from_speeds(gigaflops).unwrap();
         for (processor, speed) in platform.processors.iter_mut().zip(gigaflops) {
             processor.speed = Some(Speed::Flops(speed * 1e9));
@@ -696,7 +696,12 @@ mod tests {
     }
 
     /// Processors of which some are devices of so many bytes behind a link of so many bytes per second.
-    fn with_devices(gigaflops: &[f64], devices: &[usize], bytes: Option<u64>, bandwidth: f64) -> Machine {
+    pub(super) fn with_devices(
+        gigaflops: &[f64],
+        devices: &[usize],
+        bytes: Option<u64>,
+        bandwidth: f64,
+    ) -> Machine {
         let mut machine = machine(gigaflops, Network::free());
         for &rank in devices {
             let memory = DeviceMemory::behind_unknown_link(bytes);

@@ -54,21 +54,12 @@ fn fastest(plans: &[Plan]) -> Option<&Plan> {
 #[cfg(test)]
 mod tests {
     use super::super::candidate_blocks;
+    use super::super::tests::{machine, with_devices};
     use super::*;
     use crate::geometry::Rank;
-    use crate::model::WorkUnit;
     use crate::plan::{BlockColumns, Blocks, Factors};
-    use crate::platform::{DeviceMemory, Network, Platform, Speed};
+    use crate::platform::Network;
     use crate::select::plan_factorisation;
-
-    fn machine(gigaflops: &[f64], network: Network) -> Machine {
-        let mut platform = Platform::from_speeds(gigaflops).unwrap();
-        for (processor, speed) in platform.processors.iter_mut().zip(gigaflops) {
-            processor.speed = Some(Speed::Flops(speed * 1e9));
-        }
-        platform.network = network;
-        Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap()
-    }
 
     /// The least forecast of all owners, and of panels by these or by the fastest.
     fn best_of_all(problem: Factorisation, machine: &Machine) -> f64 {
@@ -131,10 +122,7 @@ mod tests {
     fn plans_with_a_device_are_near_the_best_of_all() {
         for factors in Factors::ALL {
             for speeds in [[1.0, 1.0], [1.0, 4.0], [4.0, 1.0], [1.0, 20.0]] {
-                let mut machine = machine(&speeds, Network::free());
-                let memory = DeviceMemory::behind_unknown_link(None);
-                let memory = DeviceMemory { latency: 1e-5, up: 1e10, down: 1e10, ..memory };
-                machine.platform.network.devices.insert(Rank(1), memory);
+                let machine = with_devices(&speeds, &[1], None, 1e10);
                 let problem = Factorisation { factors, n: 800, block: 100 };
                 let (_, same) = beside_best(problem, &machine, None, &[problem.block]);
                 let (_, any) = beside_best(problem, &machine, None, &candidate_blocks(problem.n, 2));

@@ -160,10 +160,7 @@ impl<'a, T: Real> Elimination<'a, T> {
                 if let Some(device) = &mut held.device {
                     device.fetch(&mut held.columns, own.clone())?;
                 }
-                let mut view = held.columns.view_mut();
-                for (i, row) in panel.chunks_exact_mut(width).enumerate() {
-                    row.copy_from_slice(&view.row(first + i)[own.cols.clone()]);
-                }
+                held.copy(own, panel);
             }
             let mut pivots = vec![0; width];
             let failed = match self.schedule.factors() {
@@ -431,7 +428,7 @@ fn turn_rows<T: Real>(l: View<T>, d: Option<BlockDiagonal<T>>, steps: &[Step], f
 }
 
 /// C := C + L U for block columns from their diagonals on, whose rows are those of C.
-fn update_trapezoid<T: Real>(
+pub(crate) fn update_trapezoid<T: Real>(
     kernel: Kernel<T>,
     [l, u]: [View<T>; 2],
     c: ViewMut<T>,

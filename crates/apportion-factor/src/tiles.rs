@@ -2,7 +2,7 @@
 //! computed with them.
 
 use crate::LocalColumns;
-use crate::application::{Step, Trapezoid, bands_of, cholesky_together};
+use crate::application::{Step, cholesky_together, update_trapezoid};
 use crate::first_touch::{make_room, room_for};
 use apportion::error::Result;
 use apportion::geometry::Rank;
@@ -252,16 +252,8 @@ impl<T: Real> PanelUpdate<'_, T> {
         let high = height(rows);
         let (l, u) = (View::dense(l, high, self.width), View::dense(u, self.width, here.len()));
         let mut own = part.view_mut();
-        let mut rest = own.tile(top, here.start, high, here.len());
-        let mut bands = Vec::new();
-        for band in bands_of(&steps, high, self.threads) {
-            let (upper, lower) = rest.split_at_row(band.len());
-            rest = lower;
-            bands.push((band, upper));
-        }
-        parallel::all(bands, |(band, c)| {
-            Trapezoid { kernel: self.kernel, l, u, c, top: band.start }.update(&steps, band);
-        })
+        let c = own.tile(top, here.start, high, here.len());
+        update_trapezoid(self.kernel, [l, u], c, &steps, self.threads)
     }
 
     /// Updates a diagonal tile.

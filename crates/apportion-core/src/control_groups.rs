@@ -109,21 +109,25 @@ impl Group {
                     [self.number("memory.limit_in_bytes"), self.statistic("hierarchical_memory_limit")];
                 limits.into_iter().flatten().min()
             }
-            Version::Two => self.number("memory.max"),
+            // Above `memory.high` a group is not ended, but slowed down until it is of no use.
+            Version::Two => {
+                ["memory.max", "memory.high"].into_iter().filter_map(|name| self.number(name)).min()
+            }
         };
         limit.filter(|limit| *limit < NO_LIMIT)
     }
 
-    /// Cached pages of files that were not used lately are given up on demand.
+    /// Cached pages of files are given up on demand: first those that were not used lately, then the others.
     fn memory_left(&self) -> Option<u64> {
         let limit = self.memory_limit()?;
-        let (used, idle) = match self.version {
+        let (used, cached) = match self.version {
             Version::OneMemory => {
-                (self.number("memory.usage_in_bytes")?, self.statistic("total_inactive_file"))
+                (self.number("memory.usage_in_bytes")?, ["total_inactive_file", "total_active_file"])
             }
-            _ => (self.number("memory.current")?, self.statistic("inactive_file")),
+            _ => (self.number("memory.current")?, ["inactive_file", "active_file"]),
         };
-        Some(limit.saturating_sub(used.saturating_sub(idle.unwrap_or(0))))
+        let cached = cached.into_iter().filter_map(|name| self.statistic(name)).fold(0, u64::saturating_add);
+        Some(limit.saturating_sub(used.saturating_sub(cached)))
     }
 }
 
@@ -202,7 +206,7 @@ mod tests {
         ]);
         assert_eq!(
             (groups.quota(), groups.memory_limit(), groups.memory_left()),
-            (Some(1.5), Some(1000), Some(700))
+            (Some(1.5), Some(1000), Some(705))
         );
     }
 
@@ -225,6 +229,21 @@ mod tests {
             (groups.quota(), groups.memory_limit(), groups.memory_left()),
             (Some(0.5), Some(1000), Some(300))
         );
+    }
+
+    /// A group above `memory.high` is slowed down: that limit counts too, of any group.
+    #[test]
+    fn version_two_counts_the_limit_above_which_a_group_is_slowed_down() {
+        let (_files, groups) = machine(&[
+            ("proc/self/cgroup", "0::/job/step\n"),
+            ("sys/fs/cgroup/job/step/memory.max", "1000\n"),
+            ("sys/fs/cgroup/job/step/memory.high", "max\n"),
+            ("sys/fs/cgroup/job/step/memory.current", "100\n"),
+            ("sys/fs/cgroup/job/memory.max", "max\n"),
+            ("sys/fs/cgroup/job/memory.high", "800\n"),
+            ("sys/fs/cgroup/job/memory.current", "150\n"),
+        ]);
+        assert_eq!((groups.memory_limit(), groups.memory_left()), (Some(800), Some(650)));
     }
 
     /// Inside a container the group's path is that of the host, and the group is mounted as the root. The

@@ -127,11 +127,11 @@ impl Error {
     }
 }
 
-/// True if there was no room for the data, on the disk or in memory: the request was right, but the work
+/// True if there was no room for the data, on the disk or in memory, or nobody to read them: the request was right, but the work
 /// failed.
 fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, OutOfMemory, QuotaExceeded, StorageFull, WriteZero};
-    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | WriteZero | OutOfMemory)
+    use std::io::ErrorKind::{BrokenPipe, FileTooLarge, OutOfMemory, QuotaExceeded, StorageFull, WriteZero};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | WriteZero | OutOfMemory | BrokenPipe)
 }
 
 /// Characters of a statement that an error repeats: input that it quotes may be long.
@@ -149,16 +149,24 @@ fn brief(text: &str) -> String {
     format!("{first} … {last}")
 }
 
-/// True for characters that command a terminal or change the direction of the text around them.
+/// True for characters that command a terminal, end a line, change the direction of the text around them, or are not
+/// to be seen.
 pub(crate) fn unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let direction =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let unseen = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    c.is_control() || direction || unseen || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 /// Joins the lines of a text with spaces and escapes other control characters: an error is one line, and
 /// names from a file cannot send commands to the terminal.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    let mut breaks = text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).peekable();
+    let mut breaks = text
+        .split(['\n', '\r', '\u{2028}', '\u{2029}'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .peekable();
     while let Some(part) = breaks.next() {
         for c in part.chars() {
             if unprintable(c) { line.extend(c.escape_default()) } else { line.push(c) }

@@ -272,19 +272,19 @@ impl FileState {
         file.metadata().map(|about| Self::new(&about)).map_err(|e| Error::file(path, "read", e))
     }
 
-    /// Checks that the name still leads to the file, and that this has the same contents.
+    /// Checks that the name still leads to the file, and that nothing has written to this by its times.
     ///
     /// # Errors
-    /// It does not: exit code 2.
+    /// It does not: exit code 1.
     pub fn check(&self, path: &Path) -> Result<()> {
         let now = Self::of(path)?;
         if self.is_same_file(&now) && self.has_contents_of(&now, true) { Ok(()) } else { Err(changed(path)) }
     }
 
-    /// Checks that an open file, which may have lost its name, has the same contents.
+    /// Checks that nothing has written to an open file, which may have lost its name, by its times.
     ///
     /// # Errors
-    /// It does not: exit code 2.
+    /// Something has: exit code 1.
     pub fn check_open(&self, path: &Path, file: &File) -> Result<()> {
         let now = Self::of_open(path, file)?;
         let named = Self::of(path).is_ok_and(|there| there.is_same_file(&now));
@@ -310,9 +310,10 @@ impl FileState {
     }
 }
 
-fn changed(path: &Path) -> Error {
-    let what = "has changed while it was read";
-    Error::input(path.display().to_string(), what, "run again once nothing writes to it")
+/// The error of an input whose contents are not those that a run began with: exit code 1.
+pub fn changed(path: &Path) -> Error {
+    let what = format!("{} changed during the run", path.display());
+    Error::infeasible(what, "run again once nothing writes to it")
 }
 
 #[cfg(all(test, unix))]
@@ -351,7 +352,7 @@ mod tests {
                 there.set_modified(time).unwrap();
             }
             let error = state.check_open(&path, &file).unwrap_err().to_string();
-            assert!(error.contains("has changed while it was read"), "{error}");
+            assert!(error.contains("a changed during the run"), "{error}");
             assert!(state.check(&path).is_err());
         }
     }

@@ -90,13 +90,30 @@ pub fn objects_if_any<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(objects.map(|objects| objects.into_iter().map(|object| object.0).collect()))
 }
 
+/// Bytes of the longest name.
+const LONGEST_NAME: usize = 255;
+
 /// Why a name cannot be shown in one line of a table, if so.
 pub fn name_defect(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("is empty".into());
     }
+    if name.len() > LONGEST_NAME {
+        return Some(format!("{} has {} bytes, more than {LONGEST_NAME}", quoted(name), name.len()));
+    }
     let odd = name.chars().find(|&c| unprintable(c))?;
     Some(format!("{} has a control character, {}", quoted(name), odd.escape_default()))
+}
+
+/// Text from outside that terminals, tables and pages may show: one line, in which U+FFFD stands for characters that
+/// command a terminal, change the direction of the text, or are not to be seen.
+pub fn harmless(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
+        c if unprintable(c) => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// A text in quotation marks, shortened if it is long, with control characters shown.
@@ -143,11 +160,15 @@ mod tests {
 
     #[test]
     fn names_must_fit_into_a_line() {
-        for bad in ["", "a\nb", "\u{1b}[31mred", "a\u{202e}b", "tab\t"] {
+        for bad in ["", "a\nb", "\u{1b}[31mred", "a\u{202e}b", "tab\t", "a\u{2028}b", "a\u{200b}", "\u{9b}1m"]
+        {
             assert!(name_defect(bad).is_some(), "{bad:?}");
+            assert!(bad.is_empty() || !harmless(bad).contains(unprintable), "{bad:?}");
         }
+        assert!(name_defect(&"x".repeat(256)).is_some() && name_defect(&"x".repeat(255)).is_none());
         for good in ["p0", "Größe", "節点", "node 1", "🚀"] {
             assert_eq!(name_defect(good), None);
+            assert_eq!(harmless(good), good);
         }
     }
 

@@ -23,7 +23,7 @@ const BUFFER: usize = 1 << 20;
 /// An output that is no regular file with a name of its own is a stream: a descriptor of this process
 /// (`/dev/stdout`, `/dev/fd/3`, a link to one, the file to which the standard output is redirected), a pipe,
 /// a device. Its data follow what was written there before, once they are complete: it is neither replaced
-/// nor truncated. A reader that has closed a pipe is no error.
+/// nor truncated. A reader that has closed a pipe before all is written is an error.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -95,7 +95,9 @@ impl OutputFile {
     }
 
     fn create_as(path: &Path, prefix: &str, counts: bool) -> Result<Self> {
-        if let Some(stream) = open_stream(path)? {
+        // A file of the program's own is no stream: a pipe in its place would be waited for.
+        let stream = if counts { open_stream(path)? } else { None };
+        if let Some(stream) = stream {
             let contents = tempfile::spooled_tempfile(BUFFER);
             return Ok(Self { path: path.to_path_buf(), sink: Sink::Stream { contents, stream } });
         }
@@ -104,10 +106,11 @@ impl OutputFile {
         let target = follow(path)?;
         let keep = match found {
             Ok(found) if found.is_dir() => return refuse("is a directory".into(), "add a file name to it"),
+            Ok(found) if !found.is_file() => return refuse("is not a regular file".into(), "remove it"),
             Ok(found) => {
                 // Opened to check that the file may be written.
                 OpenOptions::new().write(true).open(path).map_err(|e| Error::file(path, "write", e))?;
-                Some(found.permissions())
+                Some(without_privilege(found.permissions()))
             }
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => return Err(Error::file(path, "create", e)),
@@ -188,6 +191,24 @@ impl OutputFile {
         }
     }
 
+    /// True if the data go to the disk of this directory too, whose room both need.
+    pub fn is_on_disk_of(&self, directory: &Path) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let Sink::Whole { file, .. } = &self.sink else { return false };
+            let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+            let disks =
+                file.get_ref().as_file().metadata().and_then(|own| Ok((own, fs::metadata(directory)?)));
+            disks.is_ok_and(|(own, there)| own.dev() == there.dev())
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = directory;
+            false
+        }
+    }
+
     /// Checks that the disk has room for `bytes` more, so that a long computation does not end with a full
     /// disk. Later writers may still take the room.
     ///
@@ -257,10 +278,7 @@ impl OutputFile {
             Sink::Stream { mut contents, mut stream } => {
                 contents.rewind().map_err(failed)?;
                 let copied = io::copy(&mut BufReader::with_capacity(BUFFER, contents), &mut stream);
-                match copied {
-                    Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(failed(e)),
-                    _ => Ok(None),
-                }
+                copied.map(|_| None).map_err(failed)
             }
             Sink::Whole { file, target, keep, listed, counts } => {
                 let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
@@ -351,6 +369,17 @@ fn is_writable(file: &File) -> bool {
 #[cfg(not(unix))]
 fn is_writable(_: &File) -> bool {
     true
+}
+
+/// The permissions of a file with other contents: nobody has trusted these with another user's rights.
+fn without_privilege(permissions: fs::Permissions) -> fs::Permissions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::Permissions::from_mode(permissions.mode() & 0o1777)
+    }
+    #[cfg(not(unix))]
+    permissions
 }
 
 /// Writes a whole file at once.

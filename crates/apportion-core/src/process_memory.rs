@@ -1,28 +1,135 @@
 //! The memory of this process, and what it may still take: what the host has free, and what limits leave.
 
 use crate::ControlGroups;
+use crate::error::{Error, Result};
 use crate::system_files::read_kib;
+use crate::units::show_bytes;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Bytes of memory that this process may take now without swapping: the least of what the machine has
-/// available, what its control groups leave, and what its limit of address space (`ulimit -v`) leaves;
-/// `None` if unknown. Outside Linux nothing is known.
-pub fn available_memory() -> Option<u64> {
-    let machine = read_kib(Path::new("/proc/meminfo"), "MemAvailable:");
-    let groups = ControlGroups::of_process(Path::new("/")).memory_left();
-    [machine, groups, left_by_limit()].into_iter().flatten().min()
+/// What limits the memory of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryLimit {
+    /// The machine has no more available without swapping.
+    Machine,
+    /// Its control groups, as of a container or a batch job.
+    ControlGroup,
+    /// Its limit of address space (`ulimit -v`).
+    AddressSpace,
+    /// Its limit of data (`ulimit -d`).
+    Data,
 }
 
-/// What the limit of address space leaves.
+impl MemoryLimit {
+    /// True for a limit of addresses, whether or not there is memory behind them.
+    pub fn is_of_process(self) -> bool {
+        matches!(self, Self::AddressSpace | Self::Data)
+    }
+}
+
+impl fmt::Display for MemoryLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Machine => "left on this machine",
+            Self::ControlGroup => "left by the limit of the control group (container or job)",
+            Self::AddressSpace => "left by the limit of address space (ulimit -v)",
+            Self::Data => "left by the limit of data (ulimit -d)",
+        })
+    }
+}
+
+/// The memory that a process may still take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLeft {
+    /// Bytes.
+    pub bytes: u64,
+    /// What allows no more.
+    pub limit: MemoryLimit,
+}
+
+/// The most that a computation takes besides its matrices: stacks of threads, what kernels pack, what is read and
+/// written at once. A small one takes less.
+const BESIDES: u64 = 12 << 20;
+
+impl MemoryLeft {
+    /// What this process may take now without swapping: the least of what the machine has available, what its
+    /// control groups leave, and what its limits of address space and of data leave; `None` if unknown. Outside
+    /// Linux nothing is known.
+    pub fn now() -> Option<Self> {
+        Self::of_process(Path::new("/"), [address_space_limit(), data_limit()])
+    }
+
+    /// The same on the machine whose files are under `root`, with limits of address space and of data.
+    fn of_process(root: &Path, [address_space, data]: [Option<u64>; 2]) -> Option<Self> {
+        let used = |field: &str| read_kib(&root.join("proc/self/status"), field);
+        let left_of =
+            |most: Option<u64>, field: &str| most.and_then(|most| Some(most.saturating_sub(used(field)?)));
+        let all = [
+            (read_kib(&root.join("proc/meminfo"), "MemAvailable:"), MemoryLimit::Machine),
+            (ControlGroups::of_process(root).memory_left(), MemoryLimit::ControlGroup),
+            (left_of(address_space, "VmSize:"), MemoryLimit::AddressSpace),
+            (left_of(data, "VmData:"), MemoryLimit::Data),
+        ];
+        let known = all.into_iter().filter_map(|(bytes, limit)| Some(Self { bytes: bytes?, limit }));
+        known.min_by_key(|left| left.bytes)
+    }
+
+    /// Whether matrices of so many bytes fit, with what their computation takes besides.
+    pub fn fits(&self, bytes: u128) -> bool {
+        bytes.saturating_add((bytes / 8).min(u128::from(BESIDES))) <= u128::from(self.bytes)
+    }
+
+    /// `72.0 MB, more than is free: 40.0 MB left on this machine`, of a need.
+    pub fn beside(&self, bytes: u128) -> String {
+        let [need, left] = [bytes as f64, self.bytes as f64].map(show_bytes);
+        format!("{need}, more than is free: {left} {}", self.limit)
+    }
+}
+
+/// Bytes of memory that this process may take now without swapping ([`MemoryLeft::now`]).
+pub fn available_memory() -> Option<u64> {
+    MemoryLeft::now().map(|left| left.bytes)
+}
+
+/// Bytes that all of this process may hold, what it holds already included, where it must be careful; `None` if
+/// unknown.
+pub fn memory_budget() -> Option<u64> {
+    let held = read_kib(Path::new("/proc/self/status"), "VmRSS:")?;
+    Some(held + available_memory()? / 8 * 7)
+}
+
+/// Refuses what does not fit the memory that this process may still take: the one question of every computation, before
+/// it reads, measures or allocates. `what` needs so many bytes.
+///
+/// # Errors
+/// Exit code 2, with the need and what limits it.
+pub fn require_memory(place: &str, what: &str, bytes: u128, remedy: &str) -> Result<()> {
+    match MemoryLeft::now() {
+        Some(left) if !left.fits(bytes) => {
+            Err(Error::input(place, format!("{what} needs {}", left.beside(bytes)), remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(target_os = "linux")]
-fn left_by_limit() -> Option<u64> {
-    let most = rustix::process::getrlimit(rustix::process::Resource::As).current?;
-    Some(most.saturating_sub(read_kib(Path::new("/proc/self/status"), "VmSize:")?))
+fn address_space_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+#[cfg(target_os = "linux")]
+fn data_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Data).current
 }
 
 #[cfg(not(target_os = "linux"))]
-fn left_by_limit() -> Option<u64> {
+fn address_space_limit() -> Option<u64> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn data_limit() -> Option<u64> {
     None
 }
 
@@ -80,10 +187,13 @@ pub fn return_freed_blocks(bytes: u32) {
         #[allow(unsafe_code)]
         unsafe extern "C" {
             safe fn mallopt(parameter: i32, value: i32) -> i32;
+            safe fn malloc_trim(pad: usize) -> i32;
         }
         for parameter in [M_TRIM_THRESHOLD, M_MMAP_THRESHOLD] {
             let _ = mallopt(parameter, bytes.min(32 << 20) as i32);
         }
+        // What was freed before.
+        let _ = malloc_trim(0);
     }
     #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
     let _ = bytes;
@@ -98,6 +208,36 @@ pub fn peak_memory() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_limit_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let left = |limits| MemoryLeft::of_process(directory.path(), limits);
+        assert_eq!(left([Some(1 << 30), None]), None);
+        write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 5000 kB\n");
+        write("proc/self/status", "VmSize:\t2000 kB\nVmData:\t 500 kB\n");
+        let named = |kib: u64, limit| Some(MemoryLeft { bytes: kib << 10, limit });
+        assert_eq!(left([None, None]), named(5000, MemoryLimit::Machine));
+        assert_eq!(left([Some(6000 << 10), None]), named(4000, MemoryLimit::AddressSpace));
+        assert_eq!(left([Some(6000 << 10), Some(4000 << 10)]), named(3500, MemoryLimit::Data));
+        assert_eq!(left([Some(0), None]), named(0, MemoryLimit::AddressSpace));
+        write("proc/self/cgroup", "0::/job\n");
+        write("sys/fs/cgroup/job/memory.high", "2048000\n");
+        write("sys/fs/cgroup/job/memory.current", "1024000\n");
+        let tight = left([Some(6000 << 10), None]).unwrap();
+        assert_eq!(Some(tight), named(1000, MemoryLimit::ControlGroup));
+        assert!(tight.fits(900_000) && !tight.fits(1_000_000));
+        assert!(
+            tight
+                .beside(2_000_000)
+                .starts_with("2.0 MB, more than is free: 1.0 MB left by the limit of the control group")
+        );
+    }
 
     #[cfg(target_os = "linux")]
     #[test]

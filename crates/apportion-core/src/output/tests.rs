@@ -52,14 +52,27 @@ fn what_cannot_end_well_does_not_begin() {
 fn permissions_are_kept_or_usual() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
     let (plain, ours) = (directory.path().join("plain"), directory.path().join("ours"));
     fs::write(&plain, b"").unwrap();
     write_whole(&ours, b"").unwrap();
     assert_eq!(mode(&ours), mode(&plain));
-    fs::set_permissions(&ours, fs::Permissions::from_mode(0o640)).unwrap();
+    // The rights of its owner are not for other contents.
+    fs::set_permissions(&ours, fs::Permissions::from_mode(0o6640)).unwrap();
     write_whole(&ours, b"again").unwrap();
     assert_eq!(mode(&ours), 0o640);
+}
+
+/// A pipe in place of a file of the program's own would be waited for.
+#[cfg(unix)]
+#[test]
+fn a_file_of_the_programs_own_is_no_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("models.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = OutputFile::create_own(&pipe, ".apportion-").unwrap_err();
+    assert!(error.exit_code() == 2 && error.to_string().contains("not a regular file"), "{error}");
+    write_cache(&pipe, "speeds");
 }
 
 #[cfg(unix)]
@@ -69,6 +82,7 @@ fn the_room_is_that_of_the_disk() {
     let mut file = OutputFile::create(directory.path().join("big")).unwrap();
     assert!(file.room().is_some_and(|free| free > 0 && free < 1 << 62));
     file.reserve(4096).unwrap();
+    assert!(file.is_on_disk_of(directory.path()) && !file.is_on_disk_of(Path::new("/proc")));
     let error = file.reserve(1 << 62).unwrap_err();
     assert_eq!(error.exit_code(), 1);
     assert!(error.to_string().contains("are free on its disk"), "{error}");

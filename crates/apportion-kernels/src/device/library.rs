@@ -1,5 +1,6 @@
 //! Libraries of drivers, which are loaded while running.
 
+use crate::input::harmless;
 use libloading::Library;
 
 /// Why the functions of a library cannot be called.
@@ -50,7 +51,7 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// A text of a library, in one line.
+/// A text of a library, in one line without characters that do harm.
 pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    harmless(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

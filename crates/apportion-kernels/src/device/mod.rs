@@ -8,6 +8,7 @@
 mod cuda;
 mod fault;
 mod host;
+mod interface;
 mod library;
 mod opencl;
 mod race;
@@ -17,6 +18,8 @@ mod variant;
 use crate::error::{Error, Result};
 use crate::kernels::{View, ViewMut};
 use host::{HostRows, HostRowsMut, Placed};
+pub use interface::Interface;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -26,7 +29,7 @@ pub use tile::DeviceTile;
 use variant::{Arithmetic, Variant};
 
 /// What a device is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// The interface and the number in it: `opencl:0`, `cuda:0`.
     pub id: String,
@@ -71,7 +74,8 @@ impl fmt::Display for DeviceInfo {
 }
 
 /// What a device consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
     /// The cores of the host.
     Cpu,
@@ -200,12 +204,19 @@ enum Argument<'a> {
 }
 
 /// The devices of this machine: those of OpenCL in the order of their numbers, then the cards that only CUDA serves.
-/// `None` where no library can find any.
+/// `None` where no library can find any. All drivers are loaded into this process.
 pub fn devices() -> Option<Vec<DeviceInfo>> {
-    let cards = cuda::devices();
-    match opencl::devices() {
-        None if cards.is_empty() => None,
-        devices => Some(with_other_cards(devices.unwrap_or_default(), cards)),
+    all_devices(Interface::OpenCl.devices(), Interface::Cuda.devices())
+}
+
+/// The devices of both interfaces, as [`devices`] lists them.
+pub fn all_devices(
+    opencl: Option<Vec<DeviceInfo>>,
+    cards: Option<Vec<DeviceInfo>>,
+) -> Option<Vec<DeviceInfo>> {
+    match (opencl, cards) {
+        (devices, None) => devices,
+        (devices, Some(cards)) => Some(with_other_cards(devices.unwrap_or_default(), cards)),
     }
 }
 

@@ -9,6 +9,7 @@
 use crate::error::{Error, Result};
 use crate::kernels::view::check_shapes;
 use crate::kernels::{View, ViewMut};
+use crate::process_memory::MemoryLeft;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -70,6 +71,21 @@ pub struct Blas {
     sgemm: Gemm<f32>,
 }
 
+/// Address space that a library takes for each of its threads: OpenBLAS for buffers, without which a thread asks for
+/// ever.
+const ROOM: u64 = 96 << 20;
+
+/// Refuses to load a library where the process may not take the address space that it needs.
+fn check_address_space() -> std::result::Result<(), String> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    match MemoryLeft::now() {
+        Some(left) if left.limit.is_of_process() && left.bytes < ROOM * (threads + 1) => {
+            Err(format!("needs {}", left.beside(u128::from(ROOM * (threads + 1)))))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Blas {
     /// Each of OpenBLAS, BLIS, MKL and a plain CBLAS that works on this machine, in this order; files that
     /// provide the same functions count once.
@@ -109,6 +125,7 @@ impl Blas {
     }
 
     fn load(file: &str, name: &str) -> std::result::Result<Self, String> {
+        check_address_space()?;
         // SAFETY: loading runs the library's own initialisers. The user named it or it is one of the known
         // ones, and the loader reports an error for a file that is not a library.
         let library = unsafe { Library::new(file) }.map_err(|e| one_line(&e))?;

@@ -62,6 +62,17 @@ macro_rules! has {
 #[cfg(target_arch = "x86_64")]
 pub(super) use has;
 
+impl Instructions {
+    /// Whether products here round a multiplication and its addition once: by all sets but the portable one, which
+    /// rounds twice and gives other bytes.
+    pub fn are_fused() -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return has!(Avx512: "avx512f") || has!(Avx2: "avx2", "fma");
+        #[cfg(not(target_arch = "x86_64"))]
+        return cfg!(target_arch = "aarch64") && Self::Avx2.is_allowed();
+    }
+}
+
 // Loops compiled for the widest registers that this processor has.
 
 /// A loop to run by [`widest`]. Implementations mark `run`, and what it calls, `#[inline(always)]`: what is

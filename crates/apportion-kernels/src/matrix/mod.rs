@@ -6,13 +6,13 @@ mod io;
 use crate::error::{Error, Result};
 use crate::files::{contents, open_regular};
 use crate::memory;
-use crate::process_memory::{available_memory, prefer_large_pages};
+use crate::process_memory::{available_memory, prefer_large_pages, require_memory};
 use crate::units::show_bytes;
 use bytemuck::Pod;
 pub use io::{
     BlockViews, DistributedFile, LocalArray, LocalArrayFile, LocalBlocks, NpyArray, NpyFile, NpyHeader,
-    RandomKind, layout_file_text, local_arrays, npy_header, read_npy_array, read_npy_header, read_tiles,
-    views_of, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
+    RandomKind, digest, layout_file_text, local_arrays, npy_header, read_npy_array, read_npy_header,
+    read_tiles, views_of, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
 };
 use io::{market, npy, transpose};
 use std::any::Any;
@@ -288,7 +288,10 @@ pub fn read_matrix_with(path: &Path, absent: f64) -> Result<AnyMatrix> {
         _ => Err(Error::input(
             path.display().to_string(),
             "is not called .npy or .mtx",
-            "give a NumPy .npy or a Matrix Market .mtx file, named so",
+            match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
+                true => "unpack it, or give it as a stream: <(zcat FILE)",
+                false => "give a NumPy .npy or a Matrix Market .mtx file, named so",
+            },
         )),
     }
 }
@@ -336,18 +339,15 @@ fn format_of(path: &Path) -> Result<Option<&'static str>> {
 
 /// A matrix of zeros, of a size given by a file.
 fn allocate<T: Element>(path: &Path, rows: usize, cols: usize) -> Result<Matrix<T>> {
+    let remedy = "use a smaller matrix or a machine with more memory";
+    let (place, what) =
+        (path.display().to_string(), format!("a matrix of {rows} x {cols} elements of {}", T::NAME));
+    require_memory(&place, &what, rows as u128 * cols as u128 * size_of::<T>() as u128, remedy)?;
     let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(size_of::<T>()));
-    let fits = |bytes: &usize| {
-        available_memory().is_none_or(|free| *bytes as u64 <= free)
-            && memory::ask(|| Vec::<u8>::new().try_reserve_exact(*bytes)).is_ok()
-    };
-    if bytes.filter(fits).is_none() {
+    let granted = |bytes: &usize| memory::ask(|| Vec::<u8>::new().try_reserve_exact(*bytes)).is_ok();
+    if bytes.filter(granted).is_none() {
         let bytes = show_bytes(rows as f64 * cols as f64 * size_of::<T>() as f64);
-        return Err(Error::input(
-            path.display().to_string(),
-            format!("{rows} x {cols} elements of {} need {bytes}, more than is free", T::NAME),
-            "use a smaller matrix or a machine with more memory",
-        ));
+        return Err(Error::input(place, format!("{what} needs {bytes}, more than is free"), remedy));
     }
     Ok(Matrix::zeros(rows, cols))
 }

@@ -15,6 +15,7 @@ use crate::device::host::{HostRows, HostRowsMut, Placed, RowShape};
 use crate::device::variant::{Arithmetic, Variant};
 use crate::device::{Argument, Buffer, Device, DeviceInfo, Event, Launch, Program};
 use crate::error::Result;
+pub use api::LIBRARIES;
 use api::{Address, Api, CopyRows, DEVICE, End, HOST, Handle};
 use list::Listed;
 pub use list::devices;

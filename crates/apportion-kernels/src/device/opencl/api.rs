@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
 /// The library as the loader finds it.
-const LIBRARIES: [&str; 4] =
+pub const LIBRARIES: [&str; 4] =
     ["libOpenCL.so.1", "libOpenCL.so", "/System/Library/Frameworks/OpenCL.framework/OpenCL", "OpenCL.dll"];
 
 /// A `cl_platform_id`, `cl_context`, `cl_mem`, …

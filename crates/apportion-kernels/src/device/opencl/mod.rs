@@ -10,6 +10,7 @@ use crate::device::host::{HostRows, HostRowsMut, Placed};
 use crate::device::variant::{Arithmetic, SOURCE, Variant};
 use crate::device::{Argument, Buffer, Device, DeviceInfo, DeviceKind, Event, Launch, Program};
 use crate::error::Result;
+pub use api::LIBRARIES;
 use api::{Api, Handle, number, text};
 use list::Listed;
 pub use list::devices;
@@ -184,7 +185,8 @@ impl OpenCl {
         // SAFETY: one text with its length, which the call copies.
         let handle = unsafe { (api.program)(self.context, 1, &text_start, &length, &mut code) };
         self.check("clCreateProgramWithSource", code)?;
-        self.built(Object { handle, release: api.release_program }, options)
+        // Without warnings, which some drivers print to stderr.
+        self.built(Object { handle, release: api.release_program }, &format!("-w {options}"))
     }
 
     /// Makes a program of what [`Device::binary`] gave on the same device, by the same driver.

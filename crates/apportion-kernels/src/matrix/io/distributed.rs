@@ -2,6 +2,7 @@
 //! which block of the matrix each of them holds.
 
 use crate::error::{Error, Result};
+use crate::files::open_regular;
 use crate::geometry::{Rect, Span, SpanSet, first_overlap};
 use crate::input::{Object, name_defect, objects, quoted, read_text};
 use crate::matrix::io::rectangles::read_rectangle;
@@ -237,14 +238,18 @@ impl<'a> Files<'a> {
         if let Some(&number) = self.numbers.get(name) {
             return Ok((number, self.known[number].1));
         }
-        if let Some(what) = name_defect(name) {
+        if let Some(what) =
+            name.split('/').filter(|part| name.is_empty() || !part.is_empty()).find_map(name_defect)
+        {
             return Err((what, "write the name of an .npy file".into()));
         }
         let path = self.layout.parent().unwrap_or(Path::new("")).join(name);
-        let header = read_npy_header(&path).map_err(|error| match error {
-            Error::Input { place, what, remedy } => (format!("{place} {what}"), remedy),
-            other => (other.to_string(), "names are relative to the directory of the layout file".into()),
-        })?;
+        // A pipe among them would be waited for.
+        let header =
+            open_regular(&path).and_then(|_| read_npy_header(&path)).map_err(|error| match error {
+                Error::Input { place, what, remedy } => (format!("{place} {what}"), remedy),
+                other => (other.to_string(), "names are relative to the directory of the layout file".into()),
+            })?;
         if let Some((first, known)) = self.known.first().filter(|(_, known)| known.dtype != header.dtype) {
             let what = format!(
                 "{} holds {}, but {} holds {}",
@@ -294,9 +299,7 @@ impl DistributedFile {
             }
             let file = match open.entry(block.file) {
                 std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-                std::collections::btree_map::Entry::Vacant(new) => {
-                    new.insert(File::open(path).map_err(|e| Error::file(path, "read", e))?)
-                }
+                std::collections::btree_map::Entry::Vacant(new) => new.insert(open_regular(path)?),
             };
             let inside = common.relative_to(block.rect);
             let there = Rect::new(shift(inside.rows, block.at[0]), shift(inside.cols, block.at[1]));

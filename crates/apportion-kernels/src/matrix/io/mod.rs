@@ -13,4 +13,4 @@ pub use npy::{
 };
 pub use random::{RandomKind, write_random};
 pub(super) use rectangles::transpose;
-pub use rectangles::{BlockViews, LocalBlocks, NpyFile, read_tiles, views_of, write_tiles};
+pub use rectangles::{BlockViews, LocalBlocks, NpyFile, digest, read_tiles, views_of, write_tiles};

@@ -1,7 +1,7 @@
 //! Rectangles of an `.npy` file, read and written separately; the whole matrix is one of them.
 
 use crate::error::{Error, Result};
-use crate::files::{FileState, hash_file};
+use crate::files::{FileState, open_regular};
 use crate::geometry::{Rect, Span};
 use crate::matrix::io::npy::{NpyArray, NpyHeader, open_npy, open_npy_array};
 use crate::matrix::{Element, Matrix, allocate};
@@ -34,7 +34,7 @@ const WIDE: usize = 16;
 /// # Panics
 /// If the header's element type is not T, or a rectangle reaches outside the matrix.
 pub fn read_tiles<T: Element>(path: &Path, header: &NpyHeader, rects: &[Rect]) -> Result<LocalBlocks<T>> {
-    let mut file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
+    let mut file = open_regular(path)?;
     let mut one = |rect: &Rect| Ok((*rect, read_rectangle(path, &mut file, header, *rect)?.data));
     rects.iter().map(&mut one).collect()
 }
@@ -289,11 +289,11 @@ impl NpyFile {
         &self.path
     }
 
-    /// Checks that the file's contents are those that it had when it was opened. Its name may lead to another
-    /// file by now: this one is read.
+    /// Checks by its times that nothing has written to the file since it was opened. Its name may lead to another
+    /// file by now: this one is read. Writing through a memory map may leave the times as they are.
     ///
     /// # Errors
-    /// Something has written to the file: exit code 2.
+    /// Something has written to the file: exit code 1.
     pub fn check_unchanged(&self) -> Result<()> {
         self.state.check_open(&self.path, &self.file)
     }
@@ -321,13 +321,52 @@ impl NpyFile {
         read_rectangle_into(&self.path, &mut self.file, &self.header, rect, memory).map(Matrix::into_elements)
     }
 
-    /// A hash of the file, by [`hash_file`].
+    /// Reads the matrix once, some of it at a time, and calls `see` with pieces of rows, each with its row and first
+    /// column.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub fn fingerprint(&mut self) -> Result<u64> {
-        hash_file(&self.path, &mut self.file)
+    /// As [`read`](Self::read).
+    ///
+    /// # Panics
+    /// If T is not of the file's element type.
+    pub fn each_piece<T: Element>(&mut self, see: &mut dyn FnMut([u64; 2], &[T])) -> Result<()> {
+        let [all_rows, all_cols] = [self.header.rows, self.header.cols].map(|size| Span::new(0, size as u64));
+        let part = |along: Span| (TOGETHER / along.len()).max(1);
+        let rects: Vec<Rect> = if self.header.fortran {
+            all_cols.blocks(part(all_rows)).map(|cols| Rect::new(all_rows, cols)).collect()
+        } else {
+            all_rows.blocks(part(all_cols)).map(|rows| Rect::new(rows, all_cols)).collect()
+        };
+        let mut memory = Vec::new();
+        for Rect { rows, cols } in rects {
+            memory = self.read_into(Rect::new(rows, cols), memory)?;
+            (rows.start..)
+                .zip(memory.chunks_exact(cols.len() as usize))
+                .for_each(|(i, row)| see([i, cols.start], row));
+        }
+        Ok(())
     }
+}
+
+/// Elements that are read together where all of a file is.
+const TOGETHER: u64 = 1 << 18;
+
+/// A digest of elements, of which the first is at `place` of its matrix. That of several pieces is the wrapping sum of
+/// theirs, however they were cut. One changed element changes it for certain.
+pub fn digest<T: Element>(place: u64, elements: &[T]) -> u64 {
+    let mut sum = 0u64;
+    for (place, element) in (place..).zip(elements) {
+        for (number, part) in (0..).zip(bytemuck::bytes_of(element).chunks(8)) {
+            let mut bits = [0; 8];
+            bits[..part.len()].copy_from_slice(part);
+            // Steele, Lea and Flood 2014, doi:10.1145/2714064.2660195: each word has an image of its own.
+            let mut x = u64::from_le_bytes(bits) ^ (2 * place + number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            sum = sum.wrapping_add(x ^ x >> 31);
+        }
+    }
+    sum
 }
 
 #[cfg(test)]

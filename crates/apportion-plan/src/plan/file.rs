@@ -3,6 +3,7 @@
 
 mod raw;
 
+use super::shares::Line;
 use super::{Blocks, Factors, Layout, Metrics, Problem};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
@@ -36,6 +37,9 @@ pub struct Plan {
     pub relative_times: Option<Vec<f64>>,
     /// What the problem takes without a plan, if speeds are known.
     pub baselines: Option<Baselines>,
+    /// Of units that were run: the time of each processor, by rank, as far as it is known. With it, a run can follow
+    /// the plan and still divide again.
+    pub lines: Option<Vec<Option<Line>>>,
 }
 
 /// How a problem is divided.
@@ -75,6 +79,9 @@ pub struct Forecast {
     pub communicate: Vec<f64>,
 }
 
+/// A forecast that misses by no more than this fraction is as good as they come.
+const TELLING: f64 = 0.02;
+
 /// Predicted seconds of the same problem without a plan. A plan that takes longer than the better of the two
 /// does not pay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,6 +108,24 @@ impl Baselines {
     pub fn best(&self) -> Option<f64> {
         let alone = self.fastest_alone.as_ref().map(|alone| alone.seconds);
         alone.into_iter().chain(self.even_split).min_by(f64::total_cmp)
+    }
+
+    /// How many times as fast a run of `seconds` was as the better of the two. `None` where that is not known: the
+    /// `forecast` of the run, of the same speeds and links as these times, missed it by more.
+    pub fn gain_of_run(&self, seconds: f64, forecast: f64) -> Option<f64> {
+        let gain = self.best()? / seconds;
+        let [gap, miss] = [gain, forecast / seconds].map(|ratio: f64| ratio.max(1.0 / ratio));
+        (gain.is_finite() && (miss <= 1.0 + TELLING || gap > miss)).then_some(gain)
+    }
+
+    /// The times of `count` such problems.
+    #[must_use]
+    pub fn times(self, count: f64) -> Self {
+        let alone = |alone: FastestAlone| FastestAlone { seconds: alone.seconds * count, ..alone };
+        Self {
+            fastest_alone: self.fastest_alone.map(alone),
+            even_split: self.even_split.map(|seconds| seconds * count),
+        }
     }
 }
 
@@ -134,6 +159,7 @@ impl Plan {
             forecast: None,
             relative_times: None,
             baselines: None,
+            lines: None,
         }
     }
 
@@ -157,6 +183,7 @@ impl Plan {
             forecast: None,
             relative_times: None,
             baselines: None,
+            lines: None,
         }
     }
 
@@ -184,6 +211,7 @@ impl Plan {
             forecast: None,
             relative_times: None,
             baselines: None,
+            lines: None,
         }
     }
 
@@ -204,6 +232,7 @@ impl Plan {
             forecast: None,
             relative_times: None,
             baselines: None,
+            lines: None,
         }
     }
 
@@ -351,6 +380,14 @@ impl Plan {
         if let Some((field, what, remedy)) = raw.defect_of_times() {
             return refuse(field, what, remedy);
         }
+        if raw.start_up.is_some() && !matches!(raw.problem, Problem::Units { .. }) {
+            return refuse(
+                "start_up",
+                "only units have lines of times".into(),
+                "remove `start_up` and `per_unit`",
+            );
+        }
+        let lines = raw.lines();
         if raw.panels.is_some() && !matches!(raw.problem, Problem::Factorisation { .. }) {
             return refuse("panels", "only factorisations have panels".into(), "remove the field");
         }
@@ -437,7 +474,7 @@ impl Plan {
             }
         };
         let (forecast, relative_times, baselines) = (raw.forecast, raw.relative_times, raw.baselines);
-        let plan = Self { forecast, relative_times, baselines, ..plan };
+        let plan = Self { forecast, relative_times, baselines, lines, ..plan };
         // The bound depends on the platform: it is read, not computed again.
         let bound = raw.metrics.and_then(|m| m.time_bound);
         if bound.is_some_and(|bound| !(bound.is_finite() && bound > 0.0)) {
@@ -500,6 +537,8 @@ impl Plan {
             forecast: self.forecast.clone(),
             relative_times: self.relative_times.clone(),
             baselines: self.baselines.clone(),
+            start_up: self.lines.as_ref().map(|lines| column(lines, |line| line.start_up)),
+            per_unit: self.lines.as_ref().map(|lines| column(lines, |line| line.per_unit)),
             _choice: None,
             _models: None,
         };
@@ -510,6 +549,11 @@ impl Plan {
     pub fn to_json(&self) -> String {
         format!("{:#}\n", self.to_value())
     }
+}
+
+/// One number of each line that is known.
+fn column(lines: &[Option<Line>], number: impl Fn(&Line) -> f64) -> Vec<Option<f64>> {
+    lines.iter().map(|line| line.as_ref().map(&number)).collect()
 }
 
 /// The layout of a file's rectangles, if its shares are their areas.

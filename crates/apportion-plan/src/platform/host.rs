@@ -8,7 +8,7 @@ mod state;
 pub use kinds::CoreKind;
 pub use state::{CoreState, HostState, read_host_state};
 
-use super::{Network, Platform, Processor};
+use super::{Network, Platform, Processor, THIS_MACHINE};
 use crate::ControlGroups;
 use crate::system_files::read_kib;
 use files::{nodes_of_cpus, number_of_cpu, online_cpus, read_model, threads_of_core, usable_cpus};
@@ -183,7 +183,7 @@ impl Host {
                 (Some(host), None) => host.clone(),
                 (None, part) => part.unwrap_or_else(|| "machine".into()),
             };
-            let mut cluster = self.name.clone().unwrap_or_else(|| "machine".into());
+            let mut cluster = self.name.clone().unwrap_or_else(|| THIS_MACHINE.into());
             let node = cores[0].node();
             if has_nodes && cores.iter().all(|core| core.node() == node) {
                 cluster += &format!("/node{node}");
@@ -208,7 +208,7 @@ impl Host {
         if count == 0 || count > self.cores.len() {
             return None;
         }
-        let cluster = self.name.clone().unwrap_or_else(|| "machine".into());
+        let cluster = self.name.clone().unwrap_or_else(|| THIS_MACHINE.into());
         let part = |i: usize| {
             let cores = &self.cores[i * self.cores.len() / count..(i + 1) * self.cores.len() / count];
             let own = format!("part{i}");

@@ -88,6 +88,11 @@ impl HostNetwork {
         }
     }
 
+    /// Names hosts, and which rank is on which.
+    pub fn key(hosts: &[String], of_rank: &[usize]) -> String {
+        format!("{hosts:?} {of_rank:?}")
+    }
+
     fn link(&self, from: usize, to: usize) -> Option<&HostLink> {
         self.links.iter().find(|link| (link.from, link.to) == (from, to))
     }

@@ -32,6 +32,9 @@ use crate::geometry::Rank;
 use crate::input::extreme;
 use std::fmt;
 
+/// The cluster of the processors of a machine that is described without a name.
+pub(crate) const THIS_MACHINE: &str = "machine";
+
 /// A set of processors and the network that joins them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Platform {
@@ -138,6 +141,25 @@ impl Processor {
             slowdown: 1.0,
             slowdown_after: None,
             emulated: None,
+        }
+    }
+
+    /// What its cluster begins with. In platforms as `detect` describes them, that is its host.
+    pub fn outermost_cluster(&self) -> &str {
+        self.cluster.split('/').next().unwrap_or_default()
+    }
+
+    /// The host that its processes run on, as launchers know it; `None` for the machine of a platform that describes
+    /// this one alone, without a name.
+    ///
+    /// A name `HOST:NUMBER` tells the host. A processor with cores or a device is a part of the host that its cluster
+    /// begins with. Any other is a whole host, and its name is that of the host.
+    pub fn host(&self) -> Option<&str> {
+        let is_part = !self.cores.is_empty() || self.device.is_some();
+        match self.name.split_once(':') {
+            Some((host, _)) => Some(host),
+            None if is_part => Some(self.outermost_cluster()).filter(|host| *host != THIS_MACHINE),
+            None => Some(&self.name),
         }
     }
 
@@ -377,6 +399,26 @@ impl Platform {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `detect` names them, with and without names of hosts, and as users do.
+    #[test]
+    fn a_processor_has_a_host() {
+        let host = |name: &str, cluster: &str, cores: &[usize]| {
+            let processor =
+                Processor { cluster: cluster.into(), cores: cores.to_vec(), ..Processor::named(name) };
+            processor.host().map(str::to_owned)
+        };
+        assert_eq!(host("alpha-performance", "alpha/node0", &[0, 1]).unwrap(), "alpha");
+        assert_eq!(host("alpha-core3", "alpha/node1/efficient", &[3]).unwrap(), "alpha");
+        assert_eq!(host("beta", "beta", &[0]).unwrap(), "beta");
+        assert_eq!(host("efficient", "machine", &[1]), None);
+        assert_eq!(host("core0", "machine/node0", &[0]), None);
+        assert_eq!(host("n1:3", "n1:3", &[3]).unwrap(), "n1");
+        assert_eq!(host("n1:3", "rack7", &[3]).unwrap(), "n1");
+        assert_eq!(host("hcl03", "cluster1", &[]).unwrap(), "hcl03");
+        let device = Processor { device: Some("cuda:0".into()), ..Processor::named("alpha-gpu0") };
+        assert_eq!(Processor { cluster: "alpha".into(), ..device }.host(), Some("alpha"));
+    }
 
     #[test]
     fn processors_survive_a_round_trip() {

@@ -270,6 +270,21 @@ impl Network {
         self.changed(|l| Link { latency: scaled(l.latency), ..l })
     }
 
+    /// The same network, those of devices included, whose messages take `times` as long.
+    pub fn slower(&self, times: f64) -> Self {
+        let mut network = self.changed(|l| Link {
+            latency: l.latency * times,
+            horizontal: l.horizontal / times,
+            vertical: l.vertical / times,
+        });
+        for memory in network.devices.values_mut() {
+            memory.latency *= times;
+            memory.up /= times;
+            memory.down /= times;
+        }
+        network
+    }
+
     /// The links of all pairs of two processors.
     fn links(&self) -> impl Iterator<Item = &Link> {
         let alone = |class| self.classes.iter().filter(|c| **c == class).count() < 2;

@@ -11,7 +11,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Maximum number of processors in a platform file.
-const MOST_PROCESSORS: usize = 1_000_000;
+const MOST_PROCESSORS: usize = 10_000;
+
+/// Maximum number of cores of a processor: more than machines have.
+const MOST_CORES: usize = 65_536;
 
 /// Largest slowdown: a second becomes thirty years.
 const MOST_SLOWDOWN: f64 = 1e9;
@@ -163,6 +166,10 @@ impl Reader<'_> {
                 bytes => Some(bytes),
             },
         };
+        if let Some(cores) = raw.cores.as_ref().filter(|cores| cores.len() > MOST_CORES) {
+            let what = format!("{} cores are more than {MOST_CORES}", cores.len());
+            return Err(self.error(&field("cores"), what, "list the numbers of its cores, each once"));
+        }
         let slowdown = raw.slowdown.unwrap_or(1.0);
         if !(1.0..=MOST_SLOWDOWN).contains(&slowdown) {
             return Err(self.error(

@@ -3,12 +3,17 @@
 use super::Speed;
 use crate::units::{Dimension, number, parse};
 
-/// Parses speeds, one per processor: `9,1` or `9:1`, and with units `9 Gflop/s,1 Gflop/s` or `9,1 Gflop/s`.
+/// Parses speeds, one per processor: `9,1` or `9:1`, in percent `90%,10%`, and with units `9 Gflop/s,1 Gflop/s` or
+/// `9,1 Gflop/s`.
 ///
 /// # Errors
 /// Text that is no such list, or speeds of several units. The error is the text of the message.
 pub fn parse_speeds(text: &str) -> Result<Vec<Speed>, String> {
-    let pieces: Vec<&str> = text.split([',', ':']).map(str::trim).collect();
+    let mut pieces: Vec<&str> = text.split([',', ':']).map(str::trim).collect();
+    // Parts of a hundred are ratios.
+    if let Some(parts) = pieces.iter().map(|piece| piece.strip_suffix('%')).collect::<Option<Vec<&str>>>() {
+        pieces = parts.into_iter().map(str::trim).collect();
+    }
     let bare = pieces.iter().filter(|piece| number(piece).is_ok()).count();
     let last = pieces.last().copied().unwrap_or_default();
     // A unit that stands once, at the end, is that of all.
@@ -31,4 +36,20 @@ pub fn parse_speeds(text: &str) -> Result<Vec<Speed>, String> {
 fn parse_speed(text: &str) -> Result<Speed, String> {
     let flops = parse(text, Dimension::Speed).map(Speed::Flops);
     flops.or_else(|error| parse(text, Dimension::Rate).map(Speed::Units).map_err(|_| error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_ratios() {
+        let ratios =
+            |text: &str| parse_speeds(text).map(|all| all.iter().map(|s| s.value()).collect::<Vec<_>>());
+        assert_eq!(ratios("50%,30 %,20%"), Ok(vec![50.0, 30.0, 20.0]));
+        assert_eq!(parse_speeds("62.5%:37.5%"), Ok(vec![Speed::Relative(62.5), Speed::Relative(37.5)]));
+        for mixed in ["50%,3", "50,3%", "%,%", "50% Gflop/s,1"] {
+            assert!(ratios(mixed).is_err(), "{mixed}");
+        }
+    }
 }

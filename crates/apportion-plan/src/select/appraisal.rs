@@ -10,7 +10,7 @@ use crate::schedule::ScheduleOptions;
 use crate::select::balance::{imbalance_of, relative_times_of};
 use crate::select::candidates::Candidate;
 use crate::select::pruning::{self, CandidateTime};
-use crate::select::{Choice, Minimise, PlanOptions, forecast};
+use crate::select::{Choice, MemoryPolicy, Minimise, PlanOptions, check_caps, forecast};
 use crate::simulate::CostModel;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -117,6 +117,16 @@ impl<'a> Appraiser<'a> {
         // Ratios give no seconds of computation: a forecast of communication alone is none of the run.
         let plan = Plan { forecast: simulated.filter(|_| !self.machine.only_ratios()), ..plan };
         Ok(Choice { rank, ..Choice::new(plan, order) })
+    }
+
+    /// True if every processor can hold its part of a layout and what travels.
+    pub(crate) fn fits(&self, layout: &Layout, order: ScheduleOptions) -> bool {
+        match self.options.memory {
+            MemoryPolicy::Unchecked => true,
+            MemoryPolicy::AsAsked(path) | MemoryPolicy::SmallerBlocks(path) => {
+                check_caps(layout, order, &self.machine.platform, self.options.element, path).is_ok()
+            }
+        }
     }
 
     /// The forecast of a candidate.

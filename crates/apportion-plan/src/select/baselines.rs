@@ -1,5 +1,5 @@
-//! What a problem takes without a plan: the fastest processor alone, and an even split. Whether a plan pays is
-//! its time compared with the better of the two.
+//! What a problem takes without a plan: the processor that is fastest alone, with what crosses its link, and an even
+//! split. Whether a plan pays is its time compared with the better of the two.
 
 use crate::error::Result;
 use crate::model::{Machine, Model, only_ratios};
@@ -27,7 +27,6 @@ pub struct BaselinePlans {
 pub fn baseline_plans(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<BaselinePlans> {
     let problem = Alternatives {
         shape,
-        elements: shape.elements(),
         alone: &|weights| Columns::default().layout(shape, weights),
         even: even_layouts(shape, machine.processors())?,
     };
@@ -37,9 +36,7 @@ pub fn baseline_plans(shape: Shape, machine: &Machine, options: &PlanOptions) ->
 /// The layouts of a product that take no speeds into account.
 struct Alternatives<'a> {
     shape: Shape,
-    /// Number of elements of C that are computed.
-    elements: u64,
-    /// That of one processor, whose weight is 1.
+    /// That of a single processor, whose weight is 1.
     alone: &'a dyn Fn(&[f64]) -> Result<Layout>,
     /// Those of equal parts.
     even: Vec<Layout>,
@@ -47,34 +44,62 @@ struct Alternatives<'a> {
 
 impl Alternatives<'_> {
     fn plans(self, machine: &Machine, options: &PlanOptions) -> Result<BaselinePlans> {
-        let Self { shape, elements, alone, even: mut layouts } = self;
+        let machine = &*machine.with_device_tiles(options.element)?;
         let p = machine.processors();
-        let plan = |name: String, layouts: Vec<Layout>| -> Result<Option<Plan>> {
-            let mut fastest: Option<(Layout, Forecast)> = None;
-            for layout in layouts {
-                let limit = fastest.as_ref().map_or(f64::INFINITY, |(_, forecast)| forecast.seconds);
-                if let Some(forecast) = fastest_forecast(&layout, machine, options, limit)? {
-                    fastest = Some((layout, forecast));
-                }
-            }
-            let Some((layout, forecast)) = fastest else { return Ok(None) };
+        let plan = |name: String, layout: Layout, forecast: Forecast| -> Result<Plan> {
             let imbalance = imbalance_of(&machine.models, &layout)?;
             let plan = Plan::of_layout(name, machine.platform.names(), layout, imbalance);
-            Ok(Some(Plan { forecast: Some(forecast), ..plan }))
+            Ok(Plan { forecast: Some(forecast), ..plan })
         };
-        let fastest_alone = match fastest(&machine.models, elements) {
-            Some(rank) => {
-                let name = format!("{} alone", machine.platform.processors[rank].name);
-                let weights: Vec<f64> = (0..p).map(|i| f64::from(u8::from(i == rank))).collect();
-                plan(name, vec![alone(&weights)?])?
-            }
-            None => None,
-        };
+        let alone = self.fastest_alone(machine, options)?.map(|(rank, layout, forecast)| {
+            plan(format!("{} alone", machine.platform.processors[rank].name), layout, forecast)
+        });
         let orders = options.orders().len();
-        let most =
-            (1..=layouts.len()).rev().find(|count| affordable(p, shape, options.block, count * orders));
-        layouts.truncate(most.unwrap_or(0));
-        Ok(BaselinePlans { fastest_alone, even_split: plan("even split".into(), layouts)? })
+        let affordable = |count: &usize| affordable(p, self.shape, options.block, count * orders);
+        let most = (1..=self.even.len()).rev().find(affordable).unwrap_or(0);
+        let mut even: Option<(Layout, Forecast)> = None;
+        for layout in self.even.into_iter().take(most) {
+            let limit = even.as_ref().map_or(f64::INFINITY, |(_, forecast)| forecast.seconds);
+            if let Some(forecast) = fastest_forecast(&layout, machine, options, limit)? {
+                even = Some((layout, forecast));
+            }
+        }
+        let even = even.map(|(layout, forecast)| plan("even split".into(), layout, forecast));
+        Ok(BaselinePlans { fastest_alone: alone.transpose()?, even_split: even.transpose()? })
+    }
+
+    /// The processor that ends first with all of the product, which need not be the one that computes it in the least
+    /// time: a device waits for its link. Processors are forecast in the order of their computing time, until that
+    /// exceeds the least forecast.
+    fn fastest_alone(
+        &self,
+        machine: &Machine,
+        options: &PlanOptions,
+    ) -> Result<Option<(usize, Layout, Forecast)>> {
+        let layout = (self.alone)(&[1.0])?;
+        let computing = |rank: usize| {
+            let rate = layout.rates(&machine.models[rank..=rank], machine.block)[0];
+            (layout.multiply_adds() / rate, rank)
+        };
+        let mut order: Vec<(f64, usize)> = (0..machine.processors()).map(computing).collect();
+        order.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let mut best: Option<(usize, Forecast)> = None;
+        for (least, rank) in order {
+            let limit = best.as_ref().map_or(f64::INFINITY, |(_, forecast)| forecast.seconds);
+            if least >= limit || !least.is_finite() {
+                break;
+            }
+            if let Some(forecast) = fastest_forecast(&layout, &machine.select(&[rank]), options, limit)? {
+                best = Some((rank, forecast));
+            }
+        }
+        let Some((rank, forecast)) = best else { return Ok(None) };
+        let of_all = |times: Vec<f64>| {
+            (0..machine.processors()).map(|i| if i == rank { times[0] } else { 0.0 }).collect()
+        };
+        let Forecast { seconds, compute, communicate } = forecast;
+        let forecast = Forecast { seconds, compute: of_all(compute), communicate: of_all(communicate) };
+        Ok(Some((rank, layout.among(&[rank], machine.processors())?, forecast)))
     }
 }
 
@@ -121,7 +146,7 @@ fn fastest_forecast(
     Ok(fastest)
 }
 
-/// The processor that takes the least time for all of `size`; `None` if none can hold that much.
+/// The processor that takes the least time for all of `size` units; `None` if none can hold that many.
 fn fastest(models: &[Model], size: u64) -> Option<usize> {
     let seconds = |rank: &usize| models[*rank].seconds(size as f64);
     let able = (0..models.len()).filter(|rank| seconds(rank).is_finite());
@@ -152,7 +177,6 @@ impl Baselines {
         }
         let problem = Alternatives {
             shape,
-            elements: shape.n * (shape.n + 1) / 2,
             alone: &|weights| Triangle.layout(shape, weights),
             even: vec![Triangle.layout(shape, &vec![1.0; machine.processors()])?],
         };
@@ -185,7 +209,7 @@ impl Baselines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::{Network, Platform, Topology};
+    use crate::platform::{Network, Platform, Topology, parse_platform};
     use crate::schedule::Flow;
 
     fn machine(speeds: &[f64], bandwidth: f64) -> Machine {
@@ -264,7 +288,35 @@ mod tests {
         assert!(found.fastest_alone.is_some() && found.even_split.is_none(), "{found:?}");
     }
 
-    /// A machine of which one processor has no memory for the whole product.
+    /// A device computes 1,000 cubed in a third of a second, and gets 8 MB for A and for B and returns 8 MB of C at 20
+    /// MB/s; the core takes 0.5 s. Of a thousand cores behind it, none is faster.
+    #[test]
+    fn a_device_alone_waits_for_its_link() {
+        let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
+        let text = "[[processor]]\nname = \"core\"\n[[processor]]\nname = \"gpu\"\ndevice = \"opencl:0\"\n\
+                    [[network.link]]\nbetween = [\"gpu\", \"core\"]\nbandwidth = \"20 MB/s\"\n";
+        let more = (0..1000).map(|i| format!("[[processor]]\nname = \"c{i}\"\n")).collect::<String>();
+        for text in [text.to_owned(), more + text] {
+            let platform = parse_platform(&text, "test").unwrap();
+            let speed = |name: &str| match name {
+                "gpu" => 3e9,
+                "core" => 2e9,
+                _ => 1e9,
+            };
+            let models = platform.names().into_iter().map(|name| {
+                let speed = speed(&name);
+                Model::constant(name, speed).unwrap()
+            });
+            let machine = Machine::new(platform.clone(), models.collect(), 1);
+            let options = PlanOptions { flow: Some(Flow::Bulk), ..PlanOptions::open(1000, 8) };
+            let found = Baselines::of_product(shape, &machine, &options).unwrap().unwrap();
+            let alone = found.fastest_alone.unwrap();
+            assert_eq!(alone.processor, "core");
+            assert!((alone.seconds - 0.5).abs() < 1e-12, "{}", alone.seconds);
+        }
+    }
+
+    /// A machine of which one processor has no memory for the whole product: the other one has.
     #[test]
     fn a_processor_without_the_memory_is_not_the_fastest_alone() {
         let shape = Shape::new(100, 100, 100, "test").unwrap();
@@ -273,7 +325,7 @@ mod tests {
         let memory = crate::select::MemoryPolicy::SmallerBlocks(crate::schedule::DataPath::Copied);
         let options = PlanOptions { memory, ..PlanOptions::open(10, 8) };
         let found = Baselines::of_product(shape, &machine, &options).unwrap().unwrap();
-        assert_eq!(found.fastest_alone, None);
+        assert_eq!(found.fastest_alone.unwrap().processor, machine.platform.names()[1]);
         assert!(found.even_split.is_some());
     }
 }

@@ -26,8 +26,11 @@ pub(super) fn laying_out(method: &str, processors: usize, quick: bool) -> f64 {
         Ok(Method::Recursive) if quick => 8_000.0,
         Ok(Method::Recursive) if processors <= FEWEST => 15_000.0,
         Ok(Method::Recursive) => 200_000.0,
+        // Up to six processors, all arrangements are few.
+        Ok(Method::Cartesian) if processors <= 6 => 2_000.0,
         Ok(Method::Cartesian) => 20_000.0,
-        Ok(Method::Inner | Method::Boxes) => 35_000.0,
+        Ok(Method::Inner) => 2_000.0,
+        Ok(Method::Boxes) => 35_000.0,
         _ => 300.0,
     };
     method.split('/').map(of).sum::<f64>() + 500.0

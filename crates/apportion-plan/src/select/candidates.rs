@@ -25,7 +25,7 @@ const MOST_LEVELS: usize = 200;
 const ROOM: [f64; 6] = [f64::INFINITY, 1.0, 0.9, 0.75, 0.5, 0.25];
 
 /// Smaller pivot blocks make kernels much slower.
-const SMALL_BLOCK: u64 = 32;
+pub(super) const SMALL_BLOCK: u64 = 32;
 
 /// A layout with an order of steps that fits into memory.
 #[derive(Debug, Clone)]

@@ -158,7 +158,7 @@ pub fn plan_factorisation(
     machine: &Machine,
     options: FactorOptions<'_>,
 ) -> Result<Vec<Plan>> {
-    let FactorOptions { layout, columns_only, blocks, weights, times, element } = options;
+    let FactorOptions { layout, columns_only, blocks, .. } = options;
     let blocks = if machine.only_ratios() { &blocks[..1] } else { blocks };
     assert!(!blocks.is_empty(), "a block is at least one column");
     let columns_only = columns_only || has_devices(machine);
@@ -180,25 +180,12 @@ pub fn plan_factorisation(
         false => seconds(plan) < seconds(other),
     };
     let mut best: Vec<(FactorLayout, Plan)> = Vec::new();
-    for kind in FactorLayout::ALL {
+    let options = FactorOptions { blocks, ..options };
+    for kind in FactorLayout::ALL.into_iter().filter(|kind| kind.has_columns() || !columns_only) {
         let mut fastest: Option<Plan> = None;
-        let corrects = kind.is_by_speed() && layout.is_none_or(|layout| layout == kind);
-        for &block in blocks {
-            let problem = Factorisation { factors, n, block };
-            if columns_only && !kind.has_columns() {
-                continue;
-            }
-            let mut plans = Vec::new();
-            for blocks in lay_out(problem, kind, weights.unwrap_or(machine), element)? {
-                plans.push(appraise(problem, machine, times, kind.name(), &blocks, element)?);
-            }
-            if corrects {
-                plans.extend(balance::corrected(problem, machine, kind, &options, &plans)?);
-            }
-            for plan in plans {
-                if fastest.as_ref().is_none_or(|other| is_better(&plan, other)) {
-                    fastest = Some(plan);
-                }
+        for plan in plans_by_layout(factors, n, machine, kind, &options)? {
+            if fastest.as_ref().is_none_or(|other| is_better(&plan, other)) {
+                fastest = Some(plan);
             }
         }
         best.extend(fastest.map(|fastest| (kind, fastest)));
@@ -231,6 +218,35 @@ pub fn plan_factorisation(
         a.total_cmp(&b).then(if a.is_finite() { few.cmp(&others) } else { std::cmp::Ordering::Equal })
     });
     Ok(plans)
+}
+
+/// The plans by one layout among which a forecast chooses: with blocks of every width, and where the layout is by speed
+/// also for speeds that forecasts have corrected, unless `options` name another layout.
+///
+/// # Errors
+/// As [`lay_out`], and those of a forecast.
+pub fn plans_by_layout(
+    factors: Factors,
+    n: u64,
+    machine: &Machine,
+    kind: FactorLayout,
+    options: &FactorOptions<'_>,
+) -> Result<Vec<Plan>> {
+    let FactorOptions { layout, blocks, weights, times, element, .. } = *options;
+    let corrects = kind.is_by_speed() && layout.is_none_or(|layout| layout == kind);
+    let mut all = Vec::new();
+    for &block in blocks {
+        let problem = Factorisation { factors, n, block };
+        let mut plans = Vec::new();
+        for blocks in lay_out(problem, kind, weights.unwrap_or(machine), element)? {
+            plans.push(appraise(problem, machine, times, kind.name(), &blocks, element)?);
+        }
+        if corrects {
+            plans.extend(balance::corrected(problem, machine, kind, options, &plans)?);
+        }
+        all.extend(plans);
+    }
+    Ok(all)
 }
 
 /// The plan of these blocks with its forecast, its imbalance and the seconds that no plan can beat. Without
@@ -294,7 +310,7 @@ fn least_seconds(problem: Factorisation, machine: &Machine, times: Option<&Facto
 ///
 /// # Errors
 /// Every processor has speed 0; the processors are devices whose memories do not hold the matrix.
-pub fn lay_out(
+fn lay_out(
     problem: Factorisation,
     layout: FactorLayout,
     machine: &Machine,
@@ -310,6 +326,9 @@ pub fn lay_out(
         FactorLayout::Symmetric => tiles::symmetric(problem, machine)?,
         _ => {
             let columns = lay_out_columns(problem, layout, machine, element, &[])?;
+            if layout == FactorLayout::Alone && has_devices(machine) {
+                return Ok(each_alone(problem, machine, element, columns));
+            }
             let by_speed = layout.is_by_speed() && !machine.only_ratios();
             let fast = if by_speed { fast_processors(problem, machine) } else { Vec::new() };
             if fast.is_empty() {
@@ -335,6 +354,28 @@ fn fast_processors(problem: Factorisation, machine: &Machine) -> Vec<usize> {
     let fast: Vec<usize> =
         (0..machine.processors()).filter(|rank| speed(*rank) > 0.0 && speed(*rank) * SLOW >= most).collect();
     if fast.len() == machine.processors() { Vec::new() } else { fast }
+}
+
+/// All block columns on one processor: that which updates fastest, as given, the fastest one without a link, and each
+/// device that has room for all.
+fn each_alone(problem: Factorisation, machine: &Machine, element: u64, fastest: BlockColumns) -> Vec<Blocks> {
+    let devices = &machine.platform.network.devices;
+    let (size, count) = (typical_size(problem, machine), fastest.count());
+    let speed = |rank: usize| machine.models[rank].speed(size);
+    let cores = (0..machine.processors()).filter(|rank| !devices.contains_key(&Rank(*rank)));
+    let core = cores.max_by(|a, b| speed(*a).total_cmp(&speed(*b))).map(Rank);
+    let alone = |rank: Rank| {
+        let owners = vec![rank; count];
+        BlockColumns::new(problem.n, problem.block, machine.processors(), owners)
+    };
+    let serves = |rank: &Rank| speed(rank.0) > 0.0 && room(problem, machine, *rank, element) >= count;
+    let mut all = vec![fastest];
+    for columns in core.into_iter().chain(devices.keys().copied()).filter(serves).map(alone) {
+        if !all.contains(&columns) {
+            all.push(columns);
+        }
+    }
+    all.into_iter().map(Blocks::from).collect()
 }
 
 /// The same block columns, of which those of the others are factored by fast processors, in turn.
@@ -630,6 +671,26 @@ mod tests {
         assert!(seconds(&best) <= seconds(&greedy).min(seconds(&dropout)));
         let baselines = best.baselines.unwrap();
         assert_eq!(baselines.fastest_alone.unwrap().processor, "p0");
+    }
+
+    /// A core, and a device of four times its speed behind links of any speed: alone is whoever takes less by forecast.
+    #[test]
+    fn alone_is_the_least_of_all_forecasts() {
+        let mut by_core = 0;
+        for bandwidth in [1e7, 3e7, 1e8, 3e8, 1e9, 1e10] {
+            let machine = with_devices(&[1.0, 4.0], &[1], None, bandwidth);
+            let count = LU.n.div_ceil(LU.block) as usize;
+            let seconds = |rank: usize| {
+                let columns = BlockColumns::new(LU.n, LU.block, 2, vec![Rank(rank); count]);
+                let plan = appraise(LU, &machine, None, "alone", &Blocks::from(columns), 8).unwrap();
+                plan.forecast.unwrap().seconds
+            };
+            let least = seconds(0).min(seconds(1));
+            let baselines = plans(Factors::Lu, &machine, None).remove(0).baselines.unwrap();
+            assert_eq!(baselines.fastest_alone.unwrap().seconds, least, "{bandwidth}");
+            by_core += usize::from(seconds(0) == least);
+        }
+        assert!(by_core > 0 && by_core < 6, "{by_core}");
     }
 
     /// HPL's `-f 3`: in every round three columns to each fast processor and one to each slow one.

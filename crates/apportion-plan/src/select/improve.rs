@@ -6,6 +6,7 @@
 //! follows from sizes and forecasts, never from a clock: equal input gives equal plans.
 
 mod shares;
+mod slivers;
 mod subsets;
 mod trials;
 
@@ -16,18 +17,22 @@ use crate::plan::shapes::MethodOptions;
 use crate::plan::{Hierarchy, Layout, Shape, interrupts_by_owner};
 use crate::platform::Topology;
 use crate::select::candidates::{Candidate, candidates};
-use crate::select::improve::trials::Trials;
+use crate::select::improve::slivers::{LEAST_GAIN, without_slivers};
 use crate::select::{Appraiser, Choice, Minimise, PlanOptions, Sizing, in_order_of_preference};
 pub(super) use shares::{HOPELESS, HOPELESS_OF_FEW};
+pub(super) use slivers::prefer_fewer;
 pub use subsets::LeftOut;
+pub(super) use trials::Trials;
 
 /// Parts of the budget: for subsets; then, for all processors and for the best subset each, for levels, for
 /// shares, and for another mapping.
 const FOR_SUBSETS: f64 = 0.25;
 const FOR_LEVELS: f64 = 0.05;
 const FOR_SHARES: f64 = 0.15;
-/// The same up to [`FEW_PROCESSORS`], whose forecasts cost less than they are counted for.
-const FOR_FEW_SHARES: f64 = 1.0;
+/// The same up to [`FEW_PROCESSORS`], whose forecasts cost less than they are counted for: for all processors, and for
+/// those that an earlier search has left.
+const FOR_FEW_SHARES: f64 = 1.2;
+const FOR_FEW_SHARES_AGAIN: f64 = 0.6;
 pub(super) const FEW_PROCESSORS: usize = 16;
 const FOR_MAPPING: f64 = 0.03;
 
@@ -41,7 +46,7 @@ pub(super) fn improve(appraiser: &Appraiser<'_>, shape: Shape, choices: Vec<Choi
         return Ok(choices);
     }
     let Some(seconds) = choices[0].rank else { return Ok(choices) };
-    let open = options.method.is_none() && options.constraints.levels.is_none();
+    let open = options.is_open();
     let mut some = Vec::new();
     if open && !options.keep_all {
         let mut trials = Trials::new(appraiser, shape, seconds, seconds, FOR_SUBSETS);
@@ -51,25 +56,26 @@ pub(super) fn improve(appraiser: &Appraiser<'_>, shape: Shape, choices: Vec<Choi
     let known = some.iter().filter_map(|choice| choice.rank).fold(seconds, f64::min);
     let few = appraiser.machine.processors() <= FEW_PROCESSORS;
     let all = choices.clone();
-    let mut choices = refine(appraiser, shape, choices, if few { seconds } else { known }, open)?;
+    let mut choices = refine(appraiser, shape, choices, if few { seconds } else { known }, false)?;
     if few && open && !options.keep_all && !idle(appraiser, &choices[0]).is_empty() {
         // Small shares may still be better than none, which a search that has reached none does not find.
         let keeping = PlanOptions { keep_all: true, ..options.clone() };
         let of_all = Appraiser::new(appraiser.machine, &keeping);
-        choices.extend(refine(&of_all, shape, all, seconds, open)?);
+        choices.extend(refine(&of_all, shape, all, seconds, true)?);
         choices = in_order_of_preference(choices);
     }
     if !some.is_empty() {
         let all = choices[0].rank.unwrap_or(seconds);
-        for choice in refine(appraiser, shape, some, known, open)? {
+        for choice in refine(appraiser, shape, some, known, true)? {
             let gain = all - choice.rank.unwrap_or(all);
             let left_out = choice.left_out.clone().map(|out| LeftOut { seconds: gain, ..out });
-            choices.extend((gain > 0.0).then_some(Choice { left_out, ..choice }));
+            choices.extend((gain > -LEAST_GAIN * all).then_some(Choice { left_out, ..choice }));
         }
     }
     let mut choices = in_order_of_preference(choices);
     if open && !options.keep_all {
         name_idle_processors(appraiser, &mut choices);
+        choices = without_slivers(appraiser, shape, choices)?;
     }
     Ok(choices)
 }
@@ -95,14 +101,16 @@ fn name_idle_processors(appraiser: &Appraiser<'_>, choices: &mut [Choice]) {
 }
 
 /// Candidates for the same processors with those that improve on the best of them, in order of preference.
-/// The budget is that of a product of `known` seconds.
+/// The budget is that of a product of `known` seconds, less if the search was made for other processors before
+/// (`again`).
 fn refine(
     appraiser: &Appraiser<'_>,
     shape: Shape,
     choices: Vec<Choice>,
     known: f64,
-    open: bool,
+    again: bool,
 ) -> Result<Vec<Choice>> {
+    let open = appraiser.options.is_open();
     let mut choices = in_order_of_preference(choices);
     let trials = |choices: &[Choice], part| {
         let best = choices[0].rank.unwrap_or(f64::INFINITY);
@@ -114,7 +122,11 @@ fn refine(
         choices = in_order_of_preference(choices);
     }
     if appraiser.options.sizing == Sizing::ByForecast {
-        let part = if appraiser.machine.processors() <= FEW_PROCESSORS { FOR_FEW_SHARES } else { FOR_SHARES };
+        let part = match (appraiser.machine.processors() <= FEW_PROCESSORS, again) {
+            (true, false) => FOR_FEW_SHARES,
+            (true, true) => FOR_FEW_SHARES_AGAIN,
+            (false, _) => FOR_SHARES,
+        };
         let found = shares::search(&mut trials(&choices, part), &choices)?;
         choices.extend(found);
         choices = in_order_of_preference(choices);

@@ -10,6 +10,8 @@ mod factor;
 mod improve;
 mod link_lower_bound;
 mod memory_fit;
+mod observed;
+mod pivot_blocks;
 mod pruning;
 mod rebalance;
 mod surfaces;
@@ -24,10 +26,13 @@ pub use balance::{
 };
 pub use baselines::{BaselinePlans, baseline_plans};
 pub use factor::{
-    FactorLayout, FactorOptions, Factorisation, appraise, candidate_blocks, lay_out, plan_factorisation,
+    FactorLayout, FactorOptions, Factorisation, appraise, candidate_blocks, plan_factorisation,
+    plans_by_layout,
 };
 pub use improve::LeftOut;
 pub use memory_fit::{FittedOrder, MemoryOverrun, MemoryPolicy, check_caps, fit_order};
+pub use observed::{ObservedMachine, RunTimes};
+pub use pivot_blocks::{WORTHWHILE, try_pivot_blocks};
 pub use rebalance::{Moves, Observed, Proposal, Rebalance};
 pub use surfaces::plan_fpm_br;
 pub use symmetric::plan_symmetric;
@@ -101,6 +106,8 @@ pub struct PlanOptions {
     pub flow: Option<Flow>,
     /// Pivot block size.
     pub block: u64,
+    /// True if another pivot block may be chosen where the forecast of a run with it is lower.
+    pub open_block: bool,
     /// True to compute while data travel.
     pub overlap: bool,
     /// Pivot blocks in flight during an update, with overlap; at least 1.
@@ -209,13 +216,22 @@ fn forecast_within(
 pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Vec<Choice>> {
     let machine = machine.with_device_tiles(options.element)?;
     let machine = machine.as_ref();
-    let candidates = candidates::candidates(shape, machine, options)?;
-    let simulated = affordable(machine.processors(), shape, options.block, candidates.len());
     let appraiser = Appraiser::new(machine, options);
-    let choices = appraiser.choices(candidates, simulated)?;
-    let mut choices = rank_choices(choices, options, machine.only_ratios());
+    let (mut choices, simulated) = rank_candidates(&appraiser, shape)?;
     if simulated {
-        choices = improve::improve(&appraiser, shape, choices)?;
+        // The block first: it decides which other choices pay. With their layout, another one may be better.
+        let found = pivot_blocks::with_other_block(&appraiser, &choices)?;
+        choices = match found.map(|found| PlanOptions { block: found.order.block, ..options.clone() }) {
+            Some(options) => {
+                let by_block = Appraiser::new(machine, &options);
+                let (found, _) = rank_candidates(&by_block, shape)?;
+                choices.extend(improve::improve(&by_block, shape, found)?);
+                in_order_of_preference(choices)
+            }
+            None => improve::improve(&appraiser, shape, choices)?,
+        };
+        choices.extend(pivot_blocks::with_other_block(&appraiser, &choices)?);
+        choices = in_order_of_preference(choices);
     }
     let best = &mut choices[0];
     if best.plan.forecast.is_none()
@@ -233,6 +249,53 @@ pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Re
     Ok(choices)
 }
 
+/// The orders of steps of a product's plan, the best first: each that `options` leave open, and with the pivot block
+/// of least forecast where that is open.
+///
+/// # Errors
+/// A plan without a layout; no order fits into the processors' memory (exit code 1); those of a forecast.
+pub fn order_plan(plan: &Plan, machine: &Machine, options: &PlanOptions) -> Result<Vec<Choice>> {
+    let (layout, element) = (plan.layout()?, options.element);
+    let rates = layout.rates(&machine.models, machine.block);
+    let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
+    let bound = if layout.is_triangular() { None } else { time_bound(layout.shape(), machine, element)? };
+    let (mut choices, mut refusal) = (Vec::new(), Ok(()));
+    for order in options.orders() {
+        match fit_order(layout, order, &machine.platform, element, options.memory) {
+            Ok(FittedOrder { order, overrun }) => {
+                let predicted = forecast(layout, order, costs)?;
+                let rank = Some(predicted.seconds);
+                let plan = Plan { forecast: Some(predicted), ..plan.clone() };
+                choices.push(Choice { rank, memory_overrun: overrun, ..Choice::new(plan, order) });
+            }
+            Err(error) => refusal = refusal.and(Err(error)),
+        }
+    }
+    if choices.is_empty() {
+        refusal?;
+    }
+    let mut choices = in_order_of_preference(choices);
+    if !layout.is_triangular() {
+        let found = pivot_blocks::with_other_block(&Appraiser::new(machine, options), &choices)?;
+        choices.extend(found.map(|found| {
+            let plan = Plan { forecast: found.plan.forecast, ..plan.clone() };
+            Choice { plan, ..found }
+        }));
+        choices = in_order_of_preference(choices);
+    }
+    choices.iter_mut().for_each(|choice| choice.plan.set_time_bound(bound));
+    Ok(choices)
+}
+
+/// The candidates, the best first, and whether they were simulated.
+fn rank_candidates(appraiser: &Appraiser<'_>, shape: Shape) -> Result<(Vec<Choice>, bool)> {
+    let Appraiser { machine, options, .. } = *appraiser;
+    let candidates = candidates::candidates(shape, machine, options)?;
+    let simulated = affordable(machine.processors(), shape, options.block, candidates.len());
+    let choices = appraiser.choices(candidates, simulated)?;
+    Ok((rank_choices(choices, options, machine.only_ratios()), simulated))
+}
+
 /// Sorts the candidates, the best first, and removes uneven ones if the criterion is not time.
 /// Ratios of speeds (`ratios`) let communication alone decide, which would favour uneven ones.
 pub(crate) fn rank_choices(choices: Vec<Choice>, options: &PlanOptions, ratios: bool) -> Vec<Choice> {
@@ -247,13 +310,14 @@ pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize)
 }
 
 impl PlanOptions {
-    /// Options with all choices open, inner cuts among them, and without memory checks: any method and flow,
-    /// chosen by time, for pivot blocks of `block` indices and elements of `element` bytes.
+    /// Options with all choices but the pivot block open, inner cuts among them, and without memory checks: any
+    /// method and flow, chosen by time, for pivot blocks of `block` indices and elements of `element` bytes.
     pub fn open(block: u64, element: u64) -> Self {
         Self {
             method: None,
             flow: None,
             block,
+            open_block: false,
             overlap: false,
             look_ahead: 1,
             messages: Messages::default(),
@@ -266,6 +330,11 @@ impl PlanOptions {
             inner_cuts: true,
             keep_all: false,
         }
+    }
+
+    /// True if the method is open, also of a hierarchy's levels.
+    pub(crate) fn is_open(&self) -> bool {
+        self.method.is_none() && self.constraints.levels.is_none()
     }
 
     /// The orders to choose from.

@@ -209,6 +209,9 @@ impl Rebalance<'_> {
 /// The models of processors that are slower by these factors.
 pub(super) fn scaled(models: &[Model], slower: &[f64]) -> Result<Vec<Model>> {
     let one = |(model, factor): (&Model, &f64)| {
+        if *factor == 1.0 {
+            return Ok(model.clone());
+        }
         let points = model.points().iter().map(|p| Point::new(p.size, p.seconds * factor)).collect();
         Model::new(model.processor(), model.interpolation(), points, model.max_size())
     };

@@ -6,7 +6,7 @@ use crate::model::{Machine, Model};
 use crate::plan::shapes::{LayoutMethod, Triangle};
 use crate::plan::{Baselines, Layout, Shape, shares};
 use crate::select::appraisal::Appraiser;
-use crate::select::improve::LeftOut;
+use crate::select::improve::{LeftOut, prefer_fewer};
 use crate::select::{
     Choice, FittedOrder, PlanOptions, affordable, fit_order, forecast, in_order_of_preference,
 };
@@ -73,6 +73,9 @@ pub fn plan_symmetric(shape: Shape, machine: &Machine, options: &PlanOptions) ->
             // The others alone have the memory.
             _ => None,
         };
+    }
+    if fewer {
+        choices = prefer_fewer(&Appraiser::new(machine, options), choices);
     }
     choices[0].plan.fill_in();
     choices[0].plan.baselines = Baselines::of_symmetric(shape, machine, options)?;

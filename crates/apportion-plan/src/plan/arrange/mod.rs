@@ -18,7 +18,7 @@ mod rings;
 #[cfg(test)]
 mod thesis;
 
-pub use export::{check_hosts, machinefile, places_in_order, rank_order, rankfile, slurm_hostfile};
+pub use export::{machinefile, places_in_order, rank_order, rankfile, slurm_hostfile};
 pub use grid::{GridDomain, arrange_grid};
 
 use crate::error::{Error, Result};

@@ -2,43 +2,99 @@
 
 use super::{Export, Parts, without_zeros};
 use crate::error::{Error, Result};
+use crate::platform::{Processor, THIS_MACHINE};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// One line per rank: `rank I=HOST slot=J`.
-pub(super) fn open_mpi(names: &[String], shares: &[u64]) -> Result<Export> {
-    let (hosts, warnings) = hosts(names, shares, "an Open MPI rankfile")?;
-    let mut text = String::new();
-    let ranks = hosts.iter().flat_map(|(host, ranks)| (0..*ranks).map(move |slot| (host, slot)));
-    for (rank, (host, slot)) in ranks.enumerate() {
-        writeln!(text, "rank {rank}={host} slot={slot}").expect("a string takes any text");
-    }
-    Ok(Export { text, warnings })
+/// A processor as launchers know it.
+pub(crate) struct Placed<'a> {
+    pub host: &'a str,
+    /// The CPUs that its processes run on; none if it is not pinned.
+    pub cores: &'a [usize],
+    pub ranks: u64,
 }
 
-/// One line per host: `HOST:RANKS`.
-pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Export> {
-    let (hosts, warnings) = hosts(names, shares, "an MPICH machinefile")?;
-    let text = hosts.iter().map(|(host, ranks)| format!("{host}:{ranks}\n")).collect();
-    Ok(Export { text, warnings })
+/// One line per rank: `rank I=HOST slot=J`.
+pub(super) fn open_mpi(processors: &[Processor], shares: &[u64]) -> Result<Export> {
+    let (placed, warnings) = placed(processors, shares, "an Open MPI rankfile", Some(LOCALHOST))?;
+    let Export { text, warnings: more } = rankfile(&placed);
+    Ok(Export { text, warnings: [warnings, more].concat() })
+}
+
+/// Open MPI's file of ranks. Those of a processor with cores divide these, or share them if there are more ranks than
+/// cores; others get the slots of their host in turn.
+///
+/// Open MPI 4 takes slots for the logical numbers of cores, in the order of hwloc. A platform has the system's numbers
+/// of CPUs, which are something else where a core has several hardware threads, so that it has to be told.
+pub(crate) fn rankfile(placed: &[Placed<'_>]) -> Export {
+    let is_pinned = placed.iter().any(|one| !one.cores.is_empty());
+    let mut text = String::new();
+    let mut warnings = Vec::new();
+    if is_pinned {
+        let flag = "--mca rmaps_rank_file_physical 1";
+        writeln!(text, "# mpirun {flag} --rankfile THIS_FILE: slots are the system's numbers of CPUs")
+            .expect(WRITABLE);
+        warnings.push(format!("the slots are the system's numbers of CPUs: start it by mpirun {flag}"));
+    }
+    let mut used: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut rank = 0;
+    for Placed { host, cores, ranks } in placed {
+        let (count, ranks) = (cores.len(), *ranks as usize);
+        for own in 0..ranks {
+            let next = used.entry(host).or_default();
+            let slot = match (own * count / ranks, (own + 1) * count / ranks) {
+                _ if count == 0 => next.to_string(),
+                (from, to) => {
+                    let own: Vec<String> =
+                        cores[from..to.max(from + 1)].iter().map(usize::to_string).collect();
+                    own.join(",")
+                }
+            };
+            *next += 1;
+            writeln!(text, "rank {rank}={host} slot={slot}").expect(WRITABLE);
+            rank += 1;
+        }
+    }
+    Export { text, warnings }
+}
+
+const WRITABLE: &str = "a string takes any text";
+
+/// This machine, for launchers that know it by this name.
+pub(crate) const LOCALHOST: &str = "localhost";
+
+/// `HOST:RANKS` for each run of ranks on the same host.
+pub(super) fn mpich(processors: &[Processor], shares: &[u64]) -> Result<Export> {
+    let (placed, warnings) = placed(processors, shares, "an MPICH machinefile", Some(LOCALHOST))?;
+    Ok(Export { text: machinefile(&placed), warnings })
+}
+
+/// MPICH's file of hosts, which fills the lines one after the other.
+pub(crate) fn machinefile(placed: &[Placed<'_>]) -> String {
+    let runs = placed.chunk_by(|a, b| a.host == b.host);
+    let line = |run: &[Placed<'_>]| format!("{}:{}\n", run[0].host, run.iter().map(|p| p.ranks).sum::<u64>());
+    runs.map(line).collect()
 }
 
 /// One line per rank: its host.
-pub(super) fn slurm(names: &[String], shares: &[u64]) -> Result<Export> {
-    let (hosts, warnings) = hosts(names, shares, "a Slurm host file")?;
-    let text = hosts.iter().map(|(host, ranks)| format!("{host}\n").repeat(*ranks as usize)).collect();
+pub(super) fn slurm(processors: &[Processor], shares: &[u64]) -> Result<Export> {
+    let (placed, warnings) = placed(processors, shares, "a Slurm host file", None)?;
+    let text = placed.iter().map(|one| format!("{}\n", one.host).repeat(one.ranks as usize)).collect();
     Ok(Export { text, warnings })
 }
 
 /// One line per host, `HOST slots=RANKS`: Open MPI's `--hostfile`, which DeepSpeed reads too.
-pub(super) fn hostfile(names: &[String], shares: &[u64]) -> Result<Export> {
-    let (hosts, warnings) = hosts(names, shares, "a host file")?;
+pub(super) fn hostfile(processors: &[Processor], shares: &[u64]) -> Result<Export> {
+    let (placed, mut warnings) = placed(processors, shares, "a host file", Some(LOCALHOST))?;
+    let hosts = by_host(&placed, &mut warnings);
     let text = hosts.iter().map(|(host, ranks)| format!("{host} slots={ranks}\n")).collect();
     Ok(Export { text, warnings })
 }
 
 /// The components of a heterogeneous job, as options of a batch script: one per host.
-pub(super) fn slurm_het(names: &[String], shares: &[u64]) -> Result<Export> {
-    let (hosts, warnings) = hosts(names, shares, "a Slurm job")?;
+pub(super) fn slurm_het(processors: &[Processor], shares: &[u64]) -> Result<Export> {
+    let (placed, mut warnings) = placed(processors, shares, "a Slurm job", None)?;
+    let hosts = by_host(&placed, &mut warnings);
     let components: Vec<String> = hosts
         .iter()
         .map(|(host, ranks)| format!("#SBATCH --nodelist={host} --nodes=1 --ntasks={ranks}\n"))
@@ -46,6 +102,23 @@ pub(super) fn slurm_het(names: &[String], shares: &[u64]) -> Result<Export> {
     let all = if hosts.len() > 1 { format!("0-{}", hosts.len() - 1) } else { "0".into() };
     let text = format!("{}# srun --het-group={all} ./program\n", components.join("#SBATCH hetjob\n"));
     Ok(Export { text, warnings })
+}
+
+/// The hosts in the order of their first processors, with the ranks of all of these.
+fn by_host<'a>(placed: &[Placed<'a>], warnings: &mut Vec<String>) -> Vec<(&'a str, u64)> {
+    let mut hosts: Vec<(&str, u64)> = Vec::new();
+    for (i, Placed { host, ranks, .. }) in placed.iter().enumerate() {
+        match hosts.iter_mut().find(|(known, _)| known == host) {
+            Some((_, sum)) => {
+                *sum += ranks;
+                if placed[i - 1].host != *host {
+                    warnings.push(format!("all ranks of {host} come together, before those of later hosts"));
+                }
+            }
+            None => hosts.push((host, *ranks)),
+        }
+    }
+    hosts
 }
 
 /// `-f FACTOR -c COLUMNS` for one process row: the faster processors are the first COLUMNS columns and get
@@ -76,7 +149,7 @@ pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Export> {
 }
 
 /// True if launchers can read the name as that of a host.
-pub(crate) fn is_host(name: &str) -> bool {
+fn is_host(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c))
 }
 
@@ -97,16 +170,41 @@ fn too_many_ranks(hosts: &[(&str, u64)], cores: u64) -> Option<String> {
     })
 }
 
-/// Hosts with their numbers of ranks.
-fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a>> {
-    if let Some(name) = names.iter().find(|name| !is_host(name)) {
-        return Err(Error::input(
-            "processor",
-            format!("\"{name}\" is no host name for {tool}"),
-            "call processors by their hosts in the platform file",
-        ));
+/// The processors that have ranks, with their hosts, and warnings. `local` is what the tool calls this machine, if it
+/// has a word for it.
+fn placed<'a>(
+    processors: &'a [Processor],
+    shares: &[u64],
+    tool: &str,
+    local: Option<&'static str>,
+) -> Result<(Vec<Placed<'a>>, Vec<String>)> {
+    let names: Vec<String> = processors.iter().map(|processor| processor.name.clone()).collect();
+    let warnings = ranks(&names, shares, tool)?.1;
+    let working = processors.iter().zip(shares).filter(|(_, ranks)| **ranks > 0);
+    let place = |(processor, ranks): (&'a Processor, &u64)| {
+        Ok(Placed { host: host_for(processor, tool, local)?, cores: &processor.cores, ranks: *ranks })
+    };
+    Ok((working.map(place).collect::<Result<_>>()?, warnings))
+}
+
+/// The host of a processor in the words of a tool.
+///
+/// # Errors
+/// The tool would misread it, or it is this machine, for which the tool has no word.
+pub(crate) fn host_for<'a>(
+    processor: &'a Processor,
+    tool: &str,
+    local: Option<&'static str>,
+) -> Result<&'a str> {
+    let host = processor.host().or(local).unwrap_or(THIS_MACHINE);
+    if is_host(host) && (processor.host().is_some() || local.is_some()) {
+        return Ok(host);
     }
-    ranks(names, shares, tool)
+    Err(Error::input(
+        format!("platform: processor \"{}\"", processor.name.escape_debug()),
+        format!("\"{}\" is no host name for {tool}", host.escape_debug()),
+        "call processors by their hosts, HOST or HOST:NUMBER; those with cores may begin their `cluster` with the host",
+    ))
 }
 
 /// Processors with their numbers of ranks.

@@ -10,11 +10,12 @@ mod rectangles;
 mod simulation;
 mod table;
 
-pub(crate) use launch::is_host;
+pub(crate) use launch::{LOCALHOST, Placed, host_for, machinefile, rankfile};
 
 use super::Plan;
 use crate::error::{Error, Result};
-use crate::platform::Platform;
+use crate::platform::{Platform, Processor};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// A tool's format for unequal shares.
@@ -172,6 +173,12 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
         let what = format!("{} names and {} shares cannot be exported", names.len(), shares.len());
         return Err(Error::input("shares", what, "give one name per share"));
     }
+    export_processors(format, &names.iter().map(Processor::named).collect::<Vec<_>>(), shares)
+}
+
+/// Writes the shares of these processors.
+fn export_processors(format: ExportFormat, processors: &[Processor], shares: &[u64]) -> Result<Export> {
+    let names = &processors.iter().map(|processor| processor.name.clone()).collect::<Vec<_>>();
     if shares.iter().all(|&x| x == 0) {
         let what = "there is nothing to export: all shares are 0";
         return Err(Error::input("`export`", what, "divide at least one unit"));
@@ -179,9 +186,6 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
     match format {
         ExportFormat::Metis => Ok(graph::metis(names, shares)),
         ExportFormat::Scotch => Ok(graph::scotch(names, shares)),
-        ExportFormat::OpenMpi => launch::open_mpi(names, shares),
-        ExportFormat::Mpich => launch::mpich(names, shares),
-        ExportFormat::Slurm => launch::slurm(names, shares),
         ExportFormat::Hpl => launch::hpl(names, shares),
         ExportFormat::LlamaCpp => layers::llama_cpp(shares),
         ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
@@ -191,8 +195,6 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
         ExportFormat::Lammps => Ok(simulation::lammps(names, shares)),
         ExportFormat::Gromacs => Ok(simulation::gromacs(names, shares)),
         ExportFormat::OpenFoam => Ok(simulation::openfoam(names, shares)),
-        ExportFormat::Hostfile => launch::hostfile(names, shares),
-        ExportFormat::SlurmHet => launch::slurm_het(names, shares),
         ExportFormat::SlurmUnits => Ok(code::slurm_units(shares)),
         ExportFormat::C => Ok(code::c(names, shares)),
         ExportFormat::Petsc => Ok(code::petsc(shares)),
@@ -207,6 +209,11 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
             let what = "shares alone do not say who owns which block of a matrix";
             Err(Error::input("`export`", what, "export the plan of a matrix product"))
         }
+        ExportFormat::OpenMpi => launch::open_mpi(processors, shares),
+        ExportFormat::Mpich => launch::mpich(processors, shares),
+        ExportFormat::Slurm => launch::slurm(processors, shares),
+        ExportFormat::Hostfile => launch::hostfile(processors, shares),
+        ExportFormat::SlurmHet => launch::slurm_het(processors, shares),
         ExportFormat::Taskset | ExportFormat::Numactl | ExportFormat::Mpirun => {
             let what = "names and shares alone do not say which cores processors have";
             Err(Error::input("`export`", what, "export a plan with its platform"))
@@ -249,7 +256,15 @@ pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Re
             Some(layout) => rectangles::fupermod(&plan.processors, layout),
             None => export(format, &plan.processors, &plan.shares),
         },
-        by_shares => export(by_shares, &plan.processors, &plan.shares),
+        by_shares => {
+            let known: BTreeMap<&str, &Processor> =
+                platform.processors.iter().map(|processor| (&processor.name[..], processor)).collect();
+            // Of a plan without its platform, only the names are known.
+            let of_plan =
+                |name: &String| known.get(&name[..]).map_or_else(|| Processor::named(name), |p| (*p).clone());
+            let processors: Vec<Processor> = plan.processors.iter().map(of_plan).collect();
+            export_processors(by_shares, &processors, &plan.shares)
+        }
     }
 }
 
@@ -341,6 +356,71 @@ mod tests {
         assert!(c.contains("names[3] = {\"a\", \"b\", \"c\"};"), "{c}");
         let odd = export(ExportFormat::C, &["a\"\\ü".to_string()], &[1]).unwrap().text;
         assert!(odd.contains(r#"{"a\"\\\303\274"}"#), "{odd}");
+    }
+
+    /// Processors as `detect` names them, HOST-KIND in the cluster HOST/KIND: launchers get the hosts, and the ranks
+    /// of a processor its cores.
+    #[test]
+    fn launchers_get_hosts_and_not_processors() {
+        let names = ["alpha-performance", "alpha-efficient", "beta", "alpha-spare"].map(String::from);
+        let mut platform = Platform::from_names(&names);
+        let places: [(&str, &[usize]); 4] = [
+            ("alpha/performance", &[0, 2, 4, 6]),
+            ("alpha/efficient", &[8]),
+            ("beta", &[]),
+            ("alpha/spare", &[9]),
+        ];
+        for (processor, (cluster, cores)) in platform.processors.iter_mut().zip(places) {
+            (processor.cluster, processor.cores) = (cluster.into(), cores.to_vec());
+        }
+        let exported = |format: &str, shares: [u64; 4]| {
+            let plan = Plan::of_units("proportional", names.to_vec(), shares.to_vec(), 1.0);
+            export_plan(format.parse().unwrap(), &plan, &platform).unwrap()
+        };
+        let ranks = exported("openmpi", [2, 2, 2, 0]);
+        assert_eq!(ranks.warnings.len(), 2, "the processor left out, and whose numbers the slots are");
+        let lines: Vec<&str> = ranks.text.lines().skip(1).collect();
+        // Two ranks divide four cores, and share one; unpinned ones get the slots of their host in turn.
+        assert_eq!(
+            lines,
+            [
+                "rank 0=alpha slot=0,2",
+                "rank 1=alpha slot=4,6",
+                "rank 2=alpha slot=8",
+                "rank 3=alpha slot=8",
+                "rank 4=beta slot=0",
+                "rank 5=beta slot=1"
+            ]
+        );
+        assert_eq!(exported("slurm", [1, 1, 1, 1]).text, "alpha\nalpha\nbeta\nalpha\n");
+        assert_eq!(exported("mpich", [2, 1, 2, 1]).text, "alpha:3\nbeta:2\nalpha:1\n");
+        let hostfile = exported("hostfile", [2, 1, 2, 1]);
+        assert_eq!(hostfile.text, "alpha slots=4\nbeta slots=2\n");
+        assert!(hostfile.warnings[0].starts_with("all ranks of alpha come together"), "{hostfile:?}");
+        let het = exported("slurm-het", [2, 1, 2, 0]);
+        assert!(het.text.contains("--nodelist=alpha --nodes=1 --ntasks=3\n#SBATCH hetjob"), "{het:?}");
+        // Of a plan without its platform only names are known; HOST:NUMBER has its host.
+        let plan = Plan::of_units("even", ["n1:0", "n1:1", "n2"].map(String::from).to_vec(), vec![1; 3], 1.0);
+        let text = export_plan(ExportFormat::OpenMpi, &plan, &platform).unwrap().text;
+        assert_eq!(text, "rank 0=n1 slot=0\nrank 1=n1 slot=1\nrank 2=n2 slot=0\n");
+    }
+
+    /// One machine that `detect` described without a name: launchers that know `localhost` get it.
+    #[test]
+    fn a_machine_without_a_name_is_localhost() {
+        let names = ["performance", "efficient"].map(String::from);
+        let mut platform = Platform::from_names(&names);
+        for (core, processor) in platform.processors.iter_mut().enumerate() {
+            (processor.cluster, processor.cores) = ("machine".into(), vec![core]);
+        }
+        let plan = Plan::of_units("proportional", names.to_vec(), vec![2, 1], 1.0);
+        let exported = |format: ExportFormat| export_plan(format, &plan, &platform).map(|export| export.text);
+        assert!(exported(ExportFormat::OpenMpi).unwrap().ends_with("rank 2=localhost slot=1\n"));
+        assert_eq!(exported(ExportFormat::Mpich).unwrap(), "localhost:3\n");
+        for format in [ExportFormat::Slurm, ExportFormat::SlurmHet] {
+            let refused = exported(format).unwrap_err();
+            assert!(refused.exit_code() == 2 && refused.to_string().contains("no host name"), "{refused}");
+        }
     }
 
     #[test]

@@ -1,17 +1,14 @@
 //! Commands that start a program on the cores of each processor: `taskset`, `numactl`, and `mpirun` with a
 //! part for each.
 
-use super::launch::{is_host, ranks};
+use super::launch::{host_for, ranks};
 use super::{Export, without_zeros};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::plan::shares::offsets;
-use crate::platform::{Platform, Processor, list_cpus};
+use crate::platform::{Platform, Processor, THIS_MACHINE, list_cpus};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-/// The cluster of a machine that was described alone: its processors are of this host.
-const THIS_HOST: &str = "machine";
 
 /// A script that starts a program on the cores of each processor: `taskset -c LIST`.
 pub(super) fn taskset(plan: &Plan, platform: &Platform) -> Result<Export> {
@@ -36,7 +33,7 @@ fn script(plan: &Plan, platform: &Platform, tool: &str, command: &str) -> Result
     let mut hosts = BTreeSet::new();
     for (name, units) in parts {
         let processor = processor_of(name, platform)?;
-        hosts.insert(host_of(processor));
+        hosts.insert(processor.host().unwrap_or(THIS_MACHINE));
         let cores = &processor.cores;
         if cores.is_empty() {
             return Err(Error::input(
@@ -56,30 +53,23 @@ fn script(plan: &Plan, platform: &Platform, tool: &str, command: &str) -> Result
     }
     if hosts.len() > 1 {
         let hosts: Vec<&str> = hosts.into_iter().collect();
-        warnings.push(format!("{tool} starts all on one host, and clusters begin with {}", hosts.join(", ")));
+        warnings
+            .push(format!("{tool} starts all on one host, and the processors are on {}", hosts.join(", ")));
     }
     text += "status=0\nfor pid in $pids; do wait \"$pid\" || status=1; done\nexit $status\n";
     Ok(Export { text, warnings })
 }
 
 /// One line for Open MPI and MPICH: each processor's share is its number of ranks, which run on its cores, on
-/// the host that its cluster begins with.
+/// its host ([`Processor::host`]).
 pub(super) fn mpirun(plan: &Plan, platform: &Platform) -> Result<Export> {
     let (parts, warnings) = ranks(&plan.processors, &plan.shares, "mpirun")?;
     let mut commands = Vec::new();
     for (name, ranks) in parts {
         let processor = processor_of(name, platform)?;
         let mut command = format!("-np {ranks} ");
-        let host = host_of(processor);
-        if host != THIS_HOST {
-            if !is_host(host) {
-                return Err(Error::input(
-                    format!("processor \"{name}\": cluster"),
-                    format!("\"{host}\" is no host name for mpirun"),
-                    "begin clusters with the names of hosts in the platform file, or with `machine` for this one",
-                ));
-            }
-            command += &format!("-host {host}:{ranks} ");
+        if processor.host().is_some() {
+            command += &format!("-host {}:{ranks} ", host_for(processor, "mpirun", None)?);
         }
         if !processor.cores.is_empty() {
             command += &format!("taskset -c {} ", list_cpus(&processor.cores));
@@ -87,11 +77,6 @@ pub(super) fn mpirun(plan: &Plan, platform: &Platform) -> Result<Export> {
         commands.push(command + "./program");
     }
     Ok(Export { text: format!("mpirun --bind-to none {}\n", commands.join(" : ")), warnings })
-}
-
-/// The host of a processor: that with which its cluster begins.
-fn host_of(processor: &Processor) -> &str {
-    processor.cluster.split('/').next().unwrap_or_default()
 }
 
 fn processor_of<'a>(name: &str, platform: &'a Platform) -> Result<&'a Processor> {
@@ -142,7 +127,7 @@ mod tests {
         assert!(numactl.text.contains(" numactl --localalloc --physcpubind=0,2,4 \"$@\" &"), "{numactl:?}");
         // A script runs on one host.
         let hosts = written("taskset", ["alpha/node0", "gamma", "beta"]);
-        assert!(hosts.warnings[1].ends_with("begin with alpha, beta"), "{hosts:?}");
+        assert!(hosts.warnings[1].ends_with("are on alpha, beta"), "{hosts:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::{Baselines, Forecast, Metrics, Problem};
 use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::input::{object, object_if_any, objects_if_any, show_number};
+use crate::plan::shares::Line;
 use crate::plan::{Cuboid, Layout, Part, Shape};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,12 @@ pub(super) struct RawPlan {
     pub(crate) relative_times: Option<Vec<f64>>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
     pub(crate) baselines: Option<Baselines>,
+    /// Seconds before the first unit, by processor; null where they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start_up: Option<Vec<Option<f64>>>,
+    /// Seconds for each unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) per_unit: Option<Vec<Option<f64>>>,
     /// Fields that `partition` adds for its reader; they are not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     pub(crate) _choice: Option<serde::de::IgnoredAny>,
@@ -40,6 +47,15 @@ pub(super) struct RawPlan {
 }
 
 impl RawPlan {
+    /// The lines of the processors.
+    pub(crate) fn lines(&self) -> Option<Vec<Option<Line>>> {
+        let (start_up, per_unit) = (self.start_up.as_ref()?, self.per_unit.as_ref()?);
+        let line = |(start_up, per_unit): (&Option<f64>, &Option<f64>)| {
+            Some(Line { start_up: (*start_up)?, per_unit: (*per_unit)? })
+        };
+        Some(start_up.iter().zip(per_unit).map(line).collect())
+    }
+
     /// What is wrong with its times, if something is: the field, the defect, and the remedy.
     pub(crate) fn defect_of_times(&self) -> Option<(&'static str, String, &'static str)> {
         let p = self.processors.len();
@@ -52,6 +68,21 @@ impl RawPlan {
                 format!("does not have one time for each of {p} processors"),
                 "fix the field",
             ));
+        }
+        let columns = [("start_up", &self.start_up), ("per_unit", &self.per_unit)];
+        for (field, column) in columns {
+            if column.as_ref().map(Vec::len) != self.start_up.as_ref().or(self.per_unit.as_ref()).map(|_| p) {
+                let what = format!("does not have one time for each of {p} processors");
+                return Some((field, what, "give both `start_up` and `per_unit`, or neither"));
+            }
+            let mut times = column.iter().flatten().flatten();
+            if let Some(time) = times.find(|time| !(time.is_finite() && **time >= 0.0)) {
+                return Some((
+                    field,
+                    format!("{} is no time", show_number(*time)),
+                    "fix or remove the field",
+                ));
+            }
         }
         let times =
             self.forecast.iter().flat_map(|f| f.compute.iter().chain(&f.communicate).chain([&f.seconds]));

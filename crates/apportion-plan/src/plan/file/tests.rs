@@ -119,3 +119,26 @@ fn a_plan_says_who_factors_panels() {
     let domain = DOMAIN.replace("\"layout\"", "\"panels\": [0], \"layout\"");
     assert!(Plan::parse(&domain, "plan.json").unwrap_err().to_string().contains("panels"));
 }
+
+const LINES: &str = r#"{"format": "apportion-plan", "version": 1, "method": "one-pass",
+ "problem": {"kind": "units", "n": 10}, "processors": ["a", "b"], "shares": [7, 3],
+ "metrics": {"imbalance": 1.0}, "start_up": [0.5, null], "per_unit": [0.25, null]}"#;
+
+#[test]
+fn a_plan_of_units_knows_times_of_processors() {
+    let plan = Plan::parse(LINES, "plan.json").unwrap();
+    assert_eq!(plan.lines, Some(vec![Some(Line { start_up: 0.5, per_unit: 0.25 }), None]));
+    assert_eq!(Plan::parse(&plan.to_json(), "again").unwrap(), plan);
+    for (from, to) in [
+        ("[0.5, null]", "[0.5]"),
+        ("[0.25, null]", "[-0.25, null]"),
+        ("[0.25, null]", "[1e999, null]"),
+        (", \"per_unit\": [0.25, null]", ""),
+        ("\"start_up\": [0.5, null], ", ""),
+    ] {
+        let error = Plan::parse(&LINES.replacen(from, to, 1), "plan.json").unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{to}");
+    }
+    let domain = DOMAIN.replace("\"layout\"", "\"start_up\": [1], \"per_unit\": [1], \"layout\"");
+    assert!(Plan::parse(&domain, "plan.json").unwrap_err().to_string().contains("start_up"));
+}

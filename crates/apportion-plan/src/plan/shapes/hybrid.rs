@@ -18,8 +18,8 @@ pub enum Communication {
     Parallel,
 }
 
-/// The square corner if it moves no more than the straight line by exact shares and balances as well in whole
-/// rows and columns, otherwise the straight line.
+/// The square corner if it moves no more than the straight line by exact shares, and whole rows and columns make it
+/// at most 2 % less balanced; otherwise the straight line.
 ///
 /// On square matrices with two processors the switch is at 3:1 for serial and at 2:1 for parallel
 /// communication; at the switch point the two are equal and the square corner is taken.
@@ -35,8 +35,8 @@ pub enum Communication {
 ///
 /// Of three processors: of the square corner, the square-rectangle, a strip with two halves (block-rectangle)
 /// and three strips, in either direction and with any processor in the strip, the layout that fits and
-/// communicates least, of those that balance the processors best to half a per cent; ties go to the first in
-/// this order. Serial communication counts every element, and relayed ones twice. Parallel communication
+/// communicates least, of those whose imbalance is at most 2 % above that of the best balanced one and that leave
+/// the fewest processors idle; ties go to the first in this order. Serial communication counts every element, and relayed ones twice. Parallel communication
 /// counts the busiest direction of a link: between two processors, or between one and the centre with all
 /// traffic through it. O(1).
 ///
@@ -145,7 +145,7 @@ fn line_volumes(moved: u64, slow: f64) -> [f64; 2] {
 mod tests {
     use super::*;
     use crate::geometry::Span;
-    use crate::plan::shapes::{Rows, imbalance};
+    use crate::plan::shapes::{Rows, idle, imbalance};
     use crate::plan::star_volume;
     use proptest::prelude::*;
 
@@ -320,9 +320,21 @@ mod tests {
         }
     }
 
+    /// 104 x 104 at 8:3:4: three strips are 0.9 % less balanced than a square corner could be, and move a quarter less.
+    #[test]
+    fn rounding_does_not_outweigh_volume() {
+        let serial = Hybrid { communication: Communication::Serial, centre: None };
+        for (m, k, n, weights) in [(104, 104, 104, [8.0, 3.0, 4.0]), (97, 333, 97, [7.3, 1.0, 5.0])] {
+            let shape = Shape::new(m, k, n, "test").unwrap();
+            let ours = serial.layout(shape, &weights).unwrap().volume();
+            let line = StraightLine.layout(shape, &weights).unwrap().volume();
+            assert!(ours <= line, "{m} x {k} x {n}: {ours}, and the straight line {line}");
+        }
+    }
+
     proptest! {
-        /// On any shape, star and communication: no simple alternative balances better by more than half a
-        /// per cent, and none that balances as well is cheaper.
+        /// On any shape of three processors, star and communication: no simple alternative balances better by more
+        /// than 2 %, and none within 2 % of the best balance that leaves no more processors idle is cheaper.
         #[test]
         fn no_simple_layout_is_better(
             weights in prop::collection::vec(1u32..60, 3), m in 2u64..400, k in 1u64..9, n in 2u64..400,
@@ -341,11 +353,12 @@ mod tests {
             let (rows, columns) = (Rows::default(), Columns::default());
             let all: [&dyn LayoutMethod; 6] =
                 [&rows, &columns, &StraightLine, &SquareCorner, &SquareRectangle, &BlockRectangle];
-            for (i, other) in all.into_iter().enumerate() {
-                let Ok(layout) = other.layout(shape, &weights) else { continue };
-                let theirs = imbalance(&layout, &weights);
-                prop_assert!(balance <= theirs * 1.005 * (1.0 + 1e-12), "{i}: {balance} {theirs}");
-                prop_assert!(theirs > balance || price(&ours) <= price(&layout), "{i}");
+            let all: Vec<Layout> = all.iter().filter_map(|other| other.layout(shape, &weights).ok()).collect();
+            let least = all.iter().map(|other| imbalance(other, &weights)).fold(balance, f64::min);
+            prop_assert!(balance <= least * 1.02 * (1.0 + 1e-12), "{balance} {least}");
+            for other in all.iter().filter(|other| idle(other) <= idle(&ours)) {
+                let uneven = imbalance(other, &weights) > least * 1.02;
+                prop_assert!(uneven || price(&ours) <= price(other), "{} {}", price(&ours), price(other));
             }
         }
     }

@@ -13,8 +13,8 @@ use crate::plan::{Layout, Shape};
 /// One straight cut for two processors. For three, three strips, or a strip for one with two halves for the
 /// others: two halves move less where the matrix is not much longer than wide. Cuts run in either direction.
 ///
-/// Of the layouts that balance the processors best in whole rows and columns, to half a per cent, that of
-/// least volume is taken. Of equals, the fastest has the strip, and cuts run along the shorter side. O(1).
+/// Of the layouts whose imbalance in whole rows and columns is at most 2 % above that of the best balanced one,
+/// the one of least volume is taken that leaves the fewest processors idle. Of equals, the fastest has the strip, and cuts run along the shorter side. O(1).
 ///
 /// Square matrices: volume N^2 for two, N^2 + s2 + s3 for three (shares s2, s3 of the two slower).
 ///
@@ -174,7 +174,7 @@ pub(super) fn strip_and_square(order: &[usize]) -> Tiling {
 mod tests {
     use super::*;
     use crate::plan::Metrics;
-    use crate::plan::shapes::{Rows, SquareCorner, imbalance};
+    use crate::plan::shapes::{Rows, SquareCorner, idle, imbalance};
     use crate::random::Random;
     use proptest::prelude::*;
 
@@ -201,6 +201,16 @@ mod tests {
         let wide = Shape::new(20, 10, 100, "test").unwrap();
         assert_eq!(volume(high, &[3.0, 1.0]), 10 * 20);
         assert_eq!(volume(wide, &[3.0, 1.0]), 10 * 20);
+    }
+
+    /// Rounding to one of 100 columns costs at most 1 % of balance, and a cut of the 130 rows moves 1.3 times as much.
+    #[test]
+    fn rounding_does_not_turn_the_cut() {
+        let shape = Shape::new(130, 1000, 100, "test").unwrap();
+        for slow in 20..50 {
+            let weights = [130.0 - f64::from(slow), f64::from(slow)];
+            assert_eq!(volume(shape, &weights), 1000 * 100, "{slow} rows of 130");
+        }
     }
 
     /// On long matrices three strips move less than a strip and two halves.
@@ -230,9 +240,37 @@ mod tests {
         );
     }
 
+    /// Every cut of small matrices in either direction: none that leaves both processors a part and is within 2 % of
+    /// the best balance of all moves less.
+    #[test]
+    fn no_cut_moves_less_at_equal_balance() {
+        for (m, n, fast) in (1..=14)
+            .flat_map(|m| (1..=14).map(move |n| (m, n)))
+            .flat_map(|(m, n)| [1.0, 1.2, 1.7, 2.0, 3.0, 7.3].map(|fast| (m, n, fast)))
+        {
+            let (shape, weights) = (Shape::new(m, 3, n, "test").unwrap(), [fast, 1.0]);
+            let cut = |across: bool, at: u64| {
+                let (high, wide) = if across { (m, n) } else { (n, m) };
+                let spans = [Span::new(0, at), Span::new(at, wide)];
+                turned(shape, 2, across, (0..2).map(|i| (i, Span::new(0, high), spans[i])).collect())
+            };
+            let cuts = (0..=n).map(|at| cut(true, at)).chain((0..=m).map(|at| cut(false, at)));
+            let cuts: Vec<Layout> = cuts.collect();
+            let least = cuts.iter().map(|cut| imbalance(cut, &weights)).fold(f64::INFINITY, f64::min);
+            let near = |cut: &&Layout| idle(cut) == 0 && imbalance(cut, &weights) <= least * 1.02;
+            let ours = StraightLine.layout(shape, &weights).unwrap();
+            assert!(imbalance(&ours, &weights) <= least * 1.02 * (1.0 + 1e-12), "{m} x {n} at {fast}:1");
+            if let Some(volume) =
+                cuts.iter().filter(near).map(Layout::volume).min().filter(|_| idle(&ours) == 0)
+            {
+                assert_eq!(ours.volume(), volume, "{m} x {n} at {fast}:1");
+            }
+        }
+    }
+
     proptest! {
-        /// No strips, and no columns of rectangles in whole numbers, balance better by more than half a per
-        /// cent, and none that balance as well move less.
+        /// No strips, and no columns of rectangles in whole numbers, balance better by more than 2 %, and none
+        /// that are within 2 % of the best balance move less, unless they leave more processors idle.
         #[test]
         fn no_simple_layout_is_better(
             weights in prop::collection::vec(1u32..50, 2..4), m in 2u64..400, k in 1u64..5, n in 2u64..400,
@@ -243,10 +281,12 @@ mod tests {
             let balance = imbalance(&ours, &weights);
             let lines = if weights.len() == 3 { lines_of_three(shape, &weights) } else { Vec::new() };
             let others = [Rows::default().layout(shape, &weights).unwrap(), Columns::default().layout(shape, &weights).unwrap()];
-            for other in lines.into_iter().map(|(_, layout)| layout).chain(others) {
-                let theirs = imbalance(&other, &weights);
-                prop_assert!(balance <= theirs * 1.005 * (1.0 + 1e-12), "{balance} {theirs}");
-                prop_assert!(theirs > balance || ours.volume() <= other.volume());
+            let others: Vec<Layout> = lines.into_iter().map(|(_, layout)| layout).chain(others).collect();
+            let least = others.iter().map(|other| imbalance(other, &weights)).fold(balance, f64::min);
+            prop_assert!(balance <= least * 1.02 * (1.0 + 1e-12), "{balance} {least}");
+            for other in others.iter().filter(|other| idle(other) <= idle(&ours)) {
+                let uneven = imbalance(other, &weights) > least * 1.02;
+                prop_assert!(uneven || ours.volume() <= other.volume(), "{} {}", ours.volume(), other.volume());
             }
         }
     }

@@ -3,9 +3,11 @@
 //! [`even`] ignores speeds. [`proportional()`] and [`largest_remainder`] take one speed per processor: the
 //! first ends soonest, the second is nearest to the proportion. [`fpm()`] takes speed functions, and [`exact()`]
 //! arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and [`hierarchical`]
-//! divides among clusters first. A [`Balancer`] follows the times of a running loop.
+//! divides among clusters first. A [`Balancer`] follows the times of a running loop, a [`OnePass`] hands
+//! out the pieces of work that is done once.
 
 mod balancer;
+mod chain;
 mod exact;
 mod fpm;
 mod hierarchical;
@@ -14,12 +16,14 @@ mod least;
 mod limits;
 mod multiples;
 pub mod noise;
+mod one_pass;
 mod pareto;
 mod proportional;
 mod robust;
 
 pub(crate) use balancer::offsets;
 pub use balancer::{Balancer, Decision, MovingCost, Reason};
+pub use chain::{Chain, ChainParts};
 pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
 pub(crate) use fpm::balanced_seconds;
@@ -28,6 +32,7 @@ pub use hierarchical::{aggregate, hierarchical};
 pub use largest_remainder::{even_among, largest_remainder, largest_remainder_within};
 pub use least::{Fall, OptimalShares, least_time};
 pub use limits::Limits;
+pub use one_pass::{Estimate, Line, OnePass, OnePassOptions, Order, TimeRange};
 pub use pareto::{Tradeoff, pareto, pareto_watched};
 pub(crate) use proportional::even;
 pub use proportional::{LeftOver, left_over_first, proportional};

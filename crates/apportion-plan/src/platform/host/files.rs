@@ -1,5 +1,6 @@
 //! What Linux says of CPUs, nodes and the processor model, in the files under a root.
 
+use crate::input::harmless;
 use crate::system_files::read_system_file;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -122,19 +123,99 @@ pub(super) fn classes_of_cpus(root: &Path) -> BTreeMap<usize, String> {
     classes
 }
 
-/// The processor's model, or the machine's where the processor has no name, as on Arm; empty if unknown.
+/// The design of each CPU's core, as Arm's tell it in `/proc/cpuinfo` by numbers of an implementer and a part; empty
+/// elsewhere.
+pub(super) fn designs_of_cpus(root: &Path) -> BTreeMap<usize, String> {
+    let cpuinfo = read_system_file(&root.join("proc/cpuinfo")).unwrap_or_default();
+    let (mut designs, mut cpu, mut implementer) = (BTreeMap::new(), None, None);
+    let hex = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+    for (field, value) in cpuinfo.lines().take(MOST_ENTRIES).filter_map(|line| line.split_once(':')) {
+        match (field.trim(), value.trim()) {
+            ("processor", number) => (cpu, implementer) = (number.parse().ok(), None),
+            ("CPU implementer", number) => implementer = hex(number),
+            ("CPU part", number) => {
+                if let (Some(cpu), Some(implementer), Some(part)) = (cpu, implementer, hex(number)) {
+                    designs.insert(cpu, design(implementer, part));
+                }
+            }
+            _ => {}
+        }
+    }
+    designs
+}
+
+/// The name of a core's design: its implementer, and its part by name where that is known.
+fn design(implementer: u32, part: u32) -> String {
+    let vendor = match implementer {
+        0x41 => "Arm",
+        0x46 => "Fujitsu",
+        0x48 => "HiSilicon",
+        0x4e => "NVIDIA",
+        0x51 => "Qualcomm",
+        0x61 => "Apple",
+        0xc0 => "Ampere",
+        _ => return format!("Arm implementer {implementer:#x} part {part:#x}"),
+    };
+    let known = PARTS.iter().find(|(of, number, _)| (*of, *number) == (implementer, part));
+    known.map_or_else(|| format!("{vendor} part {part:#x}"), |(_, _, name)| format!("{vendor} {name}"))
+}
+
+/// Implementers, parts and their names, of cores that are found in pairs of kinds or in servers.
+const PARTS: [(u32, u32, &str); 36] = [
+    (0x41, 0xd03, "Cortex-A53"),
+    (0x41, 0xd05, "Cortex-A55"),
+    (0x41, 0xd07, "Cortex-A57"),
+    (0x41, 0xd08, "Cortex-A72"),
+    (0x41, 0xd09, "Cortex-A73"),
+    (0x41, 0xd0a, "Cortex-A75"),
+    (0x41, 0xd0b, "Cortex-A76"),
+    (0x41, 0xd0c, "Neoverse-N1"),
+    (0x41, 0xd0d, "Cortex-A77"),
+    (0x41, 0xd40, "Neoverse-V1"),
+    (0x41, 0xd41, "Cortex-A78"),
+    (0x41, 0xd44, "Cortex-X1"),
+    (0x41, 0xd46, "Cortex-A510"),
+    (0x41, 0xd47, "Cortex-A710"),
+    (0x41, 0xd48, "Cortex-X2"),
+    (0x41, 0xd49, "Neoverse-N2"),
+    (0x41, 0xd4d, "Cortex-A715"),
+    (0x41, 0xd4e, "Cortex-X3"),
+    (0x41, 0xd4f, "Neoverse-V2"),
+    (0x41, 0xd80, "Cortex-A520"),
+    (0x41, 0xd81, "Cortex-A720"),
+    (0x41, 0xd82, "Cortex-X4"),
+    (0x46, 0x001, "A64FX"),
+    (0x48, 0xd01, "TSV110"),
+    (0x51, 0x001, "Oryon"),
+    (0x61, 0x022, "M1 Icestorm"),
+    (0x61, 0x023, "M1 Firestorm"),
+    (0x61, 0x024, "M1 Pro Icestorm"),
+    (0x61, 0x025, "M1 Pro Firestorm"),
+    (0x61, 0x028, "M1 Max Icestorm"),
+    (0x61, 0x029, "M1 Max Firestorm"),
+    (0x61, 0x032, "M2 Blizzard"),
+    (0x61, 0x033, "M2 Avalanche"),
+    (0xc0, 0xac3, "Ampere-1"),
+    (0xc0, 0xac4, "Ampere-1a"),
+    (0x4e, 0x004, "Carmel"),
+];
+
+/// The processor's model, or the machine's where the processor has no name, as on Arm, or the designs of its cores;
+/// empty if unknown.
 pub(super) fn read_model(root: &Path) -> String {
     let cpuinfo = read_system_file(&root.join("proc/cpuinfo")).unwrap_or_default();
     let processor = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let machine = ["sys/firmware/devicetree/base/model", "sys/devices/virtual/dmi/id/product_name"];
     let machine = machine.iter().filter_map(|file| read_system_file(&root.join(file)));
-    let mut models = processor.map(|(_, name)| name.to_owned()).into_iter().chain(machine);
+    let designs: BTreeSet<String> = designs_of_cpus(root).into_values().collect();
+    let designs = designs.into_iter().collect::<Vec<_>>().join(" and ");
+    let mut models = processor.map(|(_, name)| name.to_owned()).into_iter().chain(machine).chain([designs]);
     models.find_map(|name| Some(clean(&name)).filter(|name| !name.is_empty())).unwrap_or_default()
 }
 
 /// A name in one line of bounded length.
 fn clean(text: &str) -> String {
-    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let visible = harmless(&text.replace(char::is_control, " "));
     let words: Vec<&str> = visible.split_whitespace().collect();
     words.join(" ").chars().take(LONGEST_MODEL).collect()
 }

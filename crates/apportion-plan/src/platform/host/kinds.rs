@@ -2,7 +2,7 @@
 //! measured.
 
 use super::Core;
-use super::files::{classes_of_cpus, list_of_cpu, number_of_cpu, read_of_cpu};
+use super::files::{classes_of_cpus, designs_of_cpus, list_of_cpu, number_of_cpu, read_of_cpu};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -46,7 +46,14 @@ impl Traits {
     /// Those of these cores. `threads` has the hardware threads of the core of each CPU that is online: cores
     /// that this process may not use share caches, too.
     pub(super) fn of_cores(root: &Path, cores: &[Core], threads: &BTreeMap<usize, Vec<usize>>) -> Vec<Self> {
-        let classes = classes_of_cpus(root);
+        let mut classes = classes_of_cpus(root);
+        // What no device tells apart, the designs of cores may.
+        let designs = designs_of_cpus(root);
+        if classes.is_empty() && designs.values().collect::<BTreeSet<_>>().len() > 1 {
+            let class =
+                |design: &str| design.split_once(' ').map_or(design, |(_, name)| name).replace(' ', "-");
+            classes = designs.into_iter().map(|(cpu, design)| (cpu, class(&design).to_lowercase())).collect();
+        }
         let first_thread = |cpu: usize| threads.get(&cpu).map_or(cpu, |threads| threads[0]);
         let of_core = |core: &Core| {
             let cpu = core.cpu;

@@ -112,3 +112,17 @@ fn a_device_has_a_memory_behind_a_link() {
         assert_eq!(parsed.is_ok(), known, "{id}");
     }
 }
+
+#[test]
+fn what_no_machine_has_is_refused_at_once() {
+    let many = |count: usize| -> String {
+        (0..count).map(|i| format!("[[processor]]\nname = \"p{i}\"\n")).collect()
+    };
+    assert!(parse_platform(&many(10_000), "p.toml").is_ok());
+    assert!(refused(&many(10_001)).contains("10001 processors are more than 10000"));
+    let named = |name: &str| format!("[[processor]]\nname = \"{name}\"\n");
+    assert!(refused(&named(&"x".repeat(3_000_000))).contains("has 3000000 bytes, more than 255"));
+    assert!(refused(&named("a\\u2028b")).contains("u{2028}"));
+    let cores = (0..70_000).map(|core| core.to_string()).collect::<Vec<_>>().join(",");
+    assert!(refused(&format!("{}cores = [{cores}]\n", named("a"))).contains("70000 cores"));
+}

@@ -17,13 +17,17 @@ use crate::random::Random;
 use crate::schedule::ScheduleOptions;
 use crate::select::budget::{FEWEST, laying_out};
 use crate::select::candidates::lay_out;
-use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
+use crate::select::{Choice, PlanOptions};
 use std::cmp::Ordering;
 
 /// Numbers of candidates that take the first steps, that are then changed widely, and that are refined.
 const CANDIDATES: [usize; 3] = [4, 1, 1];
 /// The same for few processors, whose forecasts cost little.
 const CANDIDATES_OF_FEW: [usize; 3] = [96, 6, 4];
+/// Part of the budget for the first steps where there are few processors; a half otherwise.
+const FIRST_OF_FEW: f64 = 0.3;
+/// Part of the rest that refining has.
+const FOR_FINE: f64 = 0.4;
 /// Candidates that are slower than the best after the first steps by more than this fraction are not changed
 /// widely or refined.
 const BEHIND: f64 = 0.3;
@@ -39,6 +43,8 @@ const STEPS: [f64; 6] = [0.3, 0.15, 0.08, 0.04, 0.02, 0.01];
 const SPREADS: [f64; 5] = [0.3, 0.15, 0.08, 0.04, 0.02];
 /// The same around the shares that are given.
 const WIDE_SPREADS: [f64; 5] = [0.8, 0.4, 0.2, 0.1, 0.05];
+/// Speeds, or weights, whose logarithms differ by less are alike.
+const ALIKE: f64 = 0.05;
 /// Random changes of each size.
 const DRAWS: usize = 40;
 /// Part of the budget for thorough layouts.
@@ -49,14 +55,14 @@ const NOTHING: f64 = 1e-12;
 const PASSES: usize = 3;
 
 /// The best candidate with other shares, if it beats the best of `choices`. The candidates take the first
-/// steps with half of the budget; the best of each method then are changed widely with half of the rest, and
-/// the best of these are refined, with equal parts of what is left.
+/// steps with a part of the budget; the best of each method then are changed widely, and the best of these are
+/// refined, with equal parts, of which quick methods leave some to the others.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
     let few = trials.appraiser.machine.processors() <= FEW_PROCESSORS;
     let [_, most_widely, most_refined] = if few { CANDIDATES_OF_FEW } else { CANDIDATES };
     let mut states: Vec<(&Choice, Sizes)> = Vec::new();
-    let aside = trials.set_aside(0.5);
+    let aside = trials.set_aside(if few { 1.0 - FIRST_OF_FEW } else { 0.5 });
     for choice in candidates(choices, first, few) {
         if !trials.may_go_on() {
             break;
@@ -81,8 +87,11 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
         states.truncate(most);
         let limit = states.first().map_or(0.0, |(_, best)| best.seconds() * (1.0 + BEHIND));
         states.retain(|(_, state)| state.seconds() <= limit);
+        // What quick methods leave of their parts goes to the others.
+        let work = |choice: &Choice| laying_out(&choice.plan.method, 1, false);
+        states.sort_by(|(a, _), (b, _)| work(a).total_cmp(&work(b)));
         let count = states.len();
-        let for_later = trials.set_aside(if steps == Steps::Wide { 0.5 } else { 0.0 });
+        let for_later = trials.set_aside(if steps == Steps::Wide { FOR_FINE } else { 0.0 });
         for (i, (choice, state)) in states.iter_mut().enumerate() {
             let aside = trials.set_aside(1.0 - 1.0 / (count - i) as f64);
             if let Some(resizing) = Resizing::of(trials, choice, Some(state.clone())) {
@@ -247,6 +256,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
     fn change_widely(mut self) -> Result<Sizes> {
         let shares = &self.choice.plan.shares;
         let given: Vec<f64> = self.active.iter().map(|&i| shares[i] as f64).collect();
+        self.exchange()?;
         let mut random = Random::new(0);
         for spread in WIDE_SPREADS {
             for _ in 0..DRAWS {
@@ -311,14 +321,8 @@ impl<'t, 'a> Resizing<'t, 'a> {
     /// True if all processors can hold their parts, and each has one if all must.
     fn fits(&self, layout: &Layout, order: ScheduleOptions) -> bool {
         let appraiser = self.trials.appraiser;
-        let within = match self.options.memory {
-            MemoryPolicy::Unchecked => true,
-            MemoryPolicy::AsAsked(path) | MemoryPolicy::SmallerBlocks(path) => {
-                check_caps(layout, order, &appraiser.machine.platform, self.options.element, path).is_ok()
-            }
-        };
         let shares = layout.shares();
-        within
+        appraiser.fits(layout, order)
             && appraiser.machine.models.iter().zip(&shares).all(|(m, &s)| s == 0 || m.speed(s as f64) > 0.0)
             && !(self.options.keep_all && self.active.iter().any(|&i| shares[i] == 0))
     }
@@ -327,6 +331,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
     fn change(&mut self) -> Result<()> {
         for pass in 0..PASSES as u64 {
             let before = self.state.forecast.seconds;
+            self.exchange()?;
             self.change_one_by_one()?;
             self.change_at_random(pass)?;
             if self.state.forecast.seconds >= before || !self.trials.may_go_on() {
@@ -443,6 +448,24 @@ impl<'t, 'a> Resizing<'t, 'a> {
                         }
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Two equally fast processors exchange their weights while that is better: they are not alike where links differ
+    /// or a method places them by their weights, and no small change of the weights exchanges their places.
+    fn exchange(&mut self) -> Result<()> {
+        let models = &self.trials.appraiser.machine.models;
+        let share = self.trials.shape.elements() as f64 / self.active.len() as f64;
+        let speeds: Vec<f64> = self.active.iter().map(|&i| models[i].speed(share)).collect();
+        let alike = |values: &[f64], i: usize, j: usize| (values[i] / values[j]).ln().abs() < ALIKE;
+        let p = speeds.len();
+        for (i, j) in (0..p).flat_map(|i| (i + 1..p).map(move |j| (i, j))) {
+            if alike(&speeds, i, j) && !alike(&self.state.weights, i, j) {
+                let mut next = self.state.weights.clone();
+                next.swap(i, j);
+                self.attempt(next)?;
             }
         }
         Ok(())

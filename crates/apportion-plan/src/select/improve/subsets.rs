@@ -7,6 +7,7 @@
 
 use super::FEW_PROCESSORS;
 use super::shares::HOPELESS;
+use super::slivers::LEAST_GAIN;
 use super::trials::{ROUNDING, Trials};
 use crate::error::Result;
 use crate::geometry::Rank;
@@ -32,7 +33,7 @@ const MOST_OF_FEW: [usize; 2] = [8, 8];
 pub struct LeftOut {
     /// Their ranks, ascending.
     pub ranks: Vec<Rank>,
-    /// Seconds that the best plan for all processors takes longer.
+    /// Seconds that the best plan for all processors takes longer. Negative where they would save less than 2 %.
     pub seconds: f64,
 }
 
@@ -133,7 +134,7 @@ impl SubsetSearch<'_, '_> {
             return Ok(false);
         };
         let scale = self.trials.shape.k as f64 / appraiser.machine.block as f64;
-        if ideal * scale >= self.trials.best() {
+        if ideal * scale >= self.trials.best() * (1.0 + LEAST_GAIN) {
             return Ok(false);
         }
         if !self.trials.spend(laying_out_by_all(subset.len()) * subset.len() as f64) {
@@ -153,7 +154,8 @@ impl SubsetSearch<'_, '_> {
         let mut better = false;
         for candidate in found {
             // Other shares may make several processors faster, but not one.
-            let limit = self.trials.best() * if subset.len() > 1 { 1.0 + HOPELESS } else { 1.0 };
+            let margin = if subset.len() > 1 { HOPELESS } else { LEAST_GAIN };
+            let limit = self.trials.best() * (1.0 + margin);
             let layout = candidate.layout.among(&subset, self.processors())?;
             let Some(forecast) = self.trials.faster_than(limit, &layout, candidate.order)? else { continue };
             if forecast.seconds < self.trials.best() * (1.0 - ROUNDING) {

@@ -1,6 +1,7 @@
 //! The search for better plans against every subset, method and flow, against random changes of the shares, and
 //! against named levels, on random machines.
 
+use super::slivers::LEAST_GAIN;
 use crate::geometry::Rank;
 use crate::model::{Machine, Model, WorkUnit};
 use crate::plan::shapes::{Method, MethodOptions};
@@ -144,7 +145,7 @@ fn nodes_behind_a_slow_link_stay_out() {
     assert!((out.seconds - saved).abs() < 1e-9 * saved && saved > 0.0, "{} {saved}", out.seconds);
 }
 
-/// On seeded platforms of four processors.
+/// On seeded platforms of four processors, but for processors that would save less than 2 %.
 #[test]
 fn no_subset_is_faster() {
     let mut random = Random::new(5);
@@ -156,7 +157,7 @@ fn no_subset_is_faster() {
         let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(60, 8) };
         let best = plan_matmul(shape, &machine, &options).unwrap().remove(0);
         let oracle = brute_force(shape, &machine, 60);
-        assert!(best.rank.unwrap() <= oracle * (1.0 + 1e-9), "{:?} {oracle}", best.rank);
+        assert!(best.rank.unwrap() <= oracle * (1.0 + LEAST_GAIN), "{:?} {oracle}", best.rank);
         left += usize::from(best.left_out.is_some());
         cases += 1;
     }

@@ -33,7 +33,7 @@ fn present(layout: &Layout, topology: Topology) -> Vec<Rank> {
 }
 
 /// Trials with a budget.
-pub(super) struct Trials<'a> {
+pub(in crate::select) struct Trials<'a> {
     pub(crate) appraiser: &'a Appraiser<'a>,
     pub(crate) shape: Shape,
     /// Seconds of the best so far.

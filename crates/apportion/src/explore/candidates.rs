@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 pub struct SweepQuestion<'a> {
     /// The parameter that varies.
     pub parameter: Parameter,
-    /// Names of methods; by default those of the plan, or all.
+    /// Names of methods; by default those of the plan, or all and the best plan of all.
     pub methods: Option<&'a [String]>,
     /// Methods of the levels of a hierarchy, from the outermost, as one more candidate.
     pub levels: Option<&'a [String]>,
@@ -59,9 +59,7 @@ pub fn sweep_candidates(question: SweepQuestion<'_>) -> Result<Vec<Candidate>> {
         },
         (None, None) => {
             layouts.extend(Method::candidates().map(by));
-            if parameter == Parameter::Processors {
-                layouts.push(("auto".into(), LayoutSource::Auto));
-            }
+            layouts.push(("auto".into(), LayoutSource::Auto));
         }
     }
     if let Some(names) = levels {

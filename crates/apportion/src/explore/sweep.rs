@@ -3,15 +3,16 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
+use crate::job::network_options;
 use crate::model::{Machine, Model, only_ratios};
 use crate::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
 use crate::plan::{Baselines, Factors, Hierarchy, Layout, Metrics, Shape};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
-use crate::schedule::{FactorSchedule, MatmulSchedule, ScheduleOptions};
+use crate::schedule::{DataPath, FactorSchedule, MatmulSchedule, ScheduleOptions};
 use crate::select::{
-    Cost, FactorLayout, Factorisation, PlanOptions, areas, check_has_times, communication_of, forecast,
-    lay_out, plan_matmul, preferred,
+    Cost, FactorLayout, FactorOptions, MemoryPolicy, PlanOptions, areas, check_has_times, communication_of,
+    forecast, plan_matmul, plans_by_layout, preferred,
 };
 use crate::simulate::{self, CostModel, Fluid, forecast_fluid};
 use crate::units;
@@ -46,7 +47,7 @@ pub enum LayoutSource {
     /// Methods for the levels of the platform's clusters, from the top; `None` is the best method.
     Levels(Vec<Option<Method>>),
     /// The best plan by any method, for the processors that are worth their messages, as
-    /// [`plan_matmul`] makes it.
+    /// [`plan_matmul`] makes it. Beside methods it stands out of competition: it would win everywhere.
     Auto,
     /// Block columns of a factorisation.
     Columns {
@@ -79,25 +80,29 @@ pub struct SweepPoint {
     /// processors.
     pub forecasts: Vec<Option<CandidateForecast>>,
     /// Index of the winner: of the candidates within the sweep's margin of the fastest, the first of those
-    /// that move the least.
+    /// that move the least. Beside others [`LayoutSource::Auto`] does not win.
     pub winner: Option<usize>,
+    /// Index of the best plan of all, if it stands beside methods.
+    pub aside: Option<usize>,
     /// What the product takes without a plan; `None` where speeds are ratios, or links are shared by a rule.
     pub baselines: Option<Baselines>,
 }
 
 impl SweepPoint {
-    /// Whether the winner is faster than the better of the baselines; `None` if either is unknown.
+    /// Whether a candidate is faster than the better of the baselines; `None` if none has a forecast, or the baselines
+    /// are unknown.
     pub fn pays(&self) -> Option<bool> {
-        let (winner, without) = (self.forecasts[self.winner?]?, self.baselines.as_ref()?.best()?);
-        Some(winner.seconds < without)
+        let best = self.forecasts.iter().flatten().map(|forecast| forecast.seconds).reduce(f64::min)?;
+        Some(best < self.baselines.as_ref()?.best()?)
     }
 
-    /// The fraction by which the fastest candidate other than the winner takes longer than it; negative if
+    /// The fraction by which the fastest competitor of the winner takes longer than it; negative if
     /// that one is faster within the margin. `None` if there is no other.
     pub fn gain(&self) -> Option<f64> {
         let winner = self.winner?;
         let best = self.forecasts[winner]?.seconds;
-        let others = self.forecasts.iter().enumerate().filter(|(i, _)| *i != winner);
+        let competes = |i: usize| i != winner && Some(i) != self.aside;
+        let others = self.forecasts.iter().enumerate().filter(|(i, _)| competes(*i));
         let second = others.filter_map(|(_, f)| Some(f.as_ref()?.seconds)).min_by(f64::total_cmp)?;
         (best > 0.0).then(|| second / best - 1.0)
     }
@@ -169,7 +174,7 @@ pub fn sweep(
     monitor.begin(values.len() as u64);
     let mut points = Vec::new();
     for value in values {
-        points.push(race.point(value)?);
+        points.push(race.point(value, true)?);
         monitor.advance(1);
     }
     if points.iter().all(|p| p.winner.is_none()) {
@@ -193,7 +198,7 @@ pub fn forecast_candidates(
 ) -> Result<Vec<Option<CandidateForecast>>> {
     check_has_times(&setting.machine.models, &setting.machine.platform.network)?;
     let race = Race { setting, contenders, parameter: Parameter::Processors, margin: 0.0, monitor };
-    race.forecasts(setting.machine)
+    race.forecasts(setting.machine, true)
 }
 
 struct Race<'a> {
@@ -222,28 +227,55 @@ impl Race<'_> {
         Ok(Machine::new(Platform { network, ..platform.clone() }, models.clone(), *block))
     }
 
-    fn point(&self, value: f64) -> Result<SweepPoint> {
+    /// The place of the best plan beside other candidates.
+    fn aside(&self) -> Option<usize> {
+        let auto = |candidate: &Candidate| matches!(candidate.way, LayoutSource::Auto);
+        self.contenders.iter().position(auto).filter(|_| self.contenders.len() > 1)
+    }
+
+    /// The options of a plan by any of these orders.
+    fn plan_options(&self, orders: &[&ScheduleOptions], machine: &Machine) -> PlanOptions {
+        let first = orders[0];
+        let one = orders.iter().all(|order| order.flow == first.flow);
+        PlanOptions {
+            flow: one.then_some(first.flow),
+            overlap: orders.iter().all(|order| order.overlaps()),
+            look_ahead: first.look_ahead.max(1),
+            messages: first.messages,
+            method_options: network_options(&machine.platform),
+            memory: MemoryPolicy::SmallerBlocks(DataPath::Copied),
+            ..PlanOptions::open(first.block, self.setting.element)
+        }
+    }
+
+    /// The forecasts at a value, with those that cannot win if they are wanted.
+    fn point(&self, value: f64, all: bool) -> Result<SweepPoint> {
         let machine = self.machine(value)?;
-        let SweepSetup { shape, element, sharing, .. } = *self.setting;
-        let baselines = match (sharing, self.contenders.iter().flat_map(|one| &one.orders).next()) {
-            (None, Some(order)) => {
-                let options = PlanOptions::open(order.block, element);
-                Baselines::of_product(shape, &machine, &options)?
+        let SweepSetup { shape, sharing, .. } = *self.setting;
+        let orders: Vec<&ScheduleOptions> = self.contenders.iter().flat_map(|one| &one.orders).collect();
+        let baselines = match sharing {
+            None if !orders.is_empty() => {
+                Baselines::of_product(shape, &machine, &self.plan_options(&orders, &machine))?
             }
             _ => None,
         };
-        let forecasts = self.forecasts(&machine)?;
-        let cost = |f: &Option<CandidateForecast>| f.as_ref().map(CandidateForecast::cost);
-        let winner = preferred(&forecasts.iter().map(cost).collect::<Vec<_>>(), self.margin);
-        Ok(SweepPoint { value, winner, forecasts, baselines })
+        let forecasts = self.forecasts(&machine, all)?;
+        let aside = self.aside();
+        let mut costs: Vec<Option<Cost>> =
+            forecasts.iter().map(|one| one.as_ref().map(CandidateForecast::cost)).collect();
+        if let Some(aside) = aside {
+            costs[aside] = None;
+        }
+        let winner = preferred(&costs, self.margin);
+        Ok(SweepPoint { value, winner, forecasts, aside, baselines })
     }
 
-    /// The forecasts of all candidates on a machine.
-    fn forecasts(&self, machine: &Machine) -> Result<Vec<Option<CandidateForecast>>> {
+    /// The forecasts of all candidates on a machine, or of those that may win.
+    fn forecasts(&self, machine: &Machine, all: bool) -> Result<Vec<Option<CandidateForecast>>> {
         let platform = &machine.platform;
         let weights = areas(&machine.models, self.setting.shape)?;
         let mut forecasts = Vec::new();
-        for contender in self.contenders {
+        for (place, contender) in self.contenders.iter().enumerate() {
             if self.monitor.is_stopped() {
                 return Err(Error::Interrupted);
             }
@@ -262,7 +294,11 @@ impl Race<'_> {
                 LayoutSource::Given(layout) => Some((**layout).clone()),
                 LayoutSource::By(method) => self.laid_out(*method, &weights, platform)?,
                 LayoutSource::Levels(methods) => self.by_levels(methods, &weights, platform)?,
-                LayoutSource::Auto => Some(self.automatic(contender, machine)?),
+                LayoutSource::Auto if all || self.aside() != Some(place) => {
+                    forecasts.push(Some(self.automatic(contender, machine)?));
+                    continue;
+                }
+                LayoutSource::Auto => None,
             };
             forecasts.push(layout.map(|l| self.fastest(&l, contender, machine)).transpose()?);
         }
@@ -298,20 +334,20 @@ impl Race<'_> {
         if_supported(levels.layout(self.setting.shape, weights))
     }
 
-    /// The best layout, with any of the candidate's orders.
-    fn automatic(&self, contender: &Candidate, machine: &Machine) -> Result<Layout> {
-        let SweepSetup { shape, element, .. } = *self.setting;
-        let first = contender.orders[0];
-        let one = contender.orders.iter().all(|order| order.flow == first.flow);
-        let options = PlanOptions {
-            flow: one.then_some(first.flow),
-            overlap: contender.orders.iter().all(ScheduleOptions::overlaps),
-            look_ahead: first.look_ahead.max(1),
-            messages: first.messages,
-            ..PlanOptions::open(first.block, element)
-        };
-        let best = plan_matmul(shape, machine, &options)?.remove(0);
-        best.plan.layout().cloned()
+    /// The best plan, with any of the candidate's orders.
+    fn automatic(&self, contender: &Candidate, machine: &Machine) -> Result<CandidateForecast> {
+        let SweepSetup { shape, sharing, .. } = *self.setting;
+        let options = self.plan_options(&contender.orders.iter().collect::<Vec<_>>(), machine);
+        let best = plan_matmul(shape, machine, &options)?.swap_remove(0);
+        match &best.plan.forecast {
+            Some(forecast) if sharing.is_none() => Ok(CandidateForecast {
+                seconds: forecast.seconds,
+                block: best.order.block,
+                order: Some(best.order),
+                volume: best.volume(),
+            }),
+            _ => self.fastest(best.plan.layout()?, contender, machine),
+        }
     }
 
     fn fastest(
@@ -354,23 +390,35 @@ impl Race<'_> {
         machine: &Machine,
     ) -> Result<Option<CandidateForecast>> {
         let (n, element) = (self.setting.shape.n, self.setting.element);
+        let options = FactorOptions {
+            layout: Some(layout),
+            columns_only: false,
+            blocks,
+            weights: None,
+            times: None,
+            element,
+        };
         let mut best: Option<CandidateForecast> = None;
-        for &block in blocks {
-            for blocks in lay_out(Factorisation { factors, n, block }, layout, machine, element)? {
-                let received = |rank| blocks.received(factors, Rank(rank));
-                let volume = (0..machine.processors()).map(received).sum();
-                let schedule = FactorSchedule::new(factors, blocks);
-                let rates = schedule.rates(machine);
-                let costs = CostModel { rates: &rates, network: &schedule.network(machine), element };
-                let seconds = match self.setting.sharing {
-                    None => simulate::forecast(&schedule, costs)?.seconds,
-                    Some(rules) => {
-                        forecast_fluid(&schedule, costs, &machine.platform.names(), rules)?.seconds
+        for plan in plans_by_layout(factors, n, machine, layout, &options)? {
+            let (_, blocks) = plan.blocks()?;
+            let (block, received) = (blocks.block(), |rank| blocks.received(factors, Rank(rank)));
+            let volume = (0..machine.processors()).map(received).sum();
+            let seconds = match (self.setting.sharing, &plan.forecast) {
+                (None, Some(forecast)) => forecast.seconds,
+                (rules, _) => {
+                    let schedule = FactorSchedule::new(factors, blocks.clone());
+                    let rates = schedule.rates(machine);
+                    let costs = CostModel { rates: &rates, network: &schedule.network(machine), element };
+                    match rules {
+                        None => simulate::forecast(&schedule, costs)?.seconds,
+                        Some(rules) => {
+                            forecast_fluid(&schedule, costs, &machine.platform.names(), rules)?.seconds
+                        }
                     }
-                };
-                if best.is_none_or(|best| seconds < best.seconds) {
-                    best = Some(CandidateForecast { seconds, block, order: None, volume });
                 }
+            };
+            if best.is_none_or(|best| seconds < best.seconds) {
+                best = Some(CandidateForecast { seconds, block, order: None, volume });
             }
         }
         Ok(best)
@@ -387,7 +435,7 @@ impl Race<'_> {
             found.push(Crossover { at: high.value, from, to, seconds });
             return Ok(());
         };
-        let middle = self.point(middle)?;
+        let middle = self.point(middle, false)?;
         self.between(low, &middle, found)?;
         self.between(&middle, high, found)
     }

@@ -1,15 +1,17 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
-//! functions, and which kernel is the fastest; one per set of hosts: the network between them; and one per device:
-//! its link.
+//! functions, and which kernel is the fastest; one per set of hosts: the network between them; one per device:
+//! its link; and one per interface of devices: what its drivers offer.
 
-use crate::device::open_device;
+use crate::device::{Interface, open_device};
 use crate::files::{cache_directory, read_own_text};
-use crate::kernels::Instructions;
-use crate::measure::{CpuShare, QuickSpeeds, TimeRange};
+use crate::kernels::instruction_set;
+use crate::measure::{CpuShare, DriverLook, QuickSpeeds, TimeRange};
 use crate::model::Models;
 use crate::output::write_cache;
 use crate::platform::{DeviceMemory, Platform, Processor, discover, read_host_state};
+use crate::run::host_name;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash64;
@@ -31,19 +33,39 @@ pub fn network_path(hosts: &str) -> Option<PathBuf> {
     Some(cache_directory()?.join(format!("network-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))))
 }
 
+/// What a program was compiled to: another build of the same sources has other speeds.
+struct Build {
+    version: &'static str,
+    /// With all optimisations and without checks of the program's own, or not.
+    profile: &'static str,
+    /// Those that its kernels use here.
+    instructions: &'static str,
+}
+
+impl Build {
+    fn of_this_program() -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            profile: if cfg!(debug_assertions) { "debug" } else { "release" },
+            instructions: instruction_set(),
+        }
+    }
+}
+
 fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
+    let hash = XxHash64::oneshot(0, key(&Build::of_this_program(), platform, kernel, block).as_bytes());
+    Some(cache_directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))
+}
+
+/// All that measured speeds depend on, but for the conditions that are read when they are remembered.
+fn key(build: &Build, platform: &Platform, kernel: &str, block: u64) -> String {
     let machine = discover();
+    let Build { version, profile, instructions } = build;
     let mut key = format!(
-        "{} {} cores={} {kernel} block={block}",
-        env!("CARGO_PKG_VERSION"),
+        "{version} {profile} {instructions} {} cores={} {kernel} block={block}",
         machine.model,
         machine.cores.len()
     );
-    // Other kernels, under the same name.
-    match Instructions::limit() {
-        Ok(Instructions::Avx512) | Err(_) => {}
-        Ok(limit) => drop(write!(key, " {limit:?}")),
-    }
     for p in &platform.processors {
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
         if let Some(id) = &p.device {
@@ -51,8 +73,7 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
             let _ = write!(key, " device={} memory={:?}", device_name(id), p.memory);
         }
     }
-    let hash = XxHash64::oneshot(0, key.as_bytes());
-    Some(cache_directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))
+    key
 }
 
 /// A device by more than its number, which another may have later.
@@ -94,6 +115,38 @@ pub fn store_link(processor: &Processor, memory: &DeviceMemory) {
         let value = json!({"format": "apportion-device-link", "version": 1, "latency": latency, "up": up,
             "down": down, "duplex": duplex});
         write_cache(&path, format!("{value:#}\n"));
+    }
+}
+
+/// What variables that drivers read begin with.
+const DRIVER_VARIABLES: [&str; 9] =
+    ["LD_", "OCL_", "OPENCL_", "POCL_", "CUDA_", "NVIDIA_", "ROCR_", "HIP_", "GPU_"];
+
+/// The file of what the drivers of an interface offer, which is so while their files and variables stay as they are.
+fn drivers_path(interface: Interface) -> Option<PathBuf> {
+    let mut key = format!("{} {}", env!("CARGO_PKG_VERSION"), host_name());
+    for path in interface.driver_files() {
+        let about = path.metadata().ok().filter(std::fs::Metadata::is_file);
+        let about = about.map(|about| (about.len(), about.modified().ok()));
+        let _ = write!(key, " {path:?} {about:?}");
+    }
+    let is_read = |name: &str| DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin));
+    let variables = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_read));
+    let variables: BTreeMap<_, _> = variables.collect();
+    let _ = write!(key, " {variables:?}");
+    let hash = XxHash64::oneshot(0, key.as_bytes());
+    Some(cache_directory()?.join(format!("drivers-{}-{hash:016x}.json", interface.id())))
+}
+
+/// What an earlier look at these drivers found.
+pub fn recall_drivers(interface: Interface) -> Option<DriverLook> {
+    serde_json::from_str(&text(&drivers_path(interface)?)?).ok()
+}
+
+/// Saves what a look at these drivers found.
+pub fn store_drivers(interface: Interface, look: &DriverLook) {
+    if let Some(path) = drivers_path(interface) {
+        write_cache(&path, json!(look).to_string());
     }
 }
 
@@ -188,4 +241,29 @@ pub fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
     let value = json!({"format": "apportion-speeds", "version": 1, "conditions": about(platform),
         "spread": spread, "windows": speeds.windows, "models": models});
     write_cache(path, format!("{value:#}\n"));
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+mod tests {
+    use super::*;
+
+    /// Speeds of a build without optimisation are not those of one with it, and neither are those of a kernel with
+    /// other instructions.
+    #[test]
+    fn another_build_remembers_other_speeds() {
+        let platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+        let build = |version, profile, instructions| {
+            key(&Build { version, profile, instructions }, &platform, "gemm-f64", 64)
+        };
+        let keys = [
+            build("0.1.0", "release", "AVX2"),
+            build("0.1.0", "debug", "AVX2"),
+            build("0.1.0", "release", "AVX-512"),
+            build("0.1.1", "release", "AVX2"),
+        ];
+        let distinct: std::collections::BTreeSet<&String> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len(), "{keys:?}");
+        assert_eq!(keys[0], build("0.1.0", "release", "AVX2"));
+    }
 }

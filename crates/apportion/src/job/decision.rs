@@ -13,11 +13,7 @@ use crate::plan::{Baselines, Plan, Shape, inner_cuts_refused};
 use crate::product::MatmulJob;
 use crate::run::World;
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
-use crate::select::{
-    Choice, FittedOrder, MemoryPolicy, PlanOptions, fit_order, forecast, in_order_of_preference, plan_matmul,
-    plan_symmetric, time_bound,
-};
-use crate::simulate::CostModel;
+use crate::select::{Choice, PlanOptions, order_plan, plan_matmul, plan_symmetric};
 use crate::units;
 use serde_json::{Value, json};
 
@@ -82,6 +78,15 @@ impl Question<'_> {
             (false, _) => DataPath::Packed,
             (true, true) => DataPath::Copied,
             (true, false) => DataPath::InPlace,
+        }
+    }
+
+    /// The times of the product without a plan on a machine.
+    pub fn baselines(&self, machine: &Machine, path: DataPath) -> Result<Option<Baselines>> {
+        let any = self.options.flow.plan_options(self.shape.k, self.element, path)?;
+        match self.symmetric {
+            true => Baselines::of_symmetric(self.shape, machine, &any),
+            false => Baselines::of_product(self.shape, machine, &any),
         }
     }
 }
@@ -174,25 +179,19 @@ pub(crate) fn decide_here(question: Question<'_>, path: DataPath, context: Conte
             return Err(inner_cuts_refused(what));
         }
     }
-    let policy = options.flow.memory_policy(path);
     let (mut choices, relative) = match plan {
-        Some(plan) => (choose_order(question, plan, policy)?, false),
+        Some(plan) => (choose_order(question, plan, path)?, false),
         None => choose_plan(question, path, context)?,
     };
     if choices[0].plan.baselines.is_none() {
-        let any = options.flow.plan_options(question.shape.k, question.element, path)?;
-        choices[0].plan.baselines = match question.symmetric {
-            true => Baselines::of_symmetric(question.shape, &known.machine, &any)?,
-            false => Baselines::of_product(question.shape, &known.machine, &any)?,
-        };
+        choices[0].plan.baselines = question.baselines(&known.machine, path)?;
     }
     Ok(Decision { machine: known.machine.clone(), choices, relative, source: known.source() })
 }
 
 /// The orders of a given plan, the best first.
-fn choose_order(question: Question<'_>, plan: &Plan, policy: MemoryPolicy) -> Result<Vec<Choice>> {
-    let Question { shape, element, known, options, symmetric, .. } = question;
-    let machine = &known.machine;
+fn choose_order(question: Question<'_>, plan: &Plan, path: DataPath) -> Result<Vec<Choice>> {
+    let Question { shape, element, known, options, whole_inner, symmetric, .. } = question;
     let place = &question.sources.plan_place;
     let fitting = plan.layout().ok().filter(|layout| layout.shape() == shape);
     let Some(layout) = fitting else {
@@ -207,26 +206,11 @@ fn choose_order(question: Question<'_>, plan: &Plan, policy: MemoryPolicy) -> Re
         });
         return Err(Error::input(place, format!("is a plan of {is}, not of {not}"), "leave it out"));
     }
-    let rates = layout.rates(&machine.models, machine.block);
-    let costs = CostModel { rates: &rates, network: &machine.platform.network, element };
-    let bound = if symmetric { None } else { time_bound(shape, machine, element)? };
-    let mut choices = Vec::new();
-    let mut refusal = Ok(());
-    for order in options.flow.orders(shape.k)? {
-        match fit_order(layout, order, &machine.platform, element, policy) {
-            Ok(FittedOrder { order, overrun }) => {
-                let predicted = forecast(layout, order, costs)?;
-                let rank = Some(predicted.seconds);
-                let plan = Plan { forecast: Some(predicted), ..plan.clone() }.with_time_bound(bound);
-                choices.push(Choice { rank, memory_overrun: overrun, ..Choice::new(plan, order) });
-            }
-            Err(error) => refusal = refusal.and(Err(error)),
-        }
-    }
-    if choices.is_empty() {
-        refusal?;
-    }
-    Ok(in_order_of_preference(choices))
+    let plan_options = PlanOptions {
+        open_block: whole_inner.is_none() && !options.flow.has_block(),
+        ..options.flow.plan_options(shape.k, element, path)?
+    };
+    order_plan(plan, &known.machine, &plan_options)
 }
 
 /// A new plan, followed by its competitors; true if they were ranked by communication alone.
@@ -242,6 +226,7 @@ fn choose_plan(question: Question<'_>, path: DataPath, context: Context<'_>) -> 
         method_options: network_options(&machine.platform),
         inner_cuts: whole_inner.is_none(),
         keep_all: options.keep_all,
+        open_block: whole_inner.is_none() && !options.flow.has_block(),
         ..options.flow.plan_options(shape.k, element, path)?
     };
     // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.

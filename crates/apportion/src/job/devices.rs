@@ -1,7 +1,8 @@
 //! The devices of a platform: opened, with what the platform does not say of their memory and link.
 
+use super::drivers::{check_drivers, find_devices};
 use super::{Context, cache};
-use crate::device::{Device, DeviceInfo, DeviceKind, DeviceTile, devices, open_device};
+use crate::device::{Device, DeviceInfo, DeviceKind, DeviceTile, open_device};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::kernels::{Kernel, View, ViewMut};
@@ -10,6 +11,7 @@ use crate::measure::measure_device_links;
 use crate::platform::Platform;
 use crate::run::clock::pin;
 use crate::threads;
+use crate::units::show_bytes;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,12 +23,13 @@ const PART: f64 = 0.9;
 const WORTH_A_NOTE: f64 = 1.0;
 /// Rows and columns of a product that is computed before anything is timed.
 const SIDE: usize = 64;
-/// Multiply-adds of a product that is worth looking for devices, whose drivers take some tenths of a second to
-/// start: about a second of one core.
+/// Multiply-adds of a product that is worth looking for devices, whose drivers take some tenths of a second to start
+/// where nothing is remembered of them: about a second of one core.
 const WORTHWHILE: f64 = 2e10;
 
 /// The devices of this machine that are no cores and that compute over the kernel, as processors beside those of the
-/// platform, for a product of this many multiply-adds. One that fails is left out: nobody asked for it.
+/// platform, for a product of this many multiply-adds. One that fails is left out: nobody asked for it. No driver is
+/// loaded into this process unless it has such a device.
 pub(super) fn with_devices_found<T: Element>(
     platform: Platform,
     kernel: Kernel<T>,
@@ -40,8 +43,13 @@ pub(super) fn with_devices_found<T: Element>(
         let tried = open_device(&info.id).and_then(|device| prepare(&device, kernel, context));
         tried.inspect_err(|error| context.detail(format!("{info} is left out: {error}"))).is_ok()
     };
-    let found = devices().unwrap_or_default().into_iter().filter(|info| info.kind != DeviceKind::Cpu);
-    with_devices(platform, found.filter(usable).collect())
+    // What follows ends after an interruption.
+    let Ok(found) = find_devices(true, context.monitor) else { return platform };
+    for fault in found.faults {
+        context.note(format!("apportion: {fault}: no device of it is used (`apportion detect` looks again)"));
+    }
+    let others = found.devices.into_iter().flatten().filter(|info| info.kind != DeviceKind::Cpu);
+    with_devices(platform, others.filter(usable).collect())
 }
 
 /// The same platform with a processor for each device, named after its kind.
@@ -113,6 +121,7 @@ fn open_here<T: Element>(
     part: DevicePart,
     context: Context<'_>,
 ) -> Result<()> {
+    check_drivers(platform, context.world, context.monitor)?;
     let (here, emulated) = (context.world.processors_here(platform.len()), platform.network.emulate);
     for (rank, memory) in &mut platform.network.devices {
         memory.resident = part == DevicePart::Whole || !context.world.is_solo();
@@ -127,7 +136,13 @@ fn open_here<T: Element>(
         prepare(&device, kernel, context)?;
         // An emulated link needs no core.
         memory.overlaps = device.info().kind != DeviceKind::Cpu || emulated;
-        if memory.bytes.is_none() {
+        let most = device.info().memory_bytes;
+        if let Some(given) = memory.bytes.filter(|given| *given > most) {
+            let [given, has] = [given, most].map(|bytes| show_bytes(bytes as f64));
+            let (name, device) = (&processor.name, device.info());
+            context.note(format!("{name}: memory = {given}, but {device} has {has}: what is free is used"));
+        }
+        if memory.bytes.is_none_or(|given| given > most) {
             memory.bytes = Some((PART * device.free_bytes() as f64) as u64);
         }
         if part == DevicePart::Whole {

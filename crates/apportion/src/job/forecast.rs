@@ -6,7 +6,9 @@ use crate::model::Machine;
 use crate::plan::Layout;
 use crate::run::Monitor;
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
-use crate::select::{Cost, FittedOrder, MemoryOverrun, check_has_times, fit_order, preferred};
+use crate::select::{
+    Cost, FittedOrder, MemoryOverrun, WORTHWHILE, check_has_times, fit_order, preferred, try_pivot_blocks,
+};
 use crate::simulate::CostModel;
 
 /// What is forecast: the product of a layout on a machine.
@@ -33,8 +35,8 @@ pub struct OrderForecast<F> {
     pub overrun: Option<MemoryOverrun>,
 }
 
-/// Finds the order of steps with the least forecast time. Blocks become smaller where a processor's memory
-/// requires it, as in a run. `simulate` simulates the schedule of an order, and `seconds` are those of what it
+/// Finds the order of steps with the least forecast time, and, unless one is given, the pivot block. Blocks become
+/// smaller where a processor's memory requires it, as in a run. `simulate` simulates the schedule of an order, and `seconds` are those of what it
 /// found; only the best is kept, since traces of many processors are large.
 ///
 /// # Errors
@@ -80,7 +82,29 @@ pub fn find_fastest_order<F>(
             fastest = Some(found);
         }
     }
-    fastest.ok_or_else(|| refusal.expect("there is at least one order"))
+    let mut fastest = fastest.ok_or_else(|| refusal.expect("there is at least one order"))?;
+    if flow.has_block() || layout.is_triangular() {
+        return Ok(fastest);
+    }
+    let (mut least, limit) = (seconds(&fastest.forecast), seconds(&fastest.forecast) * (1.0 - WORTHWHILE));
+    try_pivot_blocks(layout.shape().k, &machine, fastest.order, |order| {
+        if monitor.is_stopped() {
+            return Err(Error::Interrupted);
+        }
+        let found = match forecast(order) {
+            Err(Error::Infeasible { .. } | Error::TooLittleMemory { .. }) => return Ok(false),
+            found => found?,
+        };
+        let better = seconds(&found.forecast) < least;
+        if better {
+            least = seconds(&found.forecast);
+        }
+        if better && least < limit {
+            fastest = found;
+        }
+        Ok(better)
+    })?;
+    Ok(fastest)
 }
 
 #[cfg(test)]

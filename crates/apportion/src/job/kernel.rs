@@ -4,7 +4,7 @@ use super::{Context, cache};
 use crate::error::{Error, Result};
 use crate::files::read_own_text;
 use crate::kernels::{Blas, Kernel, Real, Semiring};
-use crate::measure::{self, KernelRate, Sizes, Sweep};
+use crate::measure::{self, KernelRate, KernelUpdate, Sizes, Sweep};
 use crate::output::write_cache;
 use crate::plan::Shape;
 use crate::platform::Platform;
@@ -147,6 +147,13 @@ pub fn fastest_kernel<T: Real>(
     let kernels: Vec<Kernel<T>> =
         std::iter::once(built_in).chain(Blas::all().into_iter().map(Kernel::by_blas)).collect();
     let size = (elements / platform.len() as f64).clamp(TILES.0, TILES.1);
+    let update = KernelUpdate { kernel: built_in, block };
+    if context.world.is_solo() && update.fitting_sizes(&[1.0, size], platform.len()) < 2 {
+        context.detail("kernel: the built-in one, as memory is too short to compare others with it");
+        return Ok(FastestKernels { common: built_in, own: built_in });
+    }
+    // A library that is not there now may be there later.
+    let path = path.filter(|_| kernels.len() > 1);
     let race = context.watch("choosing the kernel", || {
         measure::choose_kernel(&kernels, platform, size, block, context.world, context.monitor)
     })?;

@@ -74,7 +74,7 @@ impl RunOptions {
 }
 
 impl FlowOptions {
-    /// Pivot block size, as requested or by default.
+    /// Pivot block size, as requested or by default: the first that is tried where messages cost time.
     pub fn block_size(&self) -> u64 {
         self.block.unwrap_or(DEFAULT_BLOCK)
     }
@@ -162,6 +162,7 @@ impl FlowOptions {
             look_ahead: self.checked_look_ahead()?,
             memory: self.memory_policy(path),
             messages: self.checked_messages()?,
+            open_block: !self.has_block(),
             ..PlanOptions::open(self.pivot_block(k)?, element)
         })
     }

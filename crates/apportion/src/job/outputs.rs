@@ -49,13 +49,16 @@ impl Outputs {
 
     /// Checks that the disks have room for matrices of `elements` of `size` bytes, before the work.
     pub fn reserve(&mut self, elements: u64, size: u64) -> Result<()> {
-        let predecessors = elements.saturating_mul(size_of::<i32>() as u64);
-        for (file, bytes) in
-            [(&mut self.file, elements.saturating_mul(size)), (&mut self.predecessors, predecessors)]
-        {
-            file.as_mut().map_or(Ok(()), |file| file.reserve(bytes))?;
+        let (mut first, second) =
+            (elements.saturating_mul(size), elements.saturating_mul(size_of::<i32>() as u64));
+        if let Some(predecessors) = &mut self.predecessors {
+            predecessors.reserve(second)?;
+            let directory = predecessors.path().parent().unwrap_or(Path::new(""));
+            if self.file.as_ref().is_some_and(|file| file.is_on_disk_of(directory)) {
+                first = first.saturating_add(second);
+            }
         }
-        Ok(())
+        self.file.as_mut().map_or(Ok(()), |file| file.reserve(first))
     }
 
     /// The same with its files open on rank 0.

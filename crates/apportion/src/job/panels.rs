@@ -12,8 +12,10 @@ use crate::matrix::{Element, Matrix, NpyFile, npy_header, write_npy_rows};
 use crate::output::OutputFile;
 use crate::plan::Shape;
 use crate::process_memory::{forget_peak_memory, return_freed_memory};
-use crate::product::{Checkpoint, Files, Fingerprint, Manifest, MatmulJob, PanelRun, Panels, check_panels};
-use crate::run::Session;
+use crate::product::{
+    Carriers, Checkpoint, Files, Fingerprint, Manifest, MatmulJob, PanelRun, Panels, Watched, check_panels,
+};
+use crate::run::{Session, usable_threads};
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
 use crate::select::Choice;
 use crate::units;
@@ -29,6 +31,8 @@ pub enum CutReason {
     Memory,
     /// The memory of the processors.
     ProcessorMemory,
+    /// The memory that was free.
+    FreeMemory,
     /// Nothing was requested.
     Default,
     /// An earlier run began the product.
@@ -79,8 +83,13 @@ struct PanelWork<'a> {
 
 impl PanelWork<'_> {
     /// Who holds operands: the processors, and how they obtain those of others.
-    fn carriers(&self) -> (u64, DataPath) {
-        (self.question.known.machine.platform.len() as u64, self.path)
+    fn carriers(&self) -> Carriers {
+        let all = &self.question.known.machine.platform.processors;
+        let threads = match self.path {
+            DataPath::Packed => 1,
+            _ => all.iter().map(|processor| usable_threads(&processor.cores) as u64).sum(),
+        };
+        Carriers { processors: all.len() as u64, threads, path: self.path }
     }
 }
 
@@ -121,6 +130,13 @@ pub(super) fn run_in_panels<T: Element>(
     let Outputs { mut file, bool, .. } = world.all_ok(outputs.opened(world))?;
     if let Some(file) = &mut file {
         let (m, n) = (shape.m as usize, shape.n as usize);
+        // Panels that are kept on the same disk need its room too.
+        let kept = checkpoint.as_ref().zip(task.panels.directory());
+        let kept = kept.filter(|(_, directory)| file.is_on_disk_of(directory));
+        let done = kept.map(|(checkpoint, _)| checkpoint.count()).transpose()?;
+        let rows = done.map_or(0, |done| shape.m.saturating_sub(done as u64 * manifest.panels.rows));
+        let bytes = (shape.m + rows).saturating_mul(shape.n).saturating_mul(size_of::<T>() as u64);
+        file.reserve(bytes)?;
         file.put(&npy_header::<T>(&[m, n], bool))?;
     }
     let panels = manifest.panels.of(shape);
@@ -182,7 +198,7 @@ pub(super) fn run_in_panels<T: Element>(
 
 fn open_files(task: &ProductTask<'_>) -> Result<Files> {
     let open = |operand: &MatrixOperand<'_>| match operand {
-        MatrixOperand::File { path, transposed } => NpyFile::open(path, *transposed),
+        MatrixOperand::File { path, transposed } => NpyFile::open(path, *transposed).map(Watched::new),
         MatrixOperand::Array { name, .. } | MatrixOperand::Distributed { name, .. } => {
             let what = "is an array in memory, but panels are read from .npy files";
             Err(Error::input(*name, what, "leave out `memory`, `panels`, `checkpoint` and `resume`"))
@@ -203,7 +219,6 @@ fn begin<T: Element>(work: &PanelWork<'_>, kernel: Kernel<T>, files: &mut Files)
             return Ok(Start { manifest: cut.manifest.clone(), checkpoint: None, cut: Some(cut) });
         };
         let fingerprint = fingerprint(files, task, kernel, &work.question.known.machine.platform.names())?;
-        // The hash is of what the run reads.
         files.check_unchanged()?;
         let (checkpoint, decisions) = Checkpoint::open(directory, &fingerprint)?;
         if let Some(decisions) = decisions {
@@ -319,9 +334,11 @@ fn fingerprint<T: Element>(
     kernel: Kernel<T>,
     processors: &[String],
 ) -> Result<Fingerprint> {
-    let mut inputs = vec![Fingerprint::of_file(&mut files.a)?, Fingerprint::of_file(&mut files.b)?];
-    if let Some(initial) = &mut files.initial {
-        inputs.push(Fingerprint::of_file(initial)?);
+    let Files { a, b, initial } = files;
+    let mut inputs = Vec::new();
+    for watched in [Some(a), Some(b), initial.as_mut()].into_iter().flatten() {
+        let digest = watched.read_once::<T>()?;
+        inputs.push(Fingerprint::of_file(&watched.file, digest));
     }
     let transposed = |operand: Option<&MatrixOperand<'_>>| {
         matches!(operand, Some(MatrixOperand::File { transposed: true, .. }))
@@ -329,6 +346,7 @@ fn fingerprint<T: Element>(
     let scalar = |given: Option<f64>| given.map(|x| x.to_string());
     let settings = json!({
         "semiring": kernel.semiring().name(),
+        "program": Fingerprint::program(),
         "kernel": kernel.about(),
         "transposed": [transposed(Some(&task.a)), transposed(task.b.as_ref())],
         "alpha": scalar(task.alpha),

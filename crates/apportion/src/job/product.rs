@@ -2,27 +2,35 @@
 
 use super::decision::{Question, decide_for_all};
 use super::kernel::{fastest_kernel, is_small, kernel_of_models};
+use super::network::check_network;
 use super::operands::{Inputs, Kind, MatrixOperand, OwnBlocks, open_operands};
 use super::outputs::Outputs;
-use super::panels::{PanelOutcome, run_in_panels};
+use super::panels::{CutReason, PanelOutcome, run_in_panels};
 use super::sources::KnownMachine;
 use super::speeds::MeasuredSpeeds;
 use super::{Context, Decision, PanelOptions, RunOptions, Sources, is_layout_file};
 use crate::error::{Error, Result};
+use crate::files::is_stream;
 use crate::geometry::Rank;
 use crate::kernels::{Kernel, PathElement, Real, Semiring, Tropical};
 use crate::matrix::{AnyBlocks, Element, LocalBlocks, Scaling};
 use crate::output::OutputFile;
 use crate::plan::{Layout, Shape};
+use crate::process_memory::{MemoryLeft, memory_budget, require_memory};
 use crate::product::{
-    Adaptive, ClosureMethod, MatmulJob, OperandViews, OwnRects, RunReport, matrix_closure, matrix_paths,
-    matrix_power, multiply, products_of_power,
+    Adaptive, ClosureMethod, MatmulJob, OperandViews, OwnRects, RunForecasts, RunReport, matrix_closure,
+    matrix_paths, matrix_power, multiply, products_of_power,
 };
 use crate::run::{Session, World};
 use crate::schedule::MatmulSchedule;
+use crate::select::{ObservedMachine, RunTimes, affordable, forecast};
 use crate::simulate::{CostModel, History, Outcome as Simulated, simulate_explained};
-use std::path::{Path, PathBuf};
+use crate::units::show_bytes;
+use std::path::PathBuf;
 use std::time::Instant;
+
+/// Forecasts at most that look back on a run.
+const FORECASTS: usize = 20;
 
 /// What is computed from the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,9 +120,12 @@ impl<'a> ProductTask<'a> {
     /// True if C can be cut into panels of `.npy` files, and no requested option forbids it.
     fn can_be_cut(&self) -> bool {
         let is_npy = |operand: &MatrixOperand<'_>| {
-            operand.path().and_then(Path::extension).is_some_and(|e| e.eq_ignore_ascii_case("npy"))
+            operand.path().is_some_and(|path| {
+                path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy")) && !is_stream(path)
+            })
         };
         self.operation == Operation::Product
+            && self.explain.is_none()
             && self.operands().all(is_npy)
             && !self.output.as_deref().is_some_and(is_layout_file)
             && self.options.method.is_none_or(|method| !method.cuts_inner())
@@ -293,8 +304,9 @@ impl Outcome {
     }
 
     /// Warns of uncertain speeds, compares the run with those by which it was planned, and remembers better ones;
-    /// on rank 0.
+    /// forgets a network that messages have shown to be another. On rank 0.
     pub fn check_speeds(self, context: Context<'_>) {
+        check_network(&self.report, context);
         let Some(mut measured) = self.measured.filter(|_| context.world.rank() == 0) else { return };
         // Speeds are those of large rectangles.
         let symmetric = self.report.plan.layout().is_ok_and(Layout::is_triangular);
@@ -353,12 +365,79 @@ impl<'a> MatrixJob<'a> {
         self.shape
     }
 
-    /// Decides, runs and verifies. Every rank must call it.
+    /// Decides, runs and verifies. Every rank must call it. A product that does not fit the free memory of a process
+    /// alone is computed in panels where they can be cut.
     ///
     /// # Errors
-    /// What cannot be decided, run or verified. Errors that all ranks know are [`Error::Agreed`] in a world of
-    /// several.
-    pub fn run(mut self) -> Result<Outcome> {
+    /// What does not fit the memory, or cannot be decided, run or verified. Errors that all ranks know are
+    /// [`Error::Agreed`] in a world of several.
+    pub fn run(self) -> Result<Outcome> {
+        let Some(memory) = self.memory_for_panels()? else { return self.run_elements() };
+        let Self { task, context, inputs, shape, kind, outputs } = self;
+        let mut task = task.clone();
+        task.panels.memory = Some(memory);
+        let job = MatrixJob { task: &task, context, inputs, shape, kind, outputs };
+        let mut outcome = job.run_elements()?;
+        if let Some(panels) = &mut outcome.panels {
+            panels.reason = CutReason::FreeMemory;
+        }
+        Ok(outcome)
+    }
+
+    /// Bytes that a process alone takes for the operands that it reads and for results, whatever the plan.
+    fn least_bytes(&self) -> u128 {
+        let Shape { m, k, n } = self.shape;
+        let of = |rows: u64, cols: u64| u128::from(rows) * u128::from(cols) * u128::from(self.kind.bytes());
+        let read = |operand: Option<&MatrixOperand<'_>>, rows, cols| {
+            operand.and_then(MatrixOperand::path).map_or(0, |_| of(rows, cols))
+        };
+        let (a, c) = (read(Some(&self.task.a), m, k), of(m, n));
+        let initial = read(self.task.initial.as_ref(), m, n);
+        match self.task.operation {
+            Operation::Product => a + read(self.task.b.as_ref(), k, n) + initial + c,
+            Operation::Symmetric => a + of(k, m) + initial + c,
+            // A, its square, the next one, and what is multiplied by them.
+            Operation::Power(exponent) => c * if exponent.is_power_of_two() { 3 } else { 4 },
+            Operation::Closure { predecessors: false, .. } => 3 * c,
+            // Elements have a vertex each.
+            Operation::Closure { predecessors: true, .. } => 7 * c,
+        }
+    }
+
+    /// The memory for panels where the job does not fit that of a process alone; `None` where it fits.
+    ///
+    /// # Errors
+    /// It does not fit, and cannot be cut: exit code 2.
+    fn memory_for_panels(&self) -> Result<Option<u64>> {
+        let (task, bytes) = (self.task, self.least_bytes());
+        let budget = memory_budget().filter(|_| self.context.world.is_solo());
+        if task.in_panels() {
+            return Ok(budget.filter(|most| task.panels.memory.is_some_and(|memory| memory > *most)));
+        }
+        let Some((most, left)) = budget.zip(MemoryLeft::now()).filter(|(_, left)| !left.fits(bytes)) else {
+            return Ok(None);
+        };
+        let Shape { m, k, n } = self.shape;
+        let what = match task.operation {
+            Operation::Product | Operation::Symmetric => {
+                format!("a product of {m} x {k} by {k} x {n} elements")
+            }
+            Operation::Power(_) => format!("a power of {m} x {n} elements"),
+            Operation::Closure { .. } => format!("a closure of {m} x {n} elements"),
+        };
+        if task.can_be_cut() {
+            let most = show_bytes(most as f64);
+            self.context.note(format!(
+                "apportion: {what} needs {}: computed in panels, within {most}",
+                left.beside(bytes)
+            ));
+            return Ok(budget);
+        }
+        let remedy = "use a machine with more memory, or more processes by `engine = mpi`";
+        require_memory("memory", &what, bytes, remedy).map(|()| None)
+    }
+
+    fn run_elements(mut self) -> Result<Outcome> {
         let (world, semiring) = (self.context.world, self.task.semiring);
         let paths = matches!(self.task.operation, Operation::Closure { predecessors: true, .. });
         match (self.kind, paths) {
@@ -464,6 +543,8 @@ impl<'a> MatrixJob<'a> {
                 context.watch("computing", || matrix_closure(&a, &job, &session))?
             }
         };
+        let corrected = self.look_back(&report, &decision, &known);
+        let report = RunReport { corrected, ..report };
         let begin = Instant::now();
         let (shape, outputs) = (self.shape, self.outputs);
         let element = if outputs.bool { "bool" } else { report.element };
@@ -507,6 +588,43 @@ impl<'a> MatrixJob<'a> {
         let result = task.output.is_none().then(|| AnyBlocks::new(paths.lengths));
         let predecessors = task.predecessors.is_none().then_some(paths.predecessors);
         finish(report, known, decision, None, Matrices { result, predecessors, files }, world)
+    }
+
+    /// The forecasts of the run and of no plan, corrected by its times; on rank 0. None of a run whose work was not
+    /// that of its plan.
+    fn look_back(
+        &self,
+        report: &RunReport,
+        decision: &Decision,
+        known: &KnownMachine,
+    ) -> Option<RunForecasts> {
+        let planned = report.adaptation.is_none()
+            && report.tail.is_none()
+            && report.closure != Some(ClosureMethod::Elimination)
+            && report.products > 0;
+        let (machine, shape, order) = (&decision.machine, self.shape, report.order);
+        let few = affordable(machine.processors(), shape, order.block, FORECASTS);
+        if self.context.world.rank() != 0 || !planned || !few {
+            return None;
+        }
+        report.plan.baselines.as_ref()?;
+        let (layout, predicted) = (report.plan.layout().ok()?, report.plan.forecast.as_ref()?);
+        let products = report.products as f64;
+        let compute: Vec<f64> = report.trace.compute().iter().map(|seconds| seconds / products).collect();
+        let run = RunTimes { seconds: report.seconds() / products, compute: &compute };
+        let found = ObservedMachine::of(machine, predicted, run, |machine| {
+            let rates = layout.rates(&machine.models, machine.block);
+            let network = &machine.platform.network;
+            let costs = CostModel { rates: &rates, network, element: report.element_bytes };
+            Ok(forecast(layout, order, costs)?.seconds)
+        })
+        .ok()?;
+        let question = self.question(known, report.element_bytes);
+        let path = question.data_path(self.context.world);
+        let without_plan = question.baselines(&found.machine, path).ok()??.times(products);
+        let ObservedMachine { links, unexplained, seconds, .. } = found;
+        let (seconds, unexplained) = (seconds * products, unexplained * products);
+        Some(RunForecasts { seconds, without_plan, links, unexplained })
     }
 
     /// The job with the method of its closure, the same on all ranks.

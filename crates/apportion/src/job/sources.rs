@@ -2,18 +2,24 @@
 
 use super::Context;
 use crate::error::{Error, Result};
+use crate::input::harmless;
 use crate::kernels::Kernel;
 use crate::matrix::Element;
+use crate::measure::KernelUpdate;
 use crate::model::{Interpolation, Machine, Model, Models, Point, WorkUnit, only_ratios, platform_models};
 use crate::plan::{Layout, Plan, Shape};
 use crate::platform::{Grouping, Host, Network, Platform, Processor, Speed, discover};
-use crate::run::{Hosts, World, absent_cores};
+use crate::run::{Hosts, World, absent_cores, absent_cores_of, usable_threads};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::devices::{DevicePart, open_devices, with_devices_found};
+use super::grouping::choose_grouping;
 use super::network::measure_unknown_network;
 use super::speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall};
+
+/// The most processors of a process, each a thread.
+const MOST_WORKERS: usize = 2048;
 
 /// What a caller says of the processors. What is left out is discovered, remembered or measured.
 #[derive(Debug, Clone, Default)]
@@ -124,6 +130,14 @@ impl Sources {
         let default = || here.clone().unwrap_or_else(discover_platform);
         let platform = world.all_ok(self.processors(default).and_then(|platform| {
             if world.is_solo() {
+                if platform.len() > MOST_WORKERS {
+                    let what = format!(
+                        "{} processors are more than the {MOST_WORKERS} threads of a run",
+                        platform.len()
+                    );
+                    let place = format!("platform \"{}\"", platform.name);
+                    return Err(Error::input(place, what, "group cores into pools, or use `engine = mpi`"));
+                }
                 platform.refuse_other_machines(
                     "remove start, or run `mpirun … apportion` with a rank on each machine",
                 )?;
@@ -182,12 +196,17 @@ impl Sources {
         let platform = self.processors_of_world(world)?;
         let platform = measure_unknown_network(platform, remeasure, context)?;
         let named = self.platform.is_some() || self.models.is_some() || self.plan.is_some();
+        let multiply_adds = shape.flops() / 2.0;
         let platform = match named || !world.is_solo() {
             true => platform,
-            false => with_devices_found(platform, kernel, shape.flops() / 2.0, context),
+            false => {
+                let update = KernelUpdate { kernel, block };
+                let platform = choose_grouping(platform, &update, multiply_adds, context)?;
+                with_devices_found(platform, kernel, multiply_adds, context)
+            }
         };
         let platform = open_devices::<T>(platform, kernel, DevicePart::Tiles, remeasure, context)?;
-        note_absent_cores(&platform, context);
+        note_absent_cores(&platform, context)?;
         if let Some(models) = &self.models {
             warn_of_another_kernel(models, &kernel.name(), context);
         }
@@ -384,20 +403,15 @@ struct RankPlace {
 /// are. Every rank must call it, and one rank is there for each processor.
 ///
 /// # Errors
-/// A host has more or fewer ranks than processors; `fixed`, the order of a plan, is not that of the ranks' hosts: exit
+/// The clusters of some processors are hosts of the world and those of others are not; a host has more or fewer ranks
+/// than processors; `fixed`, the order of a plan, is not that of the ranks' hosts: exit
 /// code 2.
 pub fn in_rank_order(platform: Platform, fixed: bool, world: &World) -> Result<Platform> {
     if world.is_solo() {
         return Ok(platform);
     }
     let hosts = world.hosts()?;
-    let host_of = |processor: &Processor| {
-        let name = processor.cluster.split('/').next().unwrap_or_default();
-        hosts.names.iter().position(|host| host == name)
-    };
-    let Some(of_processor) = platform.processors.iter().map(host_of).collect::<Option<Vec<usize>>>() else {
-        return Ok(platform);
-    };
+    let Some(of_processor) = hosts_of_processors(&platform, &hosts)? else { return Ok(platform) };
     if of_processor == hosts.of_rank {
         return Ok(platform);
     }
@@ -435,6 +449,28 @@ pub fn in_rank_order(platform: Platform, fixed: bool, world: &World) -> Result<P
     Ok(platform.select(&names.collect::<Vec<_>>()))
 }
 
+/// The index of each processor's host; `None` if no cluster is a host of the world: names then say nothing of hosts.
+///
+/// # Errors
+/// Some are and others are not: the platform is that of another job, and its processors would run elsewhere.
+fn hosts_of_processors(platform: &Platform, hosts: &Hosts) -> Result<Option<Vec<usize>>> {
+    let host = |p: &Processor| hosts.names.iter().position(|host| host == p.outermost_cluster());
+    let found: Vec<Option<usize>> = platform.processors.iter().map(host).collect();
+    let Some(elsewhere) = found.iter().position(Option::is_none) else {
+        return Ok(found.into_iter().collect());
+    };
+    if found.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let processor = &platform.processors[elsewhere];
+    let (name, host) = (&processor.name, processor.outermost_cluster());
+    Err(Error::input(
+        format!("platform \"{}\"", platform.name),
+        format!("processor \"{name}\" is on {host}, and the ranks are on {}", hosts.names.join(", ")),
+        "start the ranks on its hosts, or describe these: start `apportion detect -o FILE` as you start this",
+    ))
+}
+
 /// Refuses a world whose size differs from the number of processors.
 ///
 /// # Errors
@@ -452,19 +488,28 @@ pub fn check_world_size(world: &World, processors: usize) -> Result<()> {
     ))
 }
 
-/// Notes the processors of this process that run unpinned since their cores are not there.
-pub fn note_absent_cores(platform: &Platform, context: Context<'_>) {
-    if !context.world.is_solo() {
-        return;
-    }
-    for processor in &platform.processors {
-        let absent = absent_cores(processor.cores_here());
-        if !absent.is_empty() {
-            let (name, cores) = (&processor.name, &processor.cores);
-            let unpinned = if absent.len() == cores.len() { "; it runs unpinned" } else { "" };
-            context.note(format!("{name}: cores = {cores:?}: {absent:?} cannot be used here{unpinned}"));
-        }
-    }
+/// Notes the processors whose cores are not there, or not all of them. Every rank must call it.
+///
+/// # Errors
+/// A lost rank.
+pub fn note_absent_cores(platform: &Platform, context: Context<'_>) -> Result<()> {
+    let world = context.world;
+    let here = &platform.processors[world.processors_here(platform.len())];
+    let text = |processor: &Processor| {
+        let what = absent_cores_of(processor)?;
+        let none_is_left = absent_cores(&processor.cores).len() == processor.cores.len();
+        let unpinned = if none_is_left { "; it runs unpinned" } else { "" };
+        let fewer = match usable_threads(&processor.cores) {
+            threads if threads == processor.cores.len() => String::new(),
+            1 => ", on 1 thread".into(),
+            threads => format!(", on {threads} threads"),
+        };
+        Some(format!("{}: {what}{unpinned}{fewer}", processor.name))
+    };
+    let here: Vec<String> = here.iter().filter_map(text).collect();
+    let all = if world.is_solo() { vec![here] } else { world.all_gather_values(&here)? };
+    all.iter().flatten().for_each(|note| context.note(note));
+    Ok(())
 }
 
 /// Warns that models were measured with another kernel: they may still be the best available (f32 for f64,
@@ -474,7 +519,32 @@ pub fn warn_of_another_kernel(models: &Models, kernel: &str, context: Context<'_
         context.note(format!(
             "apportion: warning: the models are of \"{}\", but \"{kernel}\" will run: shares and forecast may be off \
              (measure --kernel {kernel})",
-            models.kernel.replace(char::is_control, " ")
+            harmless(&models.kernel)
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A platform of two hosts, on a job of which one is another.
+    #[test]
+    fn a_platform_of_other_hosts_is_refused() {
+        let mut platform =
+            Platform::from_names(&["alpha-performance", "alpha-efficient", "beta"].map(String::from));
+        platform.processors[0].cluster = "alpha/performance".into();
+        platform.processors[1].cluster = "alpha/efficient".into();
+        let found = |names: [&str; 2]| {
+            let hosts = Hosts { names: names.map(String::from).to_vec(), of_rank: vec![0, 0, 1] };
+            hosts_of_processors(&platform, &hosts)
+        };
+        assert_eq!(found(["beta", "alpha"]).unwrap(), Some(vec![1, 1, 0]));
+        // Names that are no hosts: ranks take the processors in the order of the file.
+        assert_eq!(found(["n1", "n2"]).unwrap(), None);
+        let refused = found(["alpha", "gamma"]).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        let line = refused.to_string();
+        assert!(line.contains("\"beta\" is on beta") && line.contains("on alpha, gamma"), "{line}");
     }
 }

@@ -86,16 +86,13 @@ pub fn measure_or_recall<T: Element>(
     context: Context<'_>,
 ) -> Result<MeasuredSpeeds> {
     let effort = Effort::worth(work * block as f64);
+    let update = KernelUpdate { kernel, block };
+    // Where memory is short, the largest sizes are left out, and the speeds are not remembered.
+    let count = update.fitting_sizes(&SIZES, platform.len()) as u64;
+    let sizes = &SIZES[..context.world.all_reduce(&[count], u64::min)?[0] as usize];
     let measure = || {
         context.watch("measuring", || {
-            measure_quickly(
-                &KernelUpdate { kernel, block },
-                platform,
-                &SIZES,
-                effort,
-                context.world,
-                context.monitor,
-            )
+            measure_quickly(&update, platform, sizes, effort, context.world, context.monitor)
         })
     };
     if !context.world.is_solo() {
@@ -130,6 +127,7 @@ pub fn measure_or_recall<T: Element>(
         }
     }
     let speeds = measure()?;
+    let path = path.filter(|_| sizes.len() == SIZES.len());
     if let Some(path) = &path {
         cache::store(path, &speeds, platform);
         context.detail(format!("speeds: measured, saved to {}", path.display()));

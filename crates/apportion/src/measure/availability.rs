@@ -6,7 +6,7 @@ use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::median;
 use crate::platform::{Platform, Processor, discover};
 use crate::run::Monitor;
-use crate::run::clock::thread_cpu_seconds;
+use crate::run::clock::{thread_cpu_seconds, usable_threads};
 use crate::run::mailboxes::StopSignal;
 use crate::run::throttle::Throttle;
 use std::hint::spin_loop;
@@ -111,7 +111,7 @@ pub fn is_exhausted(quota: f64, shares: impl IntoIterator<Item = f64>) -> bool {
 
 /// Number of threads of a processor.
 fn threads_of(processor: &Processor) -> usize {
-    processor.cores.len().max(1)
+    usable_threads(&processor.cores)
 }
 
 /// The mean of the shares of threads.
@@ -148,7 +148,7 @@ fn observe_threads(
     let halt = StopSignal::new(monitor);
     // A device has nothing of its host's cores to share.
     let on_cores: Vec<u64> = platform.processors.iter().map(|p| u64::from(p.device.is_none())).collect();
-    let outcomes = run_on_processors(platform, &on_cores, &halt, |_, processor| {
+    let outcomes = run_on_processors(platform, &on_cores, &halt, None, |_, processor| {
         let mut throttle = Throttle::new(processor.slowdown);
         let part = || {
             let (begin, mut cpu) = (Instant::now(), 0.0);

@@ -280,10 +280,11 @@ fn run_shares(
 ) -> std::result::Result<Vec<f64>, RoundError> {
     let halt = StopSignal::new(monitor);
     let ranges = ranges(shares);
-    let outcomes = run_programs(platform, shares, &halt, world, |rank, processor| {
+    let outcomes = run_programs(platform, shares, &halt, (world, command.patience()), |rank, processor| {
         let units = &ranges[rank];
-        let run = CommandRun { processor, rank, units: units.start as f64..units.end as f64 };
-        command.seconds(&run, None, &halt).inspect_err(|_| halt.fail())
+        let run =
+            CommandRun { processor, rank, piece: rank as u64, units: units.start as f64..units.end as f64 };
+        command.seconds(&run, &halt).inspect_err(|_| halt.fail())
     });
     let outcomes = outcomes.map_err(RoundError::Other)?;
     all_seconds(outcomes).map_err(|RankFailure { rank, failure: ProgramFailure { error, reason } }| {

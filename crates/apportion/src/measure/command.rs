@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::measure::process::{self, End, Exit, LineObserver, last_line, one_line};
+use crate::measure::process::{self, End, Exit, Listeners, last_line, one_line};
 use crate::measure::remote::{self, RemoteProgram};
 use crate::measure::repetition::{Timing, Trial};
 use crate::measure::sweep::{Sizes, Subject};
@@ -30,12 +30,13 @@ pub enum SecondsFrom {
 
 /// A command line with placeholders for the task.
 ///
-/// The text is split into words as in a POSIX shell (blanks, quotes, backslashes), but no shell runs: write
-/// `sh -c '…'` if you need one. Then `{size}` (or its synonym `{share}`), `{from}` and `{to}` (the half-open
-/// range of units), `{processor}` and `{rank}` are replaced in each word, so that a name with a blank stays
-/// one word. Other names in braces are refused, except after a `$`. The program also finds the values in the
-/// environment, as `APPORTION_SIZE`, `APPORTION_FROM`, `APPORTION_TO`, `APPORTION_PROCESSOR` and
-/// `APPORTION_RANK`. Inside `sh -c`, that is the safe way to get a processor's name. `OMP_NUM_THREADS` is the
+/// The text is split into words as in a POSIX shell (blanks, quotes, backslashes), but no shell runs, and
+/// redirections, pipes and the like are refused: [`UserCommand::of_shell`] has a shell run the text. Then `{size}`
+/// (or its synonym `{share}`), `{from}` and `{to}` (the half-open range of units), `{piece}` (its number),
+/// `{processor}` and `{rank}` are replaced in each word, so that a name with a blank stays one word. Other names in
+/// braces are refused, except after a `$`. The program also finds the values in the environment, as
+/// `APPORTION_SIZE`, `APPORTION_FROM`, `APPORTION_TO`, `APPORTION_PIECE`, `APPORTION_PROCESSOR` and
+/// `APPORTION_RANK`. For a shell, that is the safe way to get a processor's name. `OMP_NUM_THREADS` is the
 /// number of the processor's `cores`, if it has any.
 ///
 /// The program of a processor with a `start` runs on another machine, in the directory of the same name; its time
@@ -45,7 +46,9 @@ pub enum SecondsFrom {
 /// ```
 /// use apportion::measure::{SecondsFrom, UserCommand};
 /// let command = UserCommand::parse("./solver --n {size} 'two words'", SecondsFrom::Wall)?;
-/// assert_eq!(command.words(0.0..1000.0, "p0", 0), ["./solver", "--n", "1000", "two words"]);
+/// let refused = UserCommand::parse("./solver {from} {to} > out-{piece}", SecondsFrom::Wall);
+/// assert!(refused.unwrap_err().to_string().contains("shell"));
+/// let command = UserCommand::of_shell("./solver {from} {to} > out-{piece}", SecondsFrom::Wall)?;
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +64,7 @@ pub struct UserCommand {
 pub(super) struct CommandRun<'a> {
     pub(crate) processor: &'a Processor,
     pub(crate) rank: usize,
+    pub(crate) piece: u64,
     pub(crate) units: Range<f64>,
 }
 
@@ -81,8 +85,17 @@ impl UserCommand {
     /// Parses a command line.
     ///
     /// # Errors
-    /// No word, an unclosed quote, an unknown placeholder, or no placeholder for the size.
+    /// No word, an unclosed quote, an unknown placeholder, no placeholder for the size, or syntax that only a shell
+    /// follows.
     pub fn parse(text: &str, seconds_from: SecondsFrom) -> Result<Self> {
+        if let Some(syntax) = shell_syntax(text) {
+            let what = format!("\"{syntax}\" is for a shell, and no shell reads the command");
+            return Err(Error::input(
+                "`command`",
+                what,
+                "add `shell`, or quote it if the program is to get it",
+            ));
+        }
         match shlex::split(text) {
             Some(words) => Self::new(text.to_owned(), words, seconds_from),
             None => Err(Error::input(
@@ -91,6 +104,22 @@ impl UserCommand {
                 "close the quote",
             )),
         }
+    }
+
+    /// A command line that `sh -c` runs.
+    ///
+    /// # Errors
+    /// Nothing to run, an unknown placeholder, no placeholder for the size, or that for the processor's name, in which
+    /// a shell would find syntax of its own.
+    pub fn of_shell(text: &str, seconds_from: SecondsFrom) -> Result<Self> {
+        if text.contains("{processor}") {
+            let what = "{processor} may hold what a shell would run";
+            return Err(Error::input("`command`", what, "write \"$APPORTION_PROCESSOR\" with the quotes"));
+        }
+        if text.trim().is_empty() {
+            return Self::new(String::new(), Vec::new(), seconds_from);
+        }
+        Self::new(text.to_owned(), ["sh", "-c", text].map(String::from).to_vec(), seconds_from)
     }
 
     /// A command from its words.
@@ -127,54 +156,84 @@ impl UserCommand {
         Self { timeout: seconds, ..self }
     }
 
+    /// The longest that a run may take, if there is a limit.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        self.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    }
+
+    /// Whether the time of the program is that of the wall clock.
+    pub(super) fn is_timed_by_wall(&self) -> bool {
+        self.seconds_from == SecondsFrom::Wall
+    }
+
     /// The command line as it was written.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// The words with all placeholders replaced. Numbers are written without an exponent.
-    pub fn words(&self, units: Range<f64>, processor: &str, rank: usize) -> Vec<String> {
+    fn words_of(&self, run: &CommandRun<'_>) -> Vec<String> {
+        let CommandRun { processor, rank, piece, units } = run;
         let size = units.end - units.start;
-        let values: [(&str, &dyn Display); 6] = [
+        let values: [(&str, &dyn Display); 7] = [
             ("size", &size),
             ("share", &size),
             ("from", &units.start),
             ("to", &units.end),
-            ("processor", &processor),
-            ("rank", &rank),
+            ("piece", piece),
+            ("processor", &processor.name),
+            ("rank", rank),
         ];
         self.words.iter().map(|word| fill_placeholders(word, &values)).collect()
     }
 
     /// Runs the program once on the run's processor. Here, the calling thread is pinned to its cores; on another
-    /// machine the program is, as far as that machine can. Returns the seconds, multiplied by the processor's
-    /// slowdown.
+    /// machine the program is, as far as that machine can.
     ///
     /// # Errors
-    /// The program cannot be started (exit code 2); the processor's launcher fails, the program fails, prints no
-    /// time or takes too long (exit code 1); stopped.
+    /// The program cannot be started, or not on the processor's cores (exit code 2); the processor's launcher fails
+    /// (exit code 1); stopped.
+    pub(super) fn execute(
+        &self,
+        run: &CommandRun<'_>,
+        listeners: &Listeners,
+        halt: &StopSignal<'_>,
+    ) -> Result<Exit> {
+        let (processor, words, environment) = (run.processor, self.words_of(run), environment(run));
+        let most = self.patience();
+        if !processor.start.is_empty() {
+            let program = RemoteProgram { processor, words: &words, environment: &environment };
+            return program.run(most, listeners, halt);
+        }
+        if let Some(what) = clock::absent_cores_of(processor) {
+            return Err(unusable_cores(processor, what));
+        }
+        clock::pin(&processor.cores);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).envs(environment);
+        process::run(command, most, listeners, None, halt)?
+            .map_err(|error| process::cannot_start(&words[0], &error))
+    }
+
+    /// Runs the program once as [`execute`](Self::execute) does, and returns its seconds.
+    ///
+    /// # Errors
+    /// Those of `execute` and of [`seconds_of`](Self::seconds_of).
     pub(super) fn seconds(
         &self,
         run: &CommandRun<'_>,
-        lines: Option<&LineObserver>,
         halt: &StopSignal<'_>,
     ) -> std::result::Result<f64, Failure> {
-        let CommandRun { processor, rank, units } = run;
-        let words = self.words(units.clone(), &processor.name, *rank);
-        let environment = environment(run);
-        let most = self.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let ended = match processor.start.is_empty() {
-            true => {
-                clock::pin(&processor.cores);
-                let mut command = Command::new(&words[0]);
-                command.args(&words[1..]).envs(environment);
-                process::run(command, most, lines, None, halt)?
-                    .map_err(|error| process::cannot_start(&words[0], &error))?
-            }
-            false => RemoteProgram { processor, words: &words, environment: &environment }
-                .run(most, lines, halt)?,
-        };
-        self.read(&ended).map(|seconds| seconds * processor.slowdown).map_err(|(what, remedy, reason)| {
+        self.seconds_of(run, &self.execute(run, &Listeners::default(), halt)?)
+    }
+
+    /// The seconds of a run that has ended, multiplied by the processor's slowdown.
+    ///
+    /// # Errors
+    /// The program failed, printed no time or took too long: exit code 1.
+    pub(super) fn seconds_of(&self, run: &CommandRun<'_>, ended: &Exit) -> std::result::Result<f64, Failure> {
+        let CommandRun { processor, units, .. } = run;
+        self.read(ended).map(|seconds| seconds * processor.slowdown).map_err(|(what, remedy, reason)| {
             let (text, size, name) = (one_line(&self.text), units.end - units.start, &processor.name);
             let launcher = match processor.start.is_empty() {
                 true => String::new(),
@@ -188,7 +247,7 @@ impl UserCommand {
     /// The time of a run that has ended, or the problem, its remedy and the reason of a failure.
     fn read(&self, ended: &Exit) -> std::result::Result<f64, (String, &'static str, Option<String>)> {
         let failure = match &ended.end {
-            End::Exited { failure } => failure,
+            End::Exited { failure, .. } => failure,
             End::TimedOut => {
                 let limit = units::show_seconds(self.timeout.unwrap_or_default());
                 let what = format!("did not end within {limit} and was stopped");
@@ -221,14 +280,24 @@ impl UserCommand {
     }
 }
 
+/// The error of a program that would not run on the cores of its processor: its time would be that of others.
+pub(super) fn unusable_cores(processor: &Processor, what: String) -> Error {
+    Error::input(
+        format!("processor \"{}\"", processor.name),
+        what,
+        "name cores that `apportion detect` lists there, or remove `cores`",
+    )
+}
+
 /// The variables of a run. A program of a processor with cores is told to use as many threads, whatever the
 /// environment says to all processors.
 fn environment(run: &CommandRun<'_>) -> Vec<(&'static str, String)> {
-    let CommandRun { processor, rank, units } = run;
+    let CommandRun { processor, rank, piece, units } = run;
     let mut variables = vec![
         ("APPORTION_SIZE", (units.end - units.start).to_string()),
         ("APPORTION_FROM", units.start.to_string()),
         ("APPORTION_TO", units.end.to_string()),
+        ("APPORTION_PIECE", piece.to_string()),
         ("APPORTION_PROCESSOR", processor.name.clone()),
         ("APPORTION_RANK", rank.to_string()),
     ];
@@ -271,7 +340,7 @@ impl Workload for UserCommand {
     }
 
     fn trial<'a>(&'a self, processor: &'a Processor, rank: Rank, size: f64) -> Self::Trial<'a> {
-        let run = CommandRun { processor, rank: rank.0, units: 0.0..size };
+        let run = CommandRun { processor, rank: rank.0, piece: 0, units: 0.0..size };
         CommandTrial { command: self, run, reason: None }
     }
 }
@@ -288,7 +357,7 @@ impl Trial for CommandTrial<'_> {
     const FEWEST_WHEN_LATE: usize = 1;
 
     fn time(&mut self, halt: &StopSignal<'_>) -> Result<Timing> {
-        let seconds = self.command.seconds(&self.run, None, halt).map_err(|failure| {
+        let seconds = self.command.seconds(&self.run, halt).map_err(|failure| {
             self.reason = failure.reason;
             failure.error
         })?;
@@ -301,7 +370,39 @@ impl Trial for CommandTrial<'_> {
 }
 
 /// The names that are replaced in a command.
-const PLACEHOLDERS: [&str; 6] = ["size", "share", "from", "to", "processor", "rank"];
+const PLACEHOLDERS: [&str; 7] = ["size", "share", "from", "to", "piece", "processor", "rank"];
+
+/// What only a shell would follow in a command line, outside of quotes: an operator, a substitution of a command, or a
+/// variable that is set in front of the program.
+fn shell_syntax(text: &str) -> Option<String> {
+    let mut rest = text;
+    let (mut quote, mut is_begin) = (None, true);
+    while let Some(c) = rest.chars().next() {
+        let operator = ["&&", "||", ">>", "$(", ">", "<", "|", ";", "&", "`"].into_iter();
+        if let Some(operator) = operator.filter(|_| quote.is_none()).find(|found| rest.starts_with(found)) {
+            return Some(operator.to_owned());
+        }
+        if quote.is_none() && is_begin && c == '#' {
+            rest = rest.find('\n').map_or("", |end| &rest[end..]);
+            continue;
+        }
+        is_begin = quote.is_none() && c.is_whitespace();
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None | Some('"'), '\\') => rest = rest.get(1..).unwrap_or_default(),
+            _ => {}
+        }
+        let next = rest.chars().next().map_or(0, char::len_utf8);
+        rest = &rest[next..];
+    }
+    let first = text.split_whitespace().next()?;
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    first.split_once('=').filter(|(name, _)| is_name(name)).map(|_| first.to_owned())
+}
 
 /// The name of the first `{name}` in a word that is no placeholder; `${name}` is the shell's.
 fn unknown_placeholder(word: &str) -> Option<&str> {
@@ -348,20 +449,25 @@ mod tests {
 
     #[test]
     fn words_are_split_first_and_filled_then() {
-        let words = command("prog '{size} x' {processor}-{rank} {share}{size} {from}:{to} '{print $1}' {}");
+        let words =
+            command("prog '{size} x' {processor}-{rank} {share}{size} {from}:{to}:{piece} '{print $1}' {}");
+        let filled = |command: &UserCommand, name: &str, units| {
+            let processor = &Processor::named(name);
+            command.words_of(&CommandRun { processor, rank: 3, piece: 5, units })
+        };
         assert_eq!(
-            words.words(1e9..3e9, "a b; rm {size}", 3),
+            filled(&words, "a b; rm {size}", 1e9..3e9),
             [
                 "prog",
                 "2000000000 x",
                 "a b; rm {size}-3",
                 "20000000002000000000",
-                "1000000000:3000000000",
+                "1000000000:3000000000:5",
                 "{print $1}",
                 "{}"
             ]
         );
-        assert_eq!(command("p {size}").words(0.0..0.5, "p", 0), ["p", "0.5"]);
+        assert_eq!(filled(&command("p {size}"), "p", 0.0..0.5), ["p", "0.5"]);
         for bad in ["", "   ", "'' {size}", "solver", "solver '{size}", "solver {from}"] {
             assert_eq!(UserCommand::parse(bad, SecondsFrom::Wall).unwrap_err().exit_code(), 2, "{bad}");
         }
@@ -369,6 +475,47 @@ mod tests {
         let command = UserCommand::of_words(&given, SecondsFrom::Wall).unwrap();
         assert_eq!(UserCommand::parse(command.text(), SecondsFrom::Wall).unwrap(), command);
         assert!(UserCommand::of_words(&[], SecondsFrom::Wall).is_err());
+    }
+
+    #[test]
+    fn shell_syntax_is_refused_unless_a_shell_runs() {
+        for (text, syntax) in [
+            ("./w {size} > out", ">"),
+            ("./w {size} 2>>log", ">>"),
+            ("./w {size} <in", "<"),
+            ("./w {size} | wc", "|"),
+            ("./w {size} || x", "||"),
+            ("./w {size} && x", "&&"),
+            ("./w {size}; x", ";"),
+            ("./w {size} &", "&"),
+            ("./w {size} $(date)", "$("),
+            ("./w {size} `date`", "`"),
+            ("./w 'a' \"b\" {size} > x", ">"),
+            ("FOO=1 ./w {size}", "FOO=1"),
+        ] {
+            let error = UserCommand::parse(text, SecondsFrom::Wall).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{text}");
+            let line = error.to_string();
+            assert!(
+                line.contains(&format!("\"{syntax}\" is for a shell")) && line.contains("`shell`"),
+                "{line}"
+            );
+            assert!(UserCommand::of_shell(text, SecondsFrom::Wall).is_ok(), "{text}");
+        }
+        for text in [
+            "sh -c 'a > b; c {size} `d` && e'",
+            "./w \"{size};\\\"|\" \\> a=b --x=$HOME",
+            "./w {size} # > a",
+            "./a=b {size}",
+        ] {
+            assert!(UserCommand::parse(text, SecondsFrom::Wall).is_ok(), "{text}");
+        }
+        for (text, word) in
+            [("./w {size} {processor}", "$APPORTION_PROCESSOR"), (" ", "no program"), ("x {foo}", "{foo}")]
+        {
+            let error = UserCommand::of_shell(text, SecondsFrom::Wall).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
     }
 
     #[test]
@@ -386,8 +533,8 @@ mod tests {
         size: f64,
         halt: &StopSignal<'_>,
     ) -> Result<f64> {
-        let task = CommandRun { processor, rank, units: 0.0..size };
-        command(text).with_timeout(Some(5.0)).seconds(&task, None, halt).map_err(|failure| failure.error)
+        let task = CommandRun { processor, rank, piece: 0, units: 0.0..size };
+        command(text).with_timeout(Some(5.0)).seconds(&task, halt).map_err(|failure| failure.error)
     }
 
     #[cfg(unix)]
@@ -397,6 +544,9 @@ mod tests {
         let halt = StopSignal::new(&monitor);
         let slow = Processor { slowdown: 3.0, ..Processor::named("slow") };
         let run = |text: &str| timed(text, &slow, 1, 8.0, &halt);
+        let shell = UserCommand::of_shell("x={size}; echo $x | cat", SecondsFrom::Stdout).unwrap();
+        let task = CommandRun { processor: &slow, rank: 0, piece: 0, units: 0.0..8.0 };
+        assert_eq!(shell.seconds(&task, &halt).map_err(|failure| failure.error).unwrap(), 24.0);
         assert_eq!(run("sh -c 'echo chatter; echo {size}e-1; echo'").unwrap(), 0.8 * 3.0);
         assert_eq!(run("sh -c 'echo $APPORTION_RANK$APPORTION_SIZE'").unwrap(), 18.0 * 3.0);
         for (text, code, word) in [
@@ -414,6 +564,25 @@ mod tests {
             assert_eq!(error.exit_code(), code, "{error}");
             assert!(error.to_string().contains(word) && !error.to_string().contains('\n'), "{error}");
         }
+    }
+
+    /// A time of other cores would be believed to be that of the processor.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_that_cannot_be_pinned_is_refused() {
+        let monitor = Monitor::new();
+        let halt = StopSignal::new(&monitor);
+        let core = crate::platform::discover().cores[0].cpu;
+        for cores in [vec![30_000], vec![core, 30_000]] {
+            let p = Processor { cores, ..Processor::named("p") };
+            let task = CommandRun { processor: &p, rank: 0, piece: 0, units: 0.0..7.0 };
+            let failure = command("echo {size}").seconds(&task, &halt).err().unwrap();
+            assert_eq!((failure.error.exit_code(), failure.reason), (2, None));
+            let line = failure.error.to_string();
+            assert!(line.contains("\"p\"") && line.contains("[30000] cannot be used here"), "{line}");
+        }
+        let p = Processor { cores: vec![core], ..Processor::named("p") };
+        assert_eq!(timed("echo {size}", &p, 0, 2.0, &halt).unwrap(), 2.0);
     }
 
     /// Background processes of a program hold its pipes, and must not block us.
@@ -434,9 +603,9 @@ mod tests {
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
         let p = Processor::named("p");
-        let task = CommandRun { processor: &p, rank: 0, units: 0.0..3600.0 };
+        let task = CommandRun { processor: &p, rank: 0, piece: 0, units: 0.0..3600.0 };
         let hanging = command("sh -c 'sleep {size} & wait'").with_timeout(Some(0.05));
-        let failure = hanging.seconds(&task, None, &halt).err().unwrap();
+        let failure = hanging.seconds(&task, &halt).err().unwrap();
         assert_eq!((failure.error.exit_code(), failure.reason), (1, None));
         let line = failure.error.to_string();
         assert!(line.contains("\"p\"") && line.contains("50.0 ms") && line.contains("`timeout`"), "{line}");
@@ -448,12 +617,12 @@ mod tests {
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
         let p = Processor::named("p");
-        let task = CommandRun { processor: &p, rank: 0, units: 0.0..7.0 };
+        let task = CommandRun { processor: &p, rank: 0, piece: 0, units: 0.0..7.0 };
         let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let ours = std::sync::Arc::clone(&heard);
-        let lines: LineObserver = std::sync::Arc::new(move |line| ours.lock().unwrap().push(line.to_owned()));
+        let lines = std::sync::Arc::new(move |line: &str| ours.lock().unwrap().push(line.to_owned()));
         let text = "sh -c 'printf \"a\\n\\nb\"; sleep 0.1; echo c; printf {size}'";
-        assert!(command(text).seconds(&task, Some(&lines), &halt).is_ok());
+        assert!(command(text).execute(&task, &Listeners::of_lines(lines), &halt).is_ok());
         assert_eq!(*heard.lock().unwrap(), ["a", "", "bc", "7"]);
     }
 
@@ -466,8 +635,8 @@ mod tests {
             let run = scope.spawn(|| {
                 let text = "sh -c 'sleep {size} & wait'";
                 let p = Processor::named("p");
-                let task = CommandRun { processor: &p, rank: 0, units: 0.0..3600.0 };
-                command(text).seconds(&task, None, &halt).map_err(|failure| failure.error)
+                let task = CommandRun { processor: &p, rank: 0, piece: 0, units: 0.0..3600.0 };
+                command(text).seconds(&task, &halt).map_err(|failure| failure.error)
             });
             std::thread::sleep(Duration::from_millis(50));
             monitor.stop();

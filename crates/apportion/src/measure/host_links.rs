@@ -51,7 +51,8 @@ pub(crate) fn measure_host_network(
     if hosts.names.len() < 2 {
         return Ok(());
     }
-    let known = if world.rank() == 0 { recall(&key(&hosts)) } else { None };
+    let known =
+        if world.rank() == 0 { recall(&HostNetwork::key(&hosts.names, &hosts.of_rank)) } else { None };
     let known = world.broadcast(known.unwrap_or_default().as_bytes())?;
     let known = HostNetwork::parse(&String::from_utf8_lossy(&known)).ok();
     let fits = |known: &HostNetwork| known.hosts == hosts.names && known.of_rank == hosts.of_rank;
@@ -61,11 +62,6 @@ pub(crate) fn measure_host_network(
     };
     platform.network = Network::between_hosts(found);
     Ok(())
-}
-
-/// Names the hosts of a world, and which rank is on which.
-fn key(hosts: &Hosts) -> String {
-    format!("{:?} {:?}", hosts.names, hosts.of_rank)
 }
 
 /// Measures all pairs of hosts, by the first rank of each.

@@ -33,19 +33,48 @@ use std::time::{Duration, Instant};
 const GLANCE: Duration = Duration::from_millis(20);
 /// Time that a program has to end after it was asked to, and its pipes after it has ended.
 const GRACE: Duration = Duration::from_millis(500);
+/// The exit code and signal of a program that this process ends.
+pub(super) const ENDED: [i32; 2] = [128 + 15, 15];
 /// Number of bytes remembered from the end of a program's output.
 const TAIL: usize = 4096;
 /// A line is passed on in pieces of this many bytes at most.
 const LONGEST_LINE: usize = 65_536;
 
-/// Receives each line that a program prints, to either stream, as it is printed.
+/// Receives each line that a program prints as it is printed.
 pub(super) type LineObserver = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Who gets what a program prints to a stream.
+#[derive(Clone)]
+pub(super) enum Listener {
+    Lines(LineObserver),
+    /// All bytes are kept.
+    Whole(Arc<Mutex<Vec<u8>>>),
+}
+
+/// The listeners of both streams.
+#[derive(Clone, Default)]
+pub(super) struct Listeners {
+    pub stdout: Option<Listener>,
+    pub stderr: Option<Listener>,
+}
+
+impl Listeners {
+    /// Each line of either stream.
+    pub fn of_lines(lines: LineObserver) -> Self {
+        let listener = Some(Listener::Lines(lines));
+        Self { stdout: listener.clone(), stderr: listener }
+    }
+}
 
 /// How a run ended.
 pub(super) enum End {
     Exited {
         /// How it failed, if it did: `exit status: 3`.
         failure: Option<String>,
+        /// Its exit code; 128 plus the signal's number if a signal has ended it.
+        code: i32,
+        /// The signal that has ended it, or 0.
+        signal: i32,
     },
     /// It was ended because its time was over.
     TimedOut,
@@ -53,7 +82,20 @@ pub(super) enum End {
 
 impl End {
     fn of(status: ExitStatus) -> Self {
-        Self::Exited { failure: (!status.success()).then(|| status.to_string()) }
+        #[cfg(unix)]
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0);
+        #[cfg(not(unix))]
+        let signal = 0;
+        let failure = (!status.success()).then(|| status.to_string());
+        Self::Exited { failure, code: status.code().unwrap_or(128 + signal), signal }
+    }
+
+    /// The exit code and the signal for a joblog.
+    pub(crate) fn code_and_signal(&self) -> [i32; 2] {
+        match self {
+            Self::Exited { code, signal, .. } => [*code, *signal],
+            Self::TimedOut => ENDED,
+        }
     }
 }
 
@@ -71,7 +113,7 @@ impl Exit {
     /// How it failed, if it did and its time was not over.
     pub(crate) fn failure(&self) -> Option<&str> {
         match &self.end {
-            End::Exited { failure } => failure.as_deref(),
+            End::Exited { failure, .. } => failure.as_deref(),
             End::TimedOut => None,
         }
     }
@@ -104,7 +146,7 @@ pub(super) fn one_line(text: &str) -> String {
 pub fn run(
     mut command: Command,
     most: Option<Duration>,
-    lines: Option<&LineObserver>,
+    listeners: &Listeners,
     marks: Option<&Arc<Marks>>,
     halt: &StopSignal<'_>,
 ) -> Result<io::Result<Exit>> {
@@ -124,7 +166,7 @@ pub fn run(
         let _ = input.write_all(b"go\n");
     }
     let deadline = most.and_then(|most| start.checked_add(most));
-    let watched = watch(&mut child, (lines, marks), halt, deadline);
+    let watched = watch(&mut child, (listeners, marks), halt, deadline);
     drop(running);
     let (end, [stdout, stderr]) = watched.inspect_err(|_| end_all(&mut child))?;
     let outcome = match end {
@@ -148,12 +190,12 @@ pub fn run(
 /// Waits for the program's end as [`wait`] does, and collects its streams.
 fn watch(
     child: &mut Child,
-    (lines, marks): (Option<&LineObserver>, Option<&Arc<Marks>>),
+    (listeners, marks): (&Listeners, Option<&Arc<Marks>>),
     halt: &StopSignal<'_>,
     deadline: Option<Instant>,
 ) -> Result<(Option<io::Result<Instant>>, [Tail; 2])> {
-    let stdout = Tail::of(child.stdout.take(), lines.cloned(), marks.cloned())?;
-    let stderr = Tail::of(child.stderr.take(), lines.cloned(), marks.cloned())?;
+    let stdout = Tail::of(child.stdout.take(), listeners.stdout.clone(), marks.cloned())?;
+    let stderr = Tail::of(child.stderr.take(), listeners.stderr.clone(), marks.cloned())?;
     // A launcher may stay after the program that it has started has ended.
     let last = || match marks.and_then(|marks| marks.end()) {
         Some(end) => Some(deadline.map_or(end + GRACE, |deadline| deadline.min(end + GRACE))),
@@ -173,7 +215,7 @@ struct Tail {
 impl Tail {
     fn of(
         stream: Option<impl Read + Send + 'static>,
-        lines: Option<LineObserver>,
+        listener: Option<Listener>,
         marks: Option<Arc<Marks>>,
     ) -> Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
@@ -188,8 +230,12 @@ impl Tail {
                 let surplus = tail.len().saturating_sub(TAIL);
                 tail.drain(..surplus);
                 drop(tail);
-                if let Some(lines) = &lines {
-                    pass_on(&mut line, more, lines);
+                match &listener {
+                    None => {}
+                    Some(Listener::Lines(lines)) => pass_on(&mut line, more, lines),
+                    Some(Listener::Whole(bytes)) => {
+                        bytes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(more);
+                    }
                 }
             };
             let mut unsure = Vec::new();
@@ -205,7 +251,7 @@ impl Tail {
                 }
                 take(&unsure);
             }
-            if let Some(lines) = lines.filter(|_| !line.is_empty()) {
+            if let Some(Listener::Lines(lines)) = listener.filter(|_| !line.is_empty()) {
                 lines(&String::from_utf8_lossy(&line));
             }
             // After an interruption, the receiver is gone.

@@ -6,6 +6,7 @@ use crate::platform::{Platform, Processor};
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
 use crate::run::{clock, first_failure};
 use crate::threads::{self, Started};
+use std::time::Duration;
 
 /// Does `work` on each processor with a share, all at once, each on a thread pinned to its cores. Returns the
 /// outcomes by rank; `None` for a processor without a share. `work` stops the others by `halt`, if it wants.
@@ -16,6 +17,7 @@ pub(super) fn run_on_processors<R: Send, E: From<Error> + Send>(
     platform: &Platform,
     shares: &[u64],
     halt: &StopSignal<'_>,
+    patience: Option<Duration>,
     work: impl Fn(usize, &Processor) -> std::result::Result<R, E> + Sync,
 ) -> Vec<Option<std::result::Result<R, E>>> {
     let working = shares.iter().filter(|share| **share > 0).count();
@@ -26,7 +28,7 @@ pub(super) fn run_on_processors<R: Send, E: From<Error> + Send>(
                 let _ends_all = StopOnPanic(halt);
                 let processor: &Processor = processor;
                 clock::pin(processor.cores_here());
-                remote::prepare(processor, halt).inspect_err(|_| halt.fail())?;
+                remote::prepare(processor, patience, halt).inspect_err(|_| halt.fail())?;
                 barrier.pass(halt)?;
                 work(rank, processor)
             };
@@ -54,14 +56,14 @@ mod tests {
         let platform = Platform::from_speeds(&[1.0, 1.0, 1.0]).unwrap();
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
-        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, |rank, processor| {
+        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, None, |rank, processor| {
             assert_eq!(processor.name, format!("p{rank}"));
             Ok::<_, Error>(rank as f64 + 1.0)
         });
         assert!(outcomes[1].is_none());
         assert_eq!(all_values(outcomes, 0.0).unwrap(), [1.0, 0.0, 3.0]);
         monitor.stop();
-        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, |_, _| Ok::<_, Error>(1.0));
+        let outcomes = run_on_processors(&platform, &[4, 0, 2], &halt, None, |_, _| Ok::<_, Error>(1.0));
         assert!(matches!(all_values(outcomes, 0.0), Err(Error::Interrupted)));
     }
 

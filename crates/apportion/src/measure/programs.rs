@@ -30,11 +30,11 @@ pub(super) fn run_programs(
     platform: &Platform,
     shares: &[u64],
     halt: &StopSignal<'_>,
-    world: &World,
+    (world, patience): (&World, Option<Duration>),
     work: impl Fn(usize, &Processor) -> std::result::Result<f64, Failure> + Sync,
 ) -> Result<Outcomes> {
     match world.is_solo() {
-        true => Ok(run_on_processors(platform, shares, halt, work)),
+        true => Ok(run_on_processors(platform, shares, halt, patience, work)),
         false => run_on_rank(platform, shares, halt, world, &work),
     }
 }
@@ -84,7 +84,7 @@ fn run_on_rank(
 
 /// What a rank tells the others about its program.
 #[derive(Serialize, Deserialize)]
-enum RankOutcome {
+pub(super) enum RankOutcome {
     Idle,
     Seconds(f64),
     Interrupted,
@@ -92,7 +92,7 @@ enum RankOutcome {
 }
 
 impl RankOutcome {
-    fn of(outcome: Option<std::result::Result<f64, Failure>>) -> Self {
+    pub(crate) fn of(outcome: Option<std::result::Result<f64, Failure>>) -> Self {
         match outcome {
             None => Self::Idle,
             Some(Ok(seconds)) => Self::Seconds(seconds),
@@ -103,7 +103,7 @@ impl RankOutcome {
         }
     }
 
-    fn into_outcome(self) -> Option<std::result::Result<f64, Failure>> {
+    pub(crate) fn into_outcome(self) -> Option<std::result::Result<f64, Failure>> {
         match self {
             Self::Idle => None,
             Self::Seconds(seconds) => Some(Ok(seconds)),
@@ -173,11 +173,16 @@ mod tests {
         let platform = Platform::from_speeds(&[1.0, 1.0, 1.0]).unwrap();
         let all = World::threads(3, &Monitor::new(), |world| {
             let monitor = Monitor::new();
-            let outcomes =
-                run_programs(&platform, &[4, 0, 2], &StopSignal::new(&monitor), world, |rank, processor| {
+            let outcomes = run_programs(
+                &platform,
+                &[4, 0, 2],
+                &StopSignal::new(&monitor),
+                (world, None),
+                |rank, processor| {
                     assert_eq!(processor.name, format!("p{rank}"));
                     Ok(rank as f64 + 1.0)
-                })?;
+                },
+            )?;
             Ok(all_seconds(outcomes).ok())
         });
         assert_eq!(all.unwrap(), vec![Some(vec![1.0, 0.0, 3.0]); 3]);
@@ -190,7 +195,7 @@ mod tests {
         let all = World::threads(3, &Monitor::new(), |world| {
             let monitor = Monitor::new();
             let halt = StopSignal::new(&monitor);
-            let outcomes = run_programs(&platform, &[1, 1, 1], &halt, world, |rank, _| {
+            let outcomes = run_programs(&platform, &[1, 1, 1], &halt, (world, None), |rank, _| {
                 if rank == 1 {
                     halt.fail();
                     return Err(failed(Some("full")));

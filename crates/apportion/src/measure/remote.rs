@@ -10,8 +10,9 @@
 //! program. A launcher that passes no stdin on, as `docker exec` without `-i`, leaves the program to its end.
 
 use crate::error::{Error, Result};
+use crate::measure::command::unusable_cores;
 use crate::measure::marks::Marks;
-use crate::measure::process::{self, End, Exit, LineObserver, cannot_start};
+use crate::measure::process::{self, End, Exit, Listeners, cannot_start};
 use crate::platform::{Processor, list_cpus};
 use crate::run::mailboxes::StopSignal;
 use std::collections::BTreeMap;
@@ -39,13 +40,13 @@ pub(super) struct RemoteProgram<'a> {
 /// each launcher.
 ///
 /// # Errors
-/// There is no such launcher (exit code 2); it fails (exit code 1); interrupted.
-pub(super) fn prepare(processor: &Processor, halt: &StopSignal<'_>) -> Result<()> {
-    if processor.start.is_empty() { Ok(()) } else { shells(processor, halt).map(drop) }
+/// There is no such launcher (exit code 2); it fails or does not answer (exit code 1); interrupted.
+pub(super) fn prepare(processor: &Processor, most: Option<Duration>, halt: &StopSignal<'_>) -> Result<()> {
+    if processor.start.is_empty() { Ok(()) } else { shells(processor, most, halt).map(drop) }
 }
 
 /// Number of shells that read the words after the processor's launcher.
-fn shells(processor: &Processor, halt: &StopSignal<'_>) -> Result<usize> {
+fn shells(processor: &Processor, most: Option<Duration>, halt: &StopSignal<'_>) -> Result<usize> {
     static KNOWN: Mutex<BTreeMap<Vec<String>, usize>> = Mutex::new(BTreeMap::new());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(&shells) = known().get(&processor.start) {
@@ -53,8 +54,14 @@ fn shells(processor: &Processor, halt: &StopSignal<'_>) -> Result<usize> {
     }
     let (begin, end) = ("apportion", "asks");
     let word = format!("{begin}{}{end}", "\\".repeat(BACKSLASHES));
-    let ended =
-        launch(processor, ["printf", "%s", &word].map(String::from).to_vec(), None, None, None, halt)?;
+    let ended = launch(
+        processor,
+        ["printf", "%s", &word].map(String::from).to_vec(),
+        most,
+        &Listeners::default(),
+        None,
+        halt,
+    )?;
     let found = (0..=BACKSLASHES.ilog2() as usize)
         .find(|shells| ended.stdout.contains(&format!("{begin}{}{end}", "\\".repeat(BACKSLASHES >> shells))));
     match (ended.failure(), found) {
@@ -63,7 +70,11 @@ fn shells(processor: &Processor, halt: &StopSignal<'_>) -> Result<usize> {
             Ok(shells)
         }
         (failure, _) => {
-            let failure = failure.unwrap_or("it did not print what it should");
+            let silent = match ended.end {
+                End::TimedOut => "it did not answer within `timeout`",
+                End::Exited { .. } => "it did not print what it should",
+            };
+            let failure = failure.unwrap_or(silent);
             Err(unreachable(processor, failure, &ended))
         }
     }
@@ -92,7 +103,7 @@ fn launch(
     processor: &Processor,
     words: Vec<String>,
     most: Option<Duration>,
-    lines: Option<&LineObserver>,
+    listeners: &Listeners,
     marks: Option<&Arc<Marks>>,
     halt: &StopSignal<'_>,
 ) -> Result<Exit> {
@@ -102,7 +113,7 @@ fn launch(
         // Where ssh needs a password, it fails instead of waiting for one: nobody could type it.
         command.env("SSH_ASKPASS_REQUIRE", "force").env("SSH_ASKPASS", "false");
     }
-    process::run(command, most, lines, marks, halt)?.map_err(|error| {
+    process::run(command, most, listeners, marks, halt)?.map_err(|error| {
         if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) {
             return cannot_start(&processor.start[0], &error);
         }
@@ -123,15 +134,15 @@ impl RemoteProgram<'_> {
     pub(super) fn run(
         &self,
         most: Option<Duration>,
-        lines: Option<&LineObserver>,
+        listeners: &Listeners,
         halt: &StopSignal<'_>,
     ) -> Result<Exit> {
         let (processor, marks) = (self.processor, Arc::new(Marks::new()));
         let mut words = vec!["sh".to_owned(), "-c".to_owned(), self.script(marks.token())?];
-        for _ in 0..shells(processor, halt)? {
+        for _ in 0..shells(processor, most, halt)? {
             words = words.iter().map(|word| quoted(word)).collect::<Result<_>>()?;
         }
-        let ended = launch(processor, words, most, lines, Some(&marks), halt)?;
+        let ended = launch(processor, words, most, listeners, Some(&marks), halt)?;
         if matches!(ended.end, End::TimedOut) {
             return Ok(ended);
         }
@@ -141,6 +152,10 @@ impl RemoteProgram<'_> {
             let what =
                 format!("cannot start \"{program}\" on processor \"{}\" (`{launcher}`)", processor.name);
             return Err(Error::input("`command`", what, "check its path and permissions there"));
+        }
+        if !marks.of(UNPINNED).is_empty() {
+            let what = format!("cores = {:?} cannot be used there (`{launcher}`)", processor.cores);
+            return Err(unusable_cores(processor, what));
         }
         let begins = marks.of(Marks::BEGIN);
         if !marks.of(NO_DIRECTORY).is_empty() {
@@ -169,7 +184,8 @@ impl RemoteProgram<'_> {
         let failure = (code != 0).then(|| format!("exit status: {code}"));
         // A short program's marks may arrive together.
         let seconds = end.duration_since(begin.at).as_secs_f64().max(SHORTEST);
-        Ok(Exit { end: End::Exited { failure }, seconds, ..ended })
+        let end = End::Exited { failure, code: i32::from(code), signal: 0 };
+        Ok(Exit { end, seconds, ..ended })
     }
 
     /// The script that the shell on the other machine reads, on one line: shells of users read it too.
@@ -189,7 +205,10 @@ impl RemoteProgram<'_> {
         );
         if !self.processor.cores.is_empty() {
             let pinned = format!("taskset -c {}", list_cpus(&self.processor.cores));
-            script += &format!("if {pinned} true >/dev/null 2>&1; then set -- {pinned} \"$@\"; fi; ");
+            script += &format!(
+                "if {pinned} true >/dev/null 2>&1; then set -- {pinned} \"$@\"; \
+                 elif command -v taskset >/dev/null 2>&1; then mark {UNPINNED}; exit 1; fi; "
+            );
         }
         // The program runs in the background, so that the shell that waits for the end of stdin can end it.
         script += &format!(
@@ -207,6 +226,8 @@ impl RemoteProgram<'_> {
 
 /// The mark of a program that is not there.
 const ABSENT: &str = "absent";
+/// The mark of cores that are not there.
+const UNPINNED: &str = "unpinned";
 /// The mark of a directory that is not there.
 const NO_DIRECTORY: &str = "no-directory";
 

@@ -101,7 +101,7 @@ impl MeasureOptions {
     }
 
     /// Options by which every size is repeated for these seconds, also where the repetitions agree earlier.
-    pub(super) fn for_seconds(seconds_per_size: f64) -> Self {
+    pub(crate) fn for_seconds(seconds_per_size: f64) -> Self {
         Self { tolerance: 0.0, most_repetitions: 1_000_000, seconds_per_size, ..Self::quick() }
     }
 }
@@ -248,7 +248,7 @@ impl<C: Computation> ComputationTrial<C> {
     pub fn new(computation: C, processor: &crate::platform::Processor) -> Self {
         Self {
             computation,
-            threads: processor.cores.len().max(1),
+            threads: clock::usable_threads(&processor.cores),
             slowdown: processor.slowdown,
             throttle: Throttle::new(processor.slowdown),
             count: 1,

@@ -2,13 +2,13 @@
 
 use crate::error::{Error, Result};
 use crate::measure::balance::{Round, ranges};
-use crate::measure::command::{CommandRun, UserCommand};
-use crate::measure::process::LineObserver;
-use crate::measure::programs::run_programs;
+use crate::measure::command::UserCommand;
+use crate::measure::pieces::{Halt, PieceObserver, Pieces, PiecesRun, Queue, TextOrder};
+use crate::measure::programs::RankOutcome;
+use crate::plan::shares::Order;
 use crate::plan::{Division, Plan};
 use crate::platform::Platform;
 use crate::run::World;
-use crate::run::mailboxes::StopSignal;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,9 +31,38 @@ pub fn round_of(runs: &[UnitsRun]) -> Option<Round> {
     (!shares.is_empty()).then_some(Round { shares, seconds })
 }
 
+/// One piece for each processor, by rank; an empty range is none.
+pub(super) struct OneEach(pub Vec<Range<u64>>);
+
+impl Queue for OneEach {
+    fn next(&mut self, rank: usize, _: f64) -> Order {
+        let units = std::mem::take(&mut self.0[rank]);
+        if units.is_empty() { Order::Leave } else { Order::Run(units) }
+    }
+}
+
+/// The number of units of a plan of units for this platform.
+///
+/// # Errors
+/// The plan is not one of units, has none, or more than 2^53, or its processors are not the platform's: exit code 2.
+pub(super) fn units_of(plan: &Plan, platform: &Platform) -> Result<u64> {
+    let Division::Units { n } = plan.division else {
+        let remedy = "use a plan of `partition --units`, or multiply with `apportion matmul --plan`";
+        return Err(Error::input("`plan`", "is the plan of a matrix product, not of units", remedy));
+    };
+    if n == 0 || n > 1 << 53 {
+        return Err(Error::input("`plan`", format!("has {n} units"), "use a plan of 1 to 2^53 units"));
+    }
+    if platform.names() != plan.processors {
+        let what = "its processors are not those of the platform";
+        return Err(Error::input("`plan`", what, "use the platform for which the plan was created"));
+    }
+    Ok(n)
+}
+
 /// Runs `command` once on each processor with its units of the plan, all at the same time: processor 0 has
-/// units 0 to its share, the next the following ones. A processor without units runs nothing. A program that
-/// fails leaves the others to their end. The `slowdown` of an emulated processor multiplies its time.
+/// units 0 to its share, the next the following ones. A processor without units runs nothing. A program or a launcher
+/// that fails leaves the others to their end. The `slowdown` of an emulated processor multiplies its time.
 ///
 /// In a world of several ranks, each runs the program of its own processor, and all get the outcomes of all.
 ///
@@ -54,35 +83,47 @@ pub fn run_units(
     line: impl Fn(&str, &str) + Send + Sync + 'static,
     world: &World,
 ) -> Result<Vec<UnitsRun>> {
-    let monitor = world.monitor();
-    let Division::Units { n } = plan.division else {
-        let remedy = "use a plan of `partition --units`, or multiply with `apportion matmul --plan`";
-        return Err(Error::input("`plan`", "is the plan of a matrix product, not of units", remedy));
+    let n = units_of(plan, platform)?;
+    let ranges = ranges(&plan.shares);
+    world.monitor().begin(n);
+    let observer: Arc<dyn PieceObserver> = Arc::new(line);
+    let pieces = Pieces {
+        platform,
+        command,
+        world,
+        observer,
+        order: TextOrder::Lines,
+        retries: 0,
+        halt: Halt::Never,
+        together: true,
+        first: 0,
     };
-    if n == 0 || n > 1 << 53 {
-        return Err(Error::input("`plan`", format!("has {n} units"), "use a plan of 1 to 2^53 units"));
+    let ran = pieces.run(&mut OneEach(ranges.clone()), None)?;
+    let mut outcomes: Vec<Option<Result<f64>>> = ranges.iter().map(stopped).collect();
+    if let Some(PiecesRun { pieces, lost, .. }) = ran {
+        for piece in pieces {
+            outcomes[piece.rank] = Some(piece.outcome);
+        }
+        for processor in lost {
+            outcomes[processor.rank] = stopped(&ranges[processor.rank]).map(|_| Err(processor.error));
+        }
     }
-    if platform.names() != plan.processors {
-        let what = "its processors are not those of the platform";
-        return Err(Error::input("`plan`", what, "use the platform for which the plan was created"));
+    if !world.is_solo() {
+        let failed =
+            |outcome: Option<Result<f64>>| RankOutcome::of(outcome.map(|one| one.map_err(Into::into)));
+        let all = world.decide_on_root(|| Ok(outcomes.into_iter().map(failed).collect::<Vec<_>>()))?;
+        let known = |outcome: RankOutcome| Some(outcome.into_outcome()?.map_err(|failure| failure.error));
+        outcomes = all.into_iter().map(known).collect();
     }
-    let (halt, ranges) = (StopSignal::new(monitor), ranges(&plan.shares));
-    monitor.begin(n);
-    let line = Arc::new(line);
-    let outcomes = run_programs(platform, &plan.shares, &halt, world, |rank, processor| {
-        let units = &ranges[rank];
-        let task = CommandRun { processor, rank, units: units.start as f64..units.end as f64 };
-        let (line, name) = (Arc::clone(&line), processor.name.clone());
-        let lines: LineObserver = Arc::new(move |text| line(&name, text));
-        let outcome = command.seconds(&task, Some(&lines), &halt);
-        monitor.advance(units.end - units.start);
-        outcome
-    })?;
-    let outcomes = outcomes.into_iter().map(|outcome| Some(outcome?.map_err(|failure| failure.error)));
     let runs = plan.processors.iter().zip(ranges).zip(outcomes);
     Ok(runs
         .map(|((processor, units), outcome)| UnitsRun { processor: processor.clone(), units, outcome })
         .collect())
+}
+
+/// The outcome of units that were not run, if there are any.
+fn stopped(units: &Range<u64>) -> Option<Result<f64>> {
+    (!units.is_empty()).then_some(Err(Error::Interrupted))
 }
 
 #[cfg(test)]
@@ -130,6 +171,19 @@ mod tests {
         assert_eq!(runs[1].outcome.as_ref().unwrap().as_ref().unwrap(), &1.0);
         assert_eq!(round_of(&runs).unwrap().shares, [1]);
         assert!(round_of(&run(&[1], "false {share}").0).is_none());
+    }
+
+    /// Also a launcher that is not there.
+    #[test]
+    fn a_launcher_that_fails_leaves_the_others_to_their_end() {
+        let (plan, mut platform) = units(&[1, 2]);
+        platform.processors[0].start = vec!["./no-launcher".into()];
+        let command = UserCommand::parse("echo {share}", SecondsFrom::Stdout).unwrap();
+        let world = World::solo(&Monitor::new());
+        let runs = run_units(&plan, &platform, &command, |_, _| (), &world).unwrap();
+        let error = runs[0].outcome.as_ref().unwrap().as_ref().unwrap_err();
+        assert!(error.to_string().contains("./no-launcher"), "{error}");
+        assert_eq!(runs[1].outcome.as_ref().unwrap().as_ref().unwrap(), &2.0);
     }
 
     #[test]

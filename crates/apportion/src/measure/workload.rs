@@ -12,7 +12,9 @@ use crate::matrix::Element;
 use crate::measure::repetition::{Computation, ComputationTrial, Trial};
 use crate::measure::sweep::{Sizes, Subject};
 use crate::platform::{Platform, Processor, device_tile};
+use crate::process_memory::MemoryLeft;
 use crate::run::parallel;
+use crate::units::show_bytes;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
@@ -54,6 +56,14 @@ fn memory_per_processor(processors: usize) -> f64 {
         .map_or(f64::INFINITY, |free| 0.8 * free as f64 / processors as f64)
 }
 
+/// Refuses a size that does not fit the memory of this machine on all processors at once.
+fn require_memory(what: String, bytes: f64, processors: usize) -> Result<()> {
+    let remedy = "measure smaller sizes, or give speeds, which need no measuring";
+    let plural = if processors == 1 { "" } else { "s" };
+    let what = format!("measuring {what} on {processors} processor{plural}");
+    crate::process_memory::require_memory("memory", &what, (bytes * processors as f64) as u128, remedy)
+}
+
 /// Bytes of the processor's own memory, and at most of its part of this machine's.
 fn memory_of(processor: &Processor, processors: usize) -> f64 {
     let own = processor.memory.map_or(f64::INFINITY, |bytes| bytes as f64);
@@ -77,16 +87,13 @@ impl<T: Element> Workload for KernelUpdate<T> {
 
     fn subject<'a>(&'a self, platform: &'a Platform, sizes: &Sizes) -> Result<Subject<'a>> {
         let (block, processors) = (self.block, platform.len());
-        let memory = memory_per_processor(processors);
-        check_sizes(&sizes.certain(), "4096,65536,1000000", |size| {
-            if !(size.is_finite() && size >= 1.0) {
-                return Some(format!("size {size} is not at least 1"));
-            }
-            let is_too_large = update_bytes::<T>(size, block) > memory;
-            let what =
-                || format!("{size} elements of C on {processors} processors need more memory than is free");
-            is_too_large.then(what)
+        let certain = sizes.certain();
+        check_sizes(&certain, "4096,65536,1000000", |size| {
+            (!(size.is_finite() && size >= 1.0)).then(|| format!("size {size} is not at least 1"))
         })?;
+        let most = certain.into_iter().fold(1.0, f64::max);
+        require_memory(format!("{most} elements of C"), update_bytes::<T>(most, block), processors)?;
+        platform.processors.iter().try_for_each(|processor| self.check_device(processor))?;
         Ok(Subject {
             platform,
             kernel: self.kernel.name(),
@@ -113,6 +120,36 @@ impl<T: Element> Workload for KernelUpdate<T> {
     }
 }
 
+impl<T: Element> KernelUpdate<T> {
+    /// Refuses a device whose memory holds small tiles only: what would be measured is the start of thousands of
+    /// kernels, without end.
+    fn check_device(&self, processor: &Processor) -> Result<()> {
+        let is_device = processor.device.is_some() && DeviceTile::supports(&self.kernel);
+        let Some(memory) = processor.memory.filter(|_| is_device) else { return Ok(()) };
+        let needed = DeviceTile::<T>::bytes(self.kernel.semiring(), SMALL_TILE, SMALL_TILE, self.block);
+        if memory >= needed {
+            return Ok(());
+        }
+        let [memory, needed] = [memory, needed].map(|bytes| show_bytes(bytes as f64));
+        let what = format!(
+            "{memory} are too few to measure its speed: a tile of {SMALL_TILE} x {SMALL_TILE} elements and its panels of \
+             {} need {needed}",
+            self.block
+        );
+        let place = format!("processor \"{}\": memory", processor.name);
+        Err(Error::input(place, what, "give it more, or a speed with a unit, or leave the device out"))
+    }
+
+    /// How many of some sizes, in ascending order, can be measured on so many processors at once in the memory that
+    /// is free; at least one.
+    pub(crate) fn fitting_sizes(&self, sizes: &[f64], processors: usize) -> usize {
+        let Some(left) = MemoryLeft::now() else { return sizes.len() };
+        let fits =
+            |size: &&f64| left.fits((update_bytes::<T>(**size, self.block) * processors as f64) as u128);
+        sizes.iter().take_while(fits).count().max(1)
+    }
+}
+
 /// Bytes that a processor needs for a size: C and the factors.
 fn update_bytes<T>(size: f64, block: u64) -> f64 {
     let side = size.sqrt().round();
@@ -120,6 +157,9 @@ fn update_bytes<T>(size: f64, block: u64) -> f64 {
     let blocks = pivot_blocks::<T>(side as usize, block as usize) as f64;
     (side * side + 2.0 * blocks * one) * size_of::<T>() as f64
 }
+
+/// Rows of the smallest tile on a device whose speed is measured.
+const SMALL_TILE: u64 = 64;
 
 /// Bytes of both factors, so large that no cache is expected to keep a pivot block from one use to the next.
 const COLD: usize = 64 << 20;
@@ -213,11 +253,12 @@ fn cells_subject<'a, T: Advectable>(
     example: &str,
 ) -> Result<Subject<'a>> {
     let (bytes, processors) = (arrays * size_of::<T>() as f64, platform.len());
-    let machine = memory_per_processor(processors) / bytes;
-    check_sizes(&sizes.certain(), example, |size| {
-        let fits = size.is_finite() && size >= 1.0 && size <= machine;
-        (!fits).then(|| format!("{size} cells are fewer than 1, or more than memory holds"))
+    let certain = sizes.certain();
+    check_sizes(&certain, example, |size| {
+        (!(size.is_finite() && size >= 1.0)).then(|| format!("size {size} is not at least 1"))
     })?;
+    let most = certain.into_iter().fold(1.0, f64::max);
+    require_memory(format!("{most} cells"), most * bytes, processors)?;
     Ok(Subject {
         platform,
         kernel: String::new(),
@@ -460,6 +501,30 @@ mod tests {
         let models = measure_speeds(&step, &platform, &[4096.0, 600.0], options, &monitor).unwrap();
         check_models(&models, "mpdata-nonoscillatory-f64", &[648.0, 4096.0]);
         assert_eq!((models.parameters["passes"], models.parameters["courant_on_faces"]), (2.0, 1.0));
+    }
+
+    /// What is measured before a run is what fits, and what does not is refused without the names of flags.
+    #[test]
+    fn sizes_that_do_not_fit_are_left_out_or_refused() {
+        let sizes = [4096.0, 65_536.0, 1e15, 2e15];
+        assert_eq!(GEMM(64).fitting_sizes(&sizes, 2), 2);
+        assert_eq!(GEMM(64).fitting_sizes(&sizes[2..], 2), 1);
+        let measured =
+            measure_speeds(&GEMM(64), &slowed(&[1.0]), &sizes, MeasureOptions::quick(), &Monitor::new());
+        let error = measured.unwrap_err().to_string();
+        assert!(error.contains("more than is free") && !error.contains("`sizes`"), "{error}");
+    }
+
+    /// C in thousands of tiles would be measured without end.
+    #[test]
+    fn a_device_with_little_memory_is_not_measured() {
+        let mut platform = slowed(&[1.0]);
+        platform.processors[0].device = Some("opencl:0".into());
+        for (bytes, refused) in [(16_000, true), (300_000, true), (100_000_000, false)] {
+            platform.processors[0].memory = Some(bytes);
+            let checked = GEMM(256).check_device(&platform.processors[0]);
+            assert_eq!(checked.is_err(), refused, "{bytes}");
+        }
     }
 
     #[test]

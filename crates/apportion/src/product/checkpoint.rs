@@ -8,6 +8,7 @@
 use crate::error::{Error, Result};
 use crate::files::read_own_text;
 use crate::geometry::{Rect, Span};
+use crate::kernels::Instructions;
 use crate::matrix::{Element, Matrix, NpyFile, write_npy};
 use crate::output::OutputFile;
 use crate::plan::Plan;
@@ -25,25 +26,30 @@ use std::path::{Path, PathBuf};
 pub struct Fingerprint {
     /// What is computed, as errors call it: a product, or a factorisation.
     pub work: &'static str,
-    /// Each input file: its name, its length and its hash, or another identification.
+    /// Each input file: its name, its sizes and its digest, or another identification.
     pub inputs: Vec<Value>,
     /// The semiring, the element type, the scalars, and everything else that determines the result.
     pub settings: Value,
 }
 
 impl Fingerprint {
-    /// The identity of an input file: its name, its sizes and a hash of its contents.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn of_file(file: &mut NpyFile) -> Result<Value> {
+    /// The identity of an input file: its name, its sizes and a [`digest`](crate::matrix::digest) of what the work reads
+    /// of it.
+    pub fn of_file(file: &NpyFile, digest: u64) -> Value {
         let header = *file.header();
-        Ok(json!({
+        json!({
             "name": file.path().file_name().map(|name| name.to_string_lossy().into_owned()),
             "rows": header.rows,
             "cols": header.cols,
-            "hash": format!("{:016x}", file.fingerprint()?),
-        }))
+            "digest": format!("{digest:016x}"),
+        })
+    }
+
+    /// What bytes depend on besides inputs and settings: the version of the program, and whether the instructions that
+    /// its kernels use here [fuse](Instructions::are_fused) operations.
+    pub fn program() -> Value {
+        let instructions = if Instructions::are_fused() { "fused" } else { "portable" };
+        json!({"version": env!("CARGO_PKG_VERSION"), "instructions": instructions})
     }
 
     fn to_value(&self) -> Value {
@@ -163,20 +169,21 @@ impl Checkpoint {
         };
         let manifest: Value = serde_json::from_str(&text)
             .map_err(|e| checkpoint.damaged(&format!("is not valid JSON: {e}")))?;
-        if (&manifest["format"], &manifest["version"]) != (&json!("apportion-checkpoint"), &json!(2)) {
-            return Err(checkpoint.damaged("is not the manifest of a checkpoint of version 2"));
+        if (&manifest["format"], &manifest["version"]) != (&json!("apportion-checkpoint"), &json!(3)) {
+            return Err(checkpoint.damaged("is not the manifest of a checkpoint of version 3"));
         }
         let other = |what: &str, then: &Value, now: &Value| {
             let work = identity.work;
             let what = format!("belongs to another {work}: its {what} were {then}, now they are {now}");
             Error::input(path.display().to_string(), what, "give the same inputs, or another directory")
         };
+        // What is read of an input may depend on the settings, which are therefore compared first.
+        if manifest["settings"] != identity.settings {
+            return Err(other("settings", &manifest["settings"], &identity.settings));
+        }
         let inputs = json!(identity.inputs);
         if manifest["inputs"] != inputs {
             return Err(other("inputs", &manifest["inputs"], &inputs));
-        }
-        if manifest["settings"] != identity.settings {
-            return Err(other("settings", &manifest["settings"], &identity.settings));
         }
         Ok((checkpoint, Some(manifest)))
     }
@@ -194,7 +201,7 @@ impl Checkpoint {
     pub fn begin(&self, identity: &Fingerprint, decisions: Value) -> Result<()> {
         let mut manifest = json!({
             "format": "apportion-checkpoint",
-            "version": 2,
+            "version": 3,
             "inputs": identity.inputs,
             "settings": identity.settings,
         });
@@ -241,6 +248,20 @@ impl Checkpoint {
             }
         }
         Ok(None)
+    }
+
+    /// Deletes the panels from one on, which turned out to be wrong; returns the number of files.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or a file cannot be deleted.
+    pub fn remove_from(&self, index: usize) -> Result<usize> {
+        let number = |name: &str| name.strip_prefix(PANEL)?.split('-').next()?.parse::<usize>().ok();
+        let names = self.names()?.into_iter().filter(|name| number(name).is_some_and(|panel| panel >= index));
+        let paths: Vec<PathBuf> = names.map(|name| self.directory.join(name)).collect();
+        paths
+            .iter()
+            .try_for_each(|path| std::fs::remove_file(path).map_err(|e| Error::file(path, "delete", e)))?;
+        Ok(paths.len())
     }
 
     /// A temporary file in the directory, which the next run deletes if this one is killed.

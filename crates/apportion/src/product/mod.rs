@@ -16,9 +16,9 @@ pub use application::TailOutcome;
 pub use checkpoint::{Checkpoint, Fingerprint, Manifest};
 pub use multiply::{MatmulJob, multiply};
 pub use operands::{OperandViews, Operands, OwnRects, whole_block, whole_matrix};
-pub use outcome::RunReport;
+pub use outcome::{RunForecasts, RunReport};
 pub use panels::Panels;
-pub(crate) use panels::{Files, PanelRun, check_panels};
+pub(crate) use panels::{Carriers, Files, PanelRun, Watched, check_panels};
 pub use powers::{ClosureMethod, matrix_closure};
 pub(crate) use powers::{matrix_paths, matrix_power, products_of_power};
 

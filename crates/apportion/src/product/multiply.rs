@@ -10,13 +10,12 @@ use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling, views_of};
 use crate::model::{Machine, Model};
 use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::Platform;
-use crate::process_memory::{available_memory, prefer_large_pages};
+use crate::process_memory::{prefer_large_pages, require_memory};
 use crate::run::{Session, trace_of_all};
 use crate::schedule::{Application, DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
 use crate::trace::Trace;
-use crate::units::show_bytes;
 use crate::verify::{DRAWS, Digests, Parts, verify_parts};
 use std::time::Instant;
 
@@ -380,19 +379,12 @@ pub(crate) fn check_memory<T>(
         .map(|(rows, cols)| u128::from(rows) * u128::from(cols) * u128::from(element));
     // The factors are in memory already.
     let bytes = held.saturating_sub(a + b);
-    if available_memory().is_some_and(|free| bytes > u128::from(free)) {
-        return Err(Error::input(
-            "memory",
-            format!(
-                "a {} x {} product by this plan needs {} besides the factors, more than is free",
-                shape.m,
-                shape.n,
-                show_bytes(bytes as f64)
-            ),
-            "use the one-to-all flow, a smaller block, panels read from disk, or a machine with more memory",
-        ));
-    }
-    Ok(())
+    require_memory(
+        "memory",
+        &format!("besides the factors, a {} x {} product by this plan", shape.m, shape.n),
+        bytes,
+        "use the one-to-all flow, a smaller block, or a machine with more memory",
+    )
 }
 
 #[cfg(test)]

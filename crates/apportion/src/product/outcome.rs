@@ -4,11 +4,12 @@ use super::{Adaptation, ClosureMethod, MatmulJob, TailOutcome};
 use crate::error::Result;
 use crate::kernels::{Kernel, Semiring};
 use crate::matrix::Element;
-use crate::plan::Plan;
+use crate::plan::{Baselines, Plan};
 use crate::platform::{HostNetwork, Processor, ProcessorKind};
 use crate::run::Session;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::trace::Trace;
+use crate::verify::RowsChecked;
 use serde_json::{Value, json};
 
 /// The report of a run.
@@ -42,6 +43,8 @@ pub struct RunReport {
     /// The shortest and the longest seconds to expect, if the speeds were not steady when they were measured,
     /// or other programs take a part of the processors' time; set by who measured them.
     pub forecast_range: Option<[f64; 2]>,
+    /// The forecasts of this run and of no plan, corrected by what the run has shown; on rank 0, of products of one plan.
+    pub corrected: Option<RunForecasts>,
     /// Ideal time: work over the sum of the speeds.
     pub ideal_seconds: f64,
     /// The network between hosts by which the run was planned, if it was measured for such runs.
@@ -52,11 +55,14 @@ pub struct RunReport {
     /// carried out; messages are the plan's.
     pub tail: Option<TailOutcome>,
     /// Upper bound of the probability that verification missed a wrong result; `None` if this run computed
-    /// nothing. If elements were sampled, the bound is for a product in which a thousandth of the elements
-    /// are wrong.
+    /// nothing. If elements were sampled, the bound is for a result in which a fraction of the elements is wrong:
+    /// a thousandth, or what [`RunReport::rows`] says.
     pub error_probability: Option<f64>,
     /// Number of elements recomputed, if verification samples; `None` for Freivalds' check.
     pub sampled: Option<u64>,
+    /// Rows of the result that were checked against the matrix itself, of closures and powers whose products are
+    /// sampled.
+    pub rows: Option<RowsChecked>,
     /// Elements recomputed in addition to Freivalds' check, since infinities or NaN reach their rows or
     /// columns.
     pub exceptional: u64,
@@ -72,6 +78,20 @@ pub struct RunReport {
     pub verify_seconds: f64,
     /// What a reader should know of the result: cycles that count as 0, zeros that may stand for no edge.
     pub notes: Vec<String>,
+}
+
+/// Forecasts of a run and of no plan: by the speeds that processors had during the run, and by links that were as slow as
+/// its messages, or as they were planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunForecasts {
+    /// Seconds of the run.
+    pub seconds: f64,
+    /// Seconds of all its products without a plan.
+    pub without_plan: Baselines,
+    /// How many times as long messages took as by the network of the plan.
+    pub links: f64,
+    /// Seconds of the run that the speeds alone do not account for; negative if it was faster.
+    pub unexplained: f64,
 }
 
 /// What computed: this rank's kernel, and those of all ranks in `by_rank` if they differ. Every rank calls
@@ -108,12 +128,14 @@ impl RunReport {
             predicted_memory: vec![0; processors],
             forecast_seconds: 0.0,
             forecast_range: None,
+            corrected: None,
             ideal_seconds: 0.0,
             network: session.platform().network.hosts().cloned(),
             adaptation: None,
             tail: None,
             error_probability: None,
             sampled: None,
+            rows: None,
             exceptional: 0,
             products: 0,
             closure: None,
@@ -156,6 +178,18 @@ impl RunReport {
     #[must_use]
     pub(crate) fn with_io(self, io_seconds: f64, element: &'static str) -> Self {
         Self { io_seconds, element, ..self }
+    }
+
+    /// The forecasts of the run and of no plan, by what the run has shown, or else as they were planned. `None` if there
+    /// is nothing to compare, or where earlier runs computed a part.
+    pub fn forecasts(&self) -> Option<RunForecasts> {
+        if self.corrected.is_some() || self.partial {
+            return self.corrected.clone();
+        }
+        let (seconds, one) = (self.forecast_seconds, self.plan.forecast.as_ref()?.seconds);
+        let times = Some(seconds / one).filter(|times| times.is_finite())?;
+        let without_plan = self.plan.baselines.clone()?.times(times);
+        Some(RunForecasts { seconds, without_plan, links: 1.0, unexplained: 0.0 })
     }
 
     /// Seconds from the first step of the schedule to the last.

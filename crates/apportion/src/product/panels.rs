@@ -6,20 +6,23 @@
 //! number of blocks follows from the memory, as in Tinetti, section 3.4.4.
 
 use crate::error::{Error, Result};
+use crate::files::changed;
 use crate::geometry::{Rect, Span};
-use crate::matrix::{Element, LocalBlocks, Matrix, NpyFile};
+use crate::matrix::{Element, LocalBlocks, Matrix, NpyFile, digest};
 use crate::plan::shapes::{Columns, LayoutMethod, Method, MethodOptions};
 use crate::plan::{Forecast, Layout, Plan, Shape, repeat_block};
 use crate::platform::Platform;
 use crate::product::{MatmulJob, Operands, OwnRects, RunReport, multiply, whole_matrix};
-use crate::run::{Session, redistribute};
+use crate::run::{Session, World, redistribute};
 use crate::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
 use crate::select::check_caps;
 use std::collections::BTreeMap;
 
-/// Bytes that a process needs for any computation, most of it the program itself (12 MB of code in a debug
-/// build).
-const BASE: u64 = 14 << 20;
+/// Bytes that a process needs for any computation, most of it the program itself (17 MB in a debug build).
+const BASE: u64 = 18 << 20;
+
+/// Bytes of a thread: its stack, and what it keeps of what it has freed.
+const THREAD: u64 = 1 << 20;
 
 /// Additional bytes of an MPI library: Open MPI 4.1 on one host takes 35 MB.
 const MPI_BASE: u64 = 40 << 20;
@@ -31,6 +34,17 @@ pub struct Panels {
     pub rows: u64,
     /// Inner indices in a segment; whole pivot blocks except for the last.
     pub segment: u64,
+}
+
+/// Who holds operands, and how: the processors, and those of a single process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Carriers {
+    /// Number of processors.
+    pub processors: u64,
+    /// Number of threads of all of them.
+    pub threads: u64,
+    /// How they obtain the operands of others.
+    pub path: DataPath,
 }
 
 impl Panels {
@@ -46,14 +60,15 @@ impl Panels {
     pub(crate) fn predicted_bytes(
         self,
         shape: Shape,
-        (processors, path): (u64, DataPath),
+        Carriers { processors, threads, path }: Carriers,
         order: ScheduleOptions,
         element: u64,
     ) -> u64 {
+        let base = BASE + threads * THREAD;
         let (copiers, kernels, base) = match path {
-            DataPath::InPlace => (0, processors, BASE),
-            DataPath::Copied => (processors, processors, BASE),
-            DataPath::Packed => (2, 1, BASE + MPI_BASE),
+            DataPath::InPlace => (0, processors, base),
+            DataPath::Copied => (processors, processors, base),
+            DataPath::Packed => (2, 1, base + MPI_BASE),
         };
         let (r, s, n) = (self.rows.min(shape.m), self.segment.min(shape.k), shape.n);
         let in_flight = match order.flow {
@@ -72,7 +87,7 @@ impl Panels {
     pub(crate) fn within(
         memory: u64,
         shape: Shape,
-        of: (u64, DataPath),
+        of: Carriers,
         order: ScheduleOptions,
         element: u64,
     ) -> Result<Self> {
@@ -137,24 +152,81 @@ pub(crate) fn check_panels(
     Ok(())
 }
 
+/// A matrix of which parts are read from a file, some of them again and again: always the same elements, by digests of
+/// its rows.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) file: NpyFile,
+    /// Digests of the rows that have been read once by all ranks together.
+    known: Vec<Option<u64>>,
+    /// Those of what this rank has read of each row since.
+    read: Vec<u64>,
+}
+
+impl Watched {
+    pub(crate) fn new(file: NpyFile) -> Self {
+        let rows = file.header().rows;
+        Self { file, known: vec![None; rows], read: vec![0; rows] }
+    }
+
+    /// Reads all of the matrix on this rank, so that all later readings are compared with this one; returns its digest.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read_once<T: Element>(&mut self) -> Result<u64> {
+        let Self { file, known, .. } = self;
+        let cols = file.header().cols as u64;
+        file.each_piece::<T>(&mut |[row, col], piece| {
+            let known = known[row as usize].get_or_insert(0);
+            *known = known.wrapping_add(digest(row * cols + col, piece));
+        })?;
+        Ok(known.iter().flatten().fold(0, |sum, row| sum.wrapping_add(*row)))
+    }
+
+    fn read<T: Element>(&mut self, rect: Rect) -> Result<Matrix<T>> {
+        let (block, cols) = (self.file.read(rect)?, self.file.header().cols as u64);
+        for (row, i) in block.as_slice().chunks_exact(rect.cols.len().max(1) as usize).zip(rect.rows.start..)
+        {
+            let read = &mut self.read[i as usize];
+            *read = read.wrapping_add(digest(i * cols + rect.cols.start, row));
+        }
+        Ok(block)
+    }
+
+    /// Compares rows that the ranks have now read whole, each a part of them, with their first reading. Every rank must
+    /// call it.
+    ///
+    /// # Errors
+    /// They have changed: exit code 1, on all ranks.
+    fn compare(&mut self, rows: Span, world: &World) -> Result<()> {
+        let here = rows.start as usize..rows.end as usize;
+        let sums = world.all_reduce(&self.read[here.clone()], u64::wrapping_add)?;
+        self.read[here.clone()].fill(0);
+        let mut rows = self.known[here].iter_mut().zip(sums);
+        let same = rows.all(|(known, sum)| *known.get_or_insert(sum) == sum);
+        world.all_ok(if same { Ok(()) } else { Err(changed(self.file.path())) })
+    }
+}
+
 /// The files of a product's matrices.
 #[derive(Debug)]
 pub(crate) struct Files {
     /// The left factor.
-    pub(crate) a: NpyFile,
+    pub(crate) a: Watched,
     /// The right factor.
-    pub(crate) b: NpyFile,
+    pub(crate) b: Watched,
     /// The initial C.
-    pub(crate) initial: Option<NpyFile>,
+    pub(crate) initial: Option<Watched>,
 }
 
 impl Files {
-    /// Checks that all files have the contents that they had when they were opened.
+    /// Checks by their times that nothing has written to the files since they were opened.
     ///
     /// # Errors
-    /// Something has written to one of them: exit code 2.
+    /// Something has written to one of them: exit code 1.
     pub(crate) fn check_unchanged(&self) -> Result<()> {
-        [&self.a, &self.b].into_iter().chain(&self.initial).try_for_each(NpyFile::check_unchanged)
+        let mut all = [&self.a, &self.b].into_iter().chain(&self.initial);
+        all.try_for_each(|watched| watched.file.check_unchanged())
     }
 }
 
@@ -203,8 +275,17 @@ impl<'a, T: Element> PanelRun<'a, T> {
             let shape = Shape { m: rows.len(), k: inner.len(), n };
             let (plan, forecast) = self.plan_of(shape)?;
             let own = OwnRects::of(&MatmulSchedule::new(plan.layout()?, self.job.order), world);
+            // The last panel may have another plan: if one rank needs other parts of B, all read theirs again.
+            let held: Vec<Rect> = self.whole_b.iter().flatten().map(|(rect, _)| *rect).collect();
+            let reads_b = world.all_reduce(&[u8::from(held != own.b)], u8::max)?[0] == 1;
+            if reads_b {
+                self.whole_b = None;
+            }
             let parts = world.all_ok(self.read(&own, rows, inner, so_far.is_none()))?;
             let (a, b, initial) = parts;
+            if reads_b {
+                self.files.b.compare(inner, world)?;
+            }
             let initial = so_far.or(initial);
             let job = MatmulJob { plan: &plan, scaling, forecast, ..self.job.clone() };
             let operands = Operands::new(&a, &b).with_initial(initial.as_ref());
@@ -217,6 +298,10 @@ impl<'a, T: Element> PanelRun<'a, T> {
             so_far = Some(c);
             // Beta has been applied: the remaining segments add up.
             scaling.beta = self.job.kernel.one();
+        }
+        self.files.a.compare(rows, world)?;
+        if let Some(initial) = &mut self.files.initial {
+            initial.compare(rows, world)?;
         }
         let c = so_far.expect("an inner dimension has at least one index");
         if world.is_solo() {
@@ -239,9 +324,9 @@ impl<'a, T: Element> PanelRun<'a, T> {
     /// Reads this process's parts of A, of B and, for the first segment, of the initial C.
     fn read(&mut self, own: &OwnRects, rows: Span, inner: Span, first: bool) -> Result<Parts<T>> {
         let kernel = self.job.kernel;
-        let mut part = |file: &mut NpyFile, rects: &[Rect], down: u64, right: u64| {
+        let mut part = |file: &mut Watched, rects: &[Rect], down: u64, right: u64| {
             let moved = |span: Span, by: u64| Span::new(span.start + by, span.end + by);
-            let place = format!("{}, read in parts", file.path().display());
+            let place = format!("{}, read in parts", file.file.path().display());
             let mut blocks = LocalBlocks::new();
             for rect in rects {
                 let there = Rect::new(moved(rect.rows, down), moved(rect.cols, right));
@@ -252,8 +337,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
             Ok(blocks)
         };
         let a = part(&mut self.files.a, &own.a, rows.start, inner.start)?;
-        let held: Vec<Rect> = self.whole_b.iter().flatten().map(|(rect, _)| *rect).collect();
-        let b = match self.whole_b.take().filter(|_| held == own.b) {
+        let b = match self.whole_b.take() {
             Some(b) => b,
             None => part(&mut self.files.b, &own.b, inner.start, 0)?,
         };
@@ -329,4 +413,54 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> R) -> R {
     let result = work();
     *seconds += begin.elapsed().as_secs_f64();
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::npy_header;
+    use crate::run::Monitor;
+
+    /// However it is cut, what is read again must be what was read first; times of files do not count.
+    #[test]
+    fn what_is_read_again_is_what_was_read_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.npy");
+        let write = |changed: Option<usize>| {
+            let mut elements: Vec<f32> = (0..7 * 11).map(|i| i as f32).collect();
+            changed.into_iter().for_each(|at| elements[at] += 1.0);
+            let bytes = [npy_header::<f32>(&[7, 11], false), bytemuck::cast_slice(&elements).to_vec()];
+            std::fs::write(&path, bytes.concat()).unwrap();
+        };
+        let open = |transposed| NpyFile::open(&path, transposed).unwrap();
+        let (monitor, rows) = (Monitor::new(), Span::new(2, 5));
+        let world = World::solo(&monitor);
+        for (transposed, cols) in [(false, 11), (true, 7)] {
+            write(None);
+            let mut once = Watched::new(open(transposed));
+            let mut again = Watched::new(open(transposed));
+            let whole = again.read_once::<f32>().unwrap();
+            for (number, cut) in [1, 4, 6].into_iter().enumerate() {
+                for watched in [&mut once, &mut again] {
+                    for cols in [Span::new(cut, cols), Span::new(0, cut)] {
+                        watched.read::<f32>(Rect::new(rows, cols)).unwrap();
+                    }
+                    let compared = watched.compare(rows, &world);
+                    assert_eq!(compared.is_err(), number == 2, "{transposed} {cut}: {compared:?}");
+                }
+                if number == 1 {
+                    // In rows 2 to 4 and columns 2 to 4, transposed or not.
+                    write(Some(3 * 11 + 4));
+                    (once.file, again.file) = (open(transposed), open(transposed));
+                    assert_ne!(Watched::new(open(transposed)).read_once::<f32>().unwrap(), whole);
+                }
+            }
+            let error = again.read::<f32>(Rect::new(rows, Span::new(0, cols)));
+            let error = error.and_then(|_| again.compare(rows, &world)).unwrap_err();
+            assert!(
+                error.exit_code() == 1 && error.to_string().contains("a.npy changed during the run"),
+                "{error}"
+            );
+        }
+    }
 }

@@ -16,10 +16,13 @@ use crate::model::{Model, only_ratios};
 use crate::platform::Platform;
 use crate::run::{Session, World, redistribute};
 use crate::schedule::MatmulSchedule;
+use crate::verify::Walks;
 use bytemuck::bytes_of;
+use std::time::Instant;
 
 /// The `exponent`-th power of a square matrix by repeated squaring. It takes at most 2 log2(exponent)
-/// products, each run by the same plan and verified as in [`multiply`]; the report contains their totals. The
+/// products, each run by the same plan and verified as in [`multiply`]; over a semiring without subtraction, rows of the
+/// power are verified against the matrix. The report contains their totals. The
 /// power 0 is the identity of the semiring. It and the power 1 take no product, and all of their elements are
 /// compared with their definition. The result has the blocks of [`OwnRects`]' C.
 ///
@@ -52,6 +55,8 @@ pub(crate) fn matrix_power<T: Element>(
     let result = result.map_or_else(|| squares.identity(), Ok)?;
     if exponent < 2 {
         squares.check_definition(&result, (exponent == 1).then_some(a))?;
+    } else if job.kernel.semiring() != Semiring::PlusTimes {
+        squares.check_rows([a, &result], Some(exponent))?;
     }
     Ok((result, squares.report))
 }
@@ -140,7 +145,8 @@ fn nominal_models(models: &[Model]) -> Result<Vec<Model>> {
 
 /// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, in which each vertex
 /// reaches itself by the empty path, by the job's [`ClosureMethod`] or else the one of less predicted time.
-/// Its products are verified as in [`multiply`]. The result has the blocks of [`OwnRects`]' C.
+/// Its products are verified as in [`multiply`], and rows of the result against the matrix. The result has the blocks of
+/// [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`]; plus-times (exit code 2); a cycle that improves forever, negative over min-plus or
@@ -191,8 +197,10 @@ fn closure_of<T: Element>(
         let (outcome, mut report) = elimination::closure(reached, job, session)?;
         match outcome {
             elimination::Outcome::Closed(closure) => {
-                report.notes = squares.report.notes;
-                return Ok((closure, RunReport { closure: Some(method), ..report }));
+                report.notes = std::mem::take(&mut squares.report.notes);
+                squares.report = RunReport { closure: Some(method), ..report };
+                squares.check_rows([a, &closure], None)?;
+                return Ok((closure, squares.report));
             }
             elimination::Outcome::Improves(vertex) => {
                 squares.judge_cycle(a, vertex)?;
@@ -222,6 +230,7 @@ fn closure_of<T: Element>(
         }
         reached = further;
     }
+    squares.check_rows([a, &reached], None)?;
     Ok((reached, RunReport { closure: Some(ClosureMethod::Squaring), ..squares.report }))
 }
 
@@ -382,6 +391,22 @@ impl<'a, T: Element> Squares<'a, T> {
         let (c, report) = multiply(Operands::new(a, right), &self.job, self.session)?;
         self.report.add(report);
         Ok(c)
+    }
+
+    /// Checks rows of a power, or without an exponent of a closure, against the matrix. The odds of the report are then
+    /// those of the whole result.
+    fn check_rows(&mut self, [edges, result]: [&LocalBlocks<T>; 2], exponent: Option<u64>) -> Result<()> {
+        let (begin, world) = (Instant::now(), self.session.world());
+        let n = self.job.plan.layout()?.shape().m;
+        let walks = Walks { kernel: self.job.kernel, edges, result, n, seed: self.job.seed, world };
+        let rows = match exponent {
+            None => walks.verify_closure()?,
+            Some(exponent) => walks.verify_power(exponent, products_of_power(exponent))?,
+        };
+        self.report.rows = Some(rows);
+        self.report.error_probability = Some(if rows.wrong_fraction == 0.0 { 0.0 } else { 0.5f64.powi(16) });
+        self.report.verify_seconds += begin.elapsed().as_secs_f64();
+        Ok(())
     }
 
     /// The identity of the semiring.

@@ -1,6 +1,9 @@
 //! CPU time of a thread, its cores, and the latency of its wake-ups.
 
+use crate::platform::{Processor, discover, list_cpus};
 use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 thread_local! {
     /// What the worker's clock is ahead of the thread's.
@@ -74,6 +77,17 @@ impl Drop for Pinned {
     }
 }
 
+/// The cores of a processor of this machine that the calling thread cannot be pinned to, in words; `None` if it can be
+/// pinned to all.
+pub(crate) fn absent_cores_of(processor: &Processor) -> Option<String> {
+    let (cores, absent) = (&processor.cores, absent_cores(processor.cores_here()));
+    let list = |cores: &[usize]| match cores.len() {
+        ..=8 => format!("{cores:?}"),
+        _ => format!("[{}]", list_cpus(cores)),
+    };
+    (!absent.is_empty()).then(|| format!("cores = {}: {} cannot be used here", list(cores), list(&absent)))
+}
+
 /// The cores among `cores` that the calling thread cannot be pinned to: they do not exist here, or this
 /// process may not use them. Empty where nothing is pinned.
 #[cfg(target_os = "linux")]
@@ -81,6 +95,23 @@ pub(crate) fn absent_cores(cores: &[usize]) -> Vec<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity};
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     cores.iter().copied().filter(|&core| core >= CpuSet::MAX_CPU || !allowed.is_set(core)).collect()
+}
+
+/// Number of threads of a processor on these cores: one for each that this process may use; where it may use none of
+/// them, at most one for each that it may.
+pub(crate) fn usable_threads(cores: &[usize]) -> usize {
+    // What the process may use, not a thread of it that is pinned: found before any is.
+    static ALLOWED: OnceLock<BTreeSet<usize>> = OnceLock::new();
+    match cores.len() {
+        0 | 1 => 1,
+        count => {
+            let allowed = ALLOWED.get_or_init(|| discover().cores.iter().map(|core| core.cpu).collect());
+            match cores.iter().filter(|core| allowed.contains(core)).count() {
+                0 => count.min(allowed.len().max(1)),
+                usable => usable,
+            }
+        }
+    }
 }
 
 /// Pinning is supported on Linux only.
@@ -114,3 +145,20 @@ pub(crate) fn wake_promptly() {
 /// Only Linux delays wake-ups by default.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn wake_promptly() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A platform file may name cores that no machine has.
+    #[test]
+    fn no_thread_is_for_a_core_that_is_not_there() {
+        let allowed: Vec<usize> = discover().cores.iter().map(|core| core.cpu).collect();
+        assert_eq!(usable_threads(&(0..30_000).collect::<Vec<_>>()), allowed.len());
+        assert_eq!(usable_threads(&allowed), allowed.len());
+        assert_eq!(usable_threads(&[allowed[0], 29_998, 29_999]), 1);
+        // Unpinned.
+        assert_eq!(usable_threads(&(20_000..30_000).collect::<Vec<_>>()), allowed.len());
+        assert_eq!([usable_threads(&[]), usable_threads(&[29_999])], [1, 1]);
+    }
+}

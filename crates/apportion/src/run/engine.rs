@@ -290,7 +290,7 @@ fn paced(
     let mut throttle = session.throttle(rank.0);
     throttle.reached(part[0] + part[1] * done);
     let seconds = throttle.given_seconds(share, amount);
-    let threads = session.platform().processors[rank.0].cores.len().max(1);
+    let threads = clock::usable_threads(&session.platform().processors[rank.0].cores);
     throttle.try_compute(stop, seconds, || work(threads))
 }
 

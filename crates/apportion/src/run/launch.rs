@@ -19,6 +19,12 @@ pub struct Launcher {
 /// The variable of a task's number in the first process management interface of MPICH.
 const PMI: &str = "PMI_RANK";
 
+/// That in PMIx.
+const PMIX: &str = "PMIX_RANK";
+
+/// That of Slurm, with or without such an interface.
+const SLURM: &str = "SLURM_PROCID";
+
 const OWN_MPIRUN: &str = "use that library's own mpirun, or name mpirun's library in APPORTION_MPI";
 
 /// The launchers, the innermost first: `mpirun` in a batch job starts its daemons by the system's launcher,
@@ -58,11 +64,11 @@ const LAUNCHERS: [Launcher; 11] = [
     row(
         "srun",
         Some("SLURM_STEP_NUM_TASKS"),
-        "SLURM_PROCID",
+        SLURM,
         true,
         "choose Slurm's MPI plug-in, such as srun --mpi=pmix (srun --mpi=list shows all), or use mpirun",
     ),
-    row("the launcher", None, "PMIX_RANK", true, "use an MPI library with PMIx, or its own mpirun"),
+    row("the launcher", None, PMIX, true, "use an MPI library with PMIx, or its own mpirun"),
 ];
 
 const fn row(
@@ -99,6 +105,8 @@ pub struct MpiLaunch {
     pub(crate) open_mpi: bool,
     /// What started them.
     pub launcher: &'static Launcher,
+    /// True if it has given them no interface by which an MPI library finds the others, as `srun --mpi=none` does.
+    pub(crate) is_bare: bool,
 }
 
 impl MpiLaunch {
@@ -121,7 +129,9 @@ impl MpiLaunch {
             }
             let rank = rank.unwrap_or(0);
             let size = size.unwrap_or(1).max(rank + 1);
-            Some(Self { rank, size, open_mpi: launcher.open_mpi, launcher })
+            let is_bare =
+                launcher.rank == SLURM && [PMI, PMIX].into_iter().all(|name| number(name).is_none());
+            Some(Self { rank, size, open_mpi: launcher.open_mpi, launcher, is_bare })
         };
         let found = LAUNCHERS.iter().find_map(by)?;
         // Systems set PMI's variables beside their own: the launcher is then theirs.
@@ -155,6 +165,21 @@ mod tests {
         }
         assert_eq!(launch(&[("SLURM_NTASKS", "8"), ("PATH", "1")]), None);
         assert_eq!(launch(&[("PMI_RANK", "x")]), None);
+    }
+
+    /// What a real Slurm 22.05 sets for `--mpi=none`, `pmi2` and `pmix`.
+    #[test]
+    fn tasks_without_an_interface_are_told_apart() {
+        let task = [("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", "1")];
+        let is_bare = |more: &[(&str, &str)]| {
+            let all = [&task[..], more].concat();
+            let value = |name: &str| all.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+            MpiLaunch::of(value).unwrap().is_bare
+        };
+        assert!(is_bare(&[]));
+        assert!(!is_bare(&[("PMI_RANK", "1"), ("PMI_SIZE", "2")]));
+        assert!(!is_bare(&[("PMIX_RANK", "1")]));
+        assert!(!is_bare(&[("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "1")]));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 use super::World;
 use super::throttle::Throttle;
 use crate::platform::Platform;
+use crate::run::sync::locked;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// A job on a world: one run, or a sequence of runs (the products of a power, the panels of a large matrix,
 /// the segments of an adaptive run). A processor that slows down in mid-job does so once in the whole job.
@@ -86,6 +88,7 @@ struct Inner {
     stop: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
+    end: Mutex<Option<Instant>>,
 }
 
 impl Monitor {
@@ -109,6 +112,12 @@ impl Monitor {
     pub fn begin(&self, total: u64) {
         self.inner.done.store(0, Ordering::Relaxed);
         self.inner.total.store(total, Ordering::Relaxed);
+        self.expect_end(None);
+    }
+
+    /// Sets when the work will have ended, where that can be told.
+    pub(crate) fn expect_end(&self, end: Option<Instant>) {
+        *locked(&self.inner.end) = end;
     }
 
     /// Changes the total work, once more of it is known.
@@ -124,7 +133,7 @@ impl Monitor {
     /// The progress of the run.
     pub fn progress(&self) -> Progress {
         let [done, total] = [&self.inner.done, &self.inner.total].map(|count| count.load(Ordering::Relaxed));
-        Progress { done, total }
+        Progress { done, total, end: *locked(&self.inner.end) }
     }
 }
 
@@ -135,4 +144,6 @@ pub struct Progress {
     pub done: u64,
     /// The total work, as far as it is known.
     pub total: u64,
+    /// When the work will have ended, if that is known better than by what is done.
+    pub end: Option<Instant>,
 }

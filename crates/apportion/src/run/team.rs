@@ -362,7 +362,7 @@ impl WorkerThread {
     pub(crate) fn on(cores: &[usize]) -> Self {
         clock::pin(cores);
         clock::wake_promptly();
-        let threads = cores.len().max(1);
+        let threads = clock::usable_threads(cores);
         // A team of one starts no thread.
         let alone = || ThreadTeam::start(cores, 1).ok().filter(|_| threads == 1);
         let team = idle::take(cores, threads).or_else(alone).map(Rc::new);
@@ -390,8 +390,9 @@ impl Drop for WorkerThread {
 pub(crate) fn with_team<R>(threads: usize, work: impl FnOnce(&ThreadTeam) -> R) -> Result<R> {
     let led = WORKER.with_borrow_mut(|worker| -> Result<_> {
         let Some(worker) = worker else { return Ok(None) };
-        if worker.team.is_none() && threads <= worker.cores.len() {
-            worker.team = Some(Rc::new(ThreadTeam::start(&worker.cores, worker.cores.len())?));
+        let most = clock::usable_threads(&worker.cores);
+        if worker.team.is_none() && threads <= most {
+            worker.team = Some(Rc::new(ThreadTeam::start(&worker.cores, most)?));
             worker.core = Some(Pinned::to(&worker.cores[..1]));
         }
         Ok(worker.team.clone().filter(|team| team.threads() >= threads))
@@ -407,7 +408,7 @@ pub(crate) fn with_team<R>(threads: usize, work: impl FnOnce(&ThreadTeam) -> R) 
 
 /// Number of threads of the calling worker's team.
 pub(crate) fn worker_threads() -> usize {
-    WORKER.with_borrow(|worker| worker.as_ref().map_or(1, |worker| worker.cores.len().max(1)))
+    WORKER.with_borrow(|worker| worker.as_ref().map_or(1, |worker| clock::usable_threads(&worker.cores)))
 }
 
 /// Writes to every element of a tile of C before it is used, by the team of the calling thread if it has one.

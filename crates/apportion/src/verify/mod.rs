@@ -3,16 +3,20 @@
 //! * Plus-times: `freivalds`. Quadratic time; only vectors travel between ranks.
 //! * Other semirings, which lack subtraction: `samples`. Elements are drawn, recomputed and compared exactly.
 //!
-//! Both work on the blocks that each rank holds (`parts`), and both recompute elements by `recompute`.
+//! Both work on the blocks that each rank holds (`parts`), and both recompute elements by `recompute`. Closures and powers,
+//! in which a wrong element spreads, are checked once more against the matrix that they are made of (`walks`).
 
 mod exact;
 mod freivalds;
 mod parts;
 mod samples;
+mod walks;
 
 pub(crate) use parts::{Digests, Parts};
 pub(crate) use samples::DRAWS;
 pub use samples::WRONG_FRACTION;
+pub use walks::RowsChecked;
+pub(crate) use walks::Walks;
 
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Semiring};

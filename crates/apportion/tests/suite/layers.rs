@@ -20,8 +20,9 @@ const HOUSES: [House; 5] = [
         floors: &[
             &["error", "memory", "system_files"],
             &["files", "threads", "control_groups"],
-            &["input", "process_memory"],
+            &["input"],
             &["units", "geometry", "output", "random"],
+            &["process_memory"],
         ],
     },
     House {

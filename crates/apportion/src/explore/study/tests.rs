@@ -37,7 +37,8 @@ fn machines_of_two_levels() {
     for row in found {
         let subsets = row.subsets.unwrap();
         assert_eq!(subsets.draws, 5);
-        assert!(subsets.gain.min >= 1.0 - 1e-9 && subsets.over_bound.min >= 1.0 - 1e-9, "{subsets:?}");
+        // Processors that would save less than 2 % stay out.
+        assert!(subsets.gain.min >= 1.0 / 1.02 && subsets.over_bound.min >= 1.0 - 1e-9, "{subsets:?}");
         assert!(row.processors > 1 || subsets.left_out == 0);
     }
 }

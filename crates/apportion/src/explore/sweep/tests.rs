@@ -1,9 +1,10 @@
 //! Crossovers of the literature, and laws of any sweep.
 
 use super::*;
+use crate::explore::{SweepQuestion, factor_candidates, sweep_candidates};
 use crate::platform::Network;
 use crate::schedule::Flow;
-use crate::select::orders;
+use crate::select::{orders, plan_factorisation};
 
 fn contenders(methods: &[Method], flow: Option<Flow>) -> Vec<Candidate> {
     methods
@@ -157,4 +158,76 @@ fn values_are_shown_in_their_units() {
     assert_eq!(Parameter::Ratio.show(2.99987), "3");
     assert_eq!(Parameter::Ratio.show(12.3456), "12.35");
     assert_eq!(Parameter::Processors.show(64.0), "64");
+}
+
+/// At each value the plan beside the methods is that of `partition`, and says whether a division pays. It wins nothing: the
+/// methods compete.
+#[test]
+fn a_sweep_makes_the_plans_of_a_partition() {
+    let mut platform = Platform::from_speeds(&[1.0, 1.0, 1.0]).unwrap();
+    platform.network = Network::uniform(1e-4, 1e8);
+    let machine = Machine::new(platform, models(&[2e9, 1e9, 0.5e9]), 1);
+    let shape = Shape::new(600, 600, 600, "t").unwrap();
+    let orders = orders(None, 100, false, 1);
+    let parameter = Parameter::Bandwidth;
+    let question = SweepQuestion { parameter, methods: None, levels: None, plan: None, orders: &orders };
+    let candidates = sweep_candidates(question).unwrap();
+    let auto = candidates.iter().position(|one| one.name == "auto").unwrap();
+    let setting = SweepSetup { shape, machine: &machine, element: 8, sharing: None };
+    let wanted =
+        ParameterSweep { points: Some(4), .."bandwidth=1MB/s..100MB/s".parse::<ParameterSweep>().unwrap() };
+    let found = sweep(&setting, &candidates, &wanted, &Monitor::new()).unwrap();
+    for point in &found.points {
+        let mut there = machine.clone();
+        there.platform.network = machine.platform.network.at_bandwidth(point.value);
+        let plan = plan_matmul(shape, &there, &PlanOptions::open(100, 8)).unwrap().swap_remove(0).plan;
+        assert_eq!(point.forecasts[auto].unwrap().seconds, plan.forecast.as_ref().unwrap().seconds);
+        assert_eq!(point.baselines, plan.baselines);
+        assert_eq!(point.pays(), plan.gain().map(|gain| gain > 1.0), "{}", point.value);
+        assert!(point.winner != Some(auto) && point.gain() >= Some(-1e-9));
+    }
+    assert!(found.points.iter().any(|point| point.pays() == Some(true)));
+}
+
+/// The fastest layout that is compared is the plan that `plan_factorisation` makes, on stars, clusters and full networks.
+#[test]
+fn the_fastest_factorisation_is_the_plan() {
+    for (number, network) in
+        ["topology = \"star\"\ncentre = \"c0\"\n", "", "duplex = false\n"].into_iter().enumerate()
+    {
+        for (factors, speeds) in
+            Factors::ALL.into_iter().zip([&[1.0, 5.0][..], &[8.0, 1.0, 2.0], &[1.0, 2.0, 5.0, 5.0]])
+        {
+            let processor = |(i, speed): (usize, &f64)| {
+                format!("[[processor]]\nname = \"c{i}\"\nspeed = \"{speed} Gflop/s\"\n")
+            };
+            let processors: String = speeds.iter().enumerate().map(processor).collect();
+            let text = format!(
+                "{processors}[network]\nlatency = \"20 us\"\nbandwidth = \"{} Gbit/s\"\n{network}",
+                10 / (number + 1)
+            );
+            let platform = crate::platform::parse_platform(&text, "test").unwrap();
+            let machine = Machine::from_platform(platform, crate::model::WorkUnit::MultiplyAdd).unwrap();
+            let (n, blocks) = (3000, [64, 128, 256]);
+            let options = FactorOptions {
+                layout: None,
+                columns_only: false,
+                blocks: &blocks,
+                weights: None,
+                times: None,
+                element: 8,
+            };
+            let plan = plan_factorisation(factors, n, &machine, options).unwrap().remove(0);
+            let shape = Shape::new(n, n, n, "test").unwrap();
+            let setting = SweepSetup { shape, machine: &machine, element: 8, sharing: None };
+            let candidates = factor_candidates(factors, None, &blocks).unwrap();
+            let found = forecast_candidates(&setting, &candidates, &Monitor::new()).unwrap();
+            let least = found.iter().flatten().map(|found| found.seconds).fold(f64::INFINITY, f64::min);
+            let wanted = plan.forecast.unwrap().seconds;
+            assert!(
+                (least / wanted - 1.0).abs() < 1e-9,
+                "{factors}, {network}: {least}, but the plan takes {wanted}"
+            );
+        }
+    }
 }

@@ -73,9 +73,8 @@ impl<'a> HostPairs<'a> {
             hosts.of_rank[rank] == host && platform.processors[rank].device.is_none()
         };
         let first = |host: usize| (0..platform.len()).find(|rank| on_host(*rank, host));
-        let is_host = |(processor, host): (&Processor, &usize)| {
-            processor.cluster.split('/').next() == Some(hosts.names[*host].as_str())
-        };
+        let is_host =
+            |(processor, host): (&Processor, &usize)| processor.outermost_cluster() == hosts.names[*host];
         let clustered = platform.processors.iter().zip(&hosts.of_rank).all(is_host);
         Self { hosts, first: (0..hosts.names.len()).map(first).collect(), clustered }
     }

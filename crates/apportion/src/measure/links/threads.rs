@@ -2,10 +2,10 @@
 //! mailbox (on emulated wires, if the platform requests them), then a copy from the sender's memory.
 
 use super::Probe;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::geometry::Rank;
 use crate::platform::{Direction, Load, Platform};
-use crate::process_memory::available_memory;
+use crate::process_memory::require_memory;
 use crate::run::Monitor;
 use crate::run::clock;
 use crate::run::mailboxes::{Mailboxes, StartBarrier, StopOnPanic, StopSignal};
@@ -26,7 +26,7 @@ const STRIDE: usize = 1024;
 ///
 /// # Errors
 /// Errors of the returned closure: messages that need more memory than is free; a refused thread (exit
-/// code 1); [`Error::Interrupted`].
+/// code 1); [`Error::Interrupted`](crate::error::Error::Interrupted).
 ///
 /// # Panics
 /// If a probe names a processor that the platform does not have, or names one processor twice.
@@ -72,10 +72,9 @@ fn extent(probe: &Probe) -> usize {
 }
 
 fn vec_of(bytes: usize) -> Result<Vec<u8>> {
-    if available_memory().is_some_and(|free| bytes as f64 > 0.4 * free as f64) {
-        let what = format!("a message spread over {bytes} bytes needs more memory than is free");
-        return Err(Error::input("message sizes", what, "leave out the largest sizes"));
-    }
+    // Its sender and its receiver have one.
+    let what = format!("a message spread over {bytes} bytes, held twice,");
+    require_memory("message sizes", &what, 2 * bytes as u128, "leave out the largest sizes")?;
     Ok(vec![1; bytes])
 }
 

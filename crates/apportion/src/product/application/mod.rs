@@ -14,7 +14,7 @@ use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling};
 use crate::platform::Platform;
-use crate::run::{Session, fill, parallel, run, worker_threads};
+use crate::run::{Session, fill, parallel, run, usable_threads, worker_threads};
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Step,
     Update, Work,
@@ -156,7 +156,7 @@ pub(crate) fn computed<T: Element>(
     let product = Product::new(kernel, schedule, sides, c, (here, path)).with_partial_sums(&mut partial);
     let mut product = product.on(session.platform());
     if tail > 0.0 {
-        let threads = session.platform().processors.iter().map(|p| p.cores.len()).max();
+        let threads = session.platform().processors.iter().map(|p| usable_threads(&p.cores)).max();
         product = product.with_tail(tail, threads.unwrap_or(1).max(1));
     }
     let lanes = run(&product, session)?.lanes;

@@ -10,6 +10,7 @@ use crate::platform::Platform;
 use crate::product::tests::{PATHS, on, parts, whole};
 use crate::run::Monitor;
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The result of all processes after a job on a square matrix, as one matrix, and the rest of the first
 /// process's result.
@@ -108,6 +109,50 @@ fn closures_equal_those_of_one_thread() {
             let (found, _) = with(path, Kernel::or_and(), &bits, matrix_closure).unwrap();
             assert_eq!(found.as_slice(), reached, "or-and, {n}");
         }
+    }
+}
+
+/// Calls of a loop with a defect before the one that loses an element.
+static BEFORE: AtomicU64 = AtomicU64::new(0);
+
+fn losing(a: View<f64>, b: View<f64>, mut c: ViewMut<f64>) {
+    Kernel::min_plus().update(a, b, c.reborrow());
+    if c.rows() > 0 && c.cols() > 0 && BEFORE.fetch_sub(1, Ordering::SeqCst) == 1 {
+        let middle = c.cols() / 2;
+        c.row(c.rows() / 2)[middle] = f64::INFINITY;
+    }
+}
+
+/// One element that is lost in one of the products spreads, and all later products by it are right: the result is
+/// right, or it is not given out.
+#[test]
+fn an_element_lost_on_the_way_is_found_in_the_result() {
+    for (rows, method) in [(7, ClosureMethod::Squaring), (14, ClosureMethod::Elimination)] {
+        let n = 20 * rows;
+        let street = |at: usize| {
+            let (i, j) = (at / n, at % n);
+            let next = i.abs_diff(j) == 20 || i.abs_diff(j) == 1 && i.min(j) % 20 != 19;
+            if next { 50.0 + ((i * 37 + j * 11) % 101) as f64 } else { f64::INFINITY }
+        };
+        let a = Matrix::new(n, n, (0..n * n).map(street).collect());
+        let right = closure(&a, Semiring::MinPlus);
+        let mut found = 0;
+        for before in (1..1500).step_by(53) {
+            BEFORE.store(before, Ordering::SeqCst);
+            let kernel = Kernel::min_plus().with_update(losing);
+            let closed = with(DataPath::InPlace, kernel, &a, |a, what, session| {
+                matrix_closure(a, &what.clone().with_closure(Some(method)), session)
+            });
+            match closed {
+                Ok((closed, report)) => {
+                    assert_eq!(closed.as_slice(), right, "{method}: {before}");
+                    assert_eq!((report.error_probability, report.rows.unwrap().rows), (Some(0.0), n as u64));
+                }
+                Err(error) => found += usize::from(matches!(error, Error::WrongResult { .. })),
+            }
+        }
+        // A later square makes up for most of them.
+        assert!(found > 0 || method == ClosureMethod::Squaring, "no loss mattered");
     }
 }
 

@@ -87,7 +87,7 @@ fn panels_do_not_begin_the_job_anew() {
         directory.path().join(name)
     };
     let (a, b) = (file("a.npy", whole.m), file("b.npy", N));
-    let open = |path: &Path| NpyFile::open(path, false);
+    let open = |path: &Path| NpyFile::open(path, false).map(Watched::new);
     for path in PATHS {
         let work = (whole.m * N * N) as f64;
         on(path, (&setup.platform, &Monitor::new()), work, |session| {

@@ -7,6 +7,7 @@ use super::library::{
     return_errors, running, unusable, version_of,
 };
 use crate::error::{Error, Result};
+use crate::run::Launcher;
 use crate::run::world::{Pending, TAGS, Transfer};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -51,10 +52,16 @@ struct Library {
 }
 
 impl Mpi {
-    /// Loads the first library of `names` that exists, and joins the world.
-    pub(crate) fn start(names: &[String]) -> Result<Self> {
+    /// Loads the first library of `names` that exists, and joins the world. `bare` is the launcher if it has given the
+    /// processes no interface to join.
+    pub(crate) fn start(names: &[String], bare: Option<&Launcher>) -> Result<Self> {
         let (name, library) = load(names)?;
         let (functions, dialect) = functions(&library, &name)?;
+        // Open MPI would end the process, with a page of its own. MPICH may find the others by Slurm's variables.
+        if let Some(launcher) = bare.filter(|_| dialect.abi == library::Abi::OpenMpi) {
+            let what = format!("{name} ({}) was given no interface to join them", version_of(&functions));
+            return Err(Error::input("MPI", what, launcher.remedy));
+        }
         for question in [&b"MPI_Initialized\0"[..], b"MPI_Finalized\0"] {
             if answers(&library, question) {
                 let remedy = "join once and keep the world, or adopt a communicator";
@@ -368,7 +375,7 @@ mod tests {
     #[test]
     fn a_missing_library_is_told_in_one_line() {
         let names = ["libno-such-mpi.so.1".to_owned(), "libnone.so".to_owned()];
-        let error = Mpi::start(&names).unwrap_err();
+        let error = Mpi::start(&names, None).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         let text = error.to_string();
         assert!(

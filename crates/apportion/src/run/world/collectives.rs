@@ -277,11 +277,11 @@ fn is_of_rank(error: &Error, rank: usize) -> bool {
     }
 }
 
-fn to_json<V: Serialize>(value: &V) -> Vec<u8> {
+pub(super) fn to_json<V: Serialize>(value: &V) -> Vec<u8> {
     serde_json::to_vec(value).expect("what travels is plain data")
 }
 
-fn from_json<V: DeserializeOwned>(text: &[u8]) -> Result<V> {
+pub(super) fn from_json<V: DeserializeOwned>(text: &[u8]) -> Result<V> {
     serde_json::from_slice(text).map_err(|error| {
         let what = format!("another rank sent a value that cannot be read: {error}");
         Error::infeasible(what, "run the same version on all ranks")

@@ -7,6 +7,7 @@ mod agreement;
 mod collectives;
 mod engine;
 mod hosts;
+mod letters;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod redistribute;
@@ -14,6 +15,7 @@ mod threads;
 
 pub use agreement::{Fact, hash_elements};
 pub use hosts::Hosts;
+pub(crate) use letters::Awaited;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
 pub(crate) use threads::first_failure;

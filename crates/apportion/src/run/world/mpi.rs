@@ -43,7 +43,8 @@ impl World {
             _ => libraries(launch),
         };
         let launch = launch.filter(MpiLaunch::is_of_several);
-        let mpi = Mpi::start(&names).map_err(|error| match (launch, error) {
+        let bare = launch.filter(|launch| launch.is_bare).map(|launch| launch.launcher);
+        let mpi = Mpi::start(&names, bare).map_err(|error| match (launch, error) {
             (Some(launch), Error::Input { place, what, remedy }) => {
                 let MpiLaunch { size, launcher, .. } = launch;
                 let what = format!("{} started {size} processes, but {what}", launcher.name);

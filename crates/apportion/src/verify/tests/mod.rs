@@ -4,6 +4,7 @@ mod cost;
 mod freivalds;
 mod kernels;
 mod samples;
+mod walks;
 
 use super::parts::Parts;
 use super::*;

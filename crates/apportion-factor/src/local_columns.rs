@@ -3,7 +3,7 @@
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::{Real, View, ViewMut};
-use apportion::matrix::{LocalBlocks, NpyFile};
+use apportion::matrix::{LocalBlocks, NpyFile, digest};
 use apportion::plan::{BlockColumns, Blocks, TileSet};
 use std::ops::Range;
 
@@ -224,6 +224,17 @@ impl<T: Real> LocalColumns<T> {
             .map(move |row| &row[columns.clone()])
     }
 
+    /// The digest of a block column of a matrix; of a symmetric one, of its part of the lower triangle.
+    pub(crate) fn digest(&self, place: usize, symmetric: bool) -> u64 {
+        let (span, n) = (self.spans[place], self.n as u64);
+        let first = if symmetric { span.start } else { 0 };
+        let rows = (first..n).zip(self.block_rows(place, first as usize..self.n));
+        rows.fold(0, |sum: u64, (i, row)| {
+            let end = if symmetric { (i + 1 - span.start).min(span.len()) } else { span.len() };
+            sum.wrapping_add(digest(i * n + span.start, &row[..end as usize]))
+        })
+    }
+
     /// Copies its columns of a whole matrix, row by row.
     ///
     /// # Panics
@@ -337,6 +348,20 @@ pub(crate) fn read_columns<T: Real>(
     }
     file.check_unchanged()?;
     Ok(locals)
+}
+
+/// The digest of a matrix in a file, or of the lower triangle of a symmetric one: what a factorisation reads of it.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn digest_of_file<T: Real>(file: &mut NpyFile, symmetric: bool) -> Result<u64> {
+    let (mut sum, n) = (0u64, file.header().cols as u64);
+    file.each_piece::<T>(&mut |[row, col], piece| {
+        let end = if symmetric { (row + 1).saturating_sub(col) } else { n };
+        let piece = &piece[..(end as usize).min(piece.len())];
+        sum = sum.wrapping_add(digest(row * n + col, piece));
+    })?;
+    Ok(sum)
 }
 
 /// The same from a whole matrix in memory, row by row.

@@ -21,9 +21,13 @@ use std::ops::Range;
 pub const MOST_SCALED: f64 = 30.0;
 /// The most rows of a matrix whose residual is computed exactly.
 const SMALL: usize = 128;
+/// How much larger than A the factor U may be before that counts.
+const GROWTH: f64 = 64.0;
 
 /// The residual of a factorisation: `||A - L L^T||`, `||P A - L U||` or `||P A P^T - L D L^T||`, over `n ||A|| eps`, in
-/// the Frobenius norm; eps is half the distance from 1 to the next larger number, as in LAPACK.
+/// the Frobenius norm; eps is half the distance from 1 to the next larger number, as in LAPACK. Where U is more than 64
+/// times as large as A, `||U|| / 64` stands for `||A||`: the rounding of the elimination, and of this measurement, grows
+/// with U.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// The scaled residual.
@@ -85,6 +89,12 @@ impl Witness {
         Self { factors, n, vectors, images, squares: 0.0, largest: 0.0, scale: 1.0, exact }
     }
 
+    /// The same with vectors that see the first columns of the matrix and of its factors only.
+    pub(crate) fn left_of(mut self, columns: usize) -> Self {
+        self.vectors.iter_mut().for_each(|vectors| vectors[columns..].fill([0.0; TOGETHER]));
+        self
+    }
+
     /// Multiplies block columns of the matrix, of which a symmetric one's lower triangle stands for all, with the
     /// vectors.
     ///
@@ -119,7 +129,7 @@ impl Witness {
         pivots: &[i64],
         world: &World,
     ) -> Result<Residual> {
-        let mut squares = 0.0;
+        let [mut squares, mut of_upper] = [0.0; 2];
         for (x, image) in self.vectors.iter().zip(&self.images) {
             let mut product = vec![[0.0; TOGETHER]; self.n];
             if self.factors == Factors::Lu {
@@ -133,6 +143,7 @@ impl Witness {
                     Ok(())
                 })?;
                 add_all(&mut product, &inner);
+                of_upper += inner.as_flattened().iter().map(|x| x * x).sum::<f64>();
             } else {
                 each_slab(&mut |columns| {
                     let part = match self.factors {
@@ -151,8 +162,9 @@ impl Witness {
                 squares += found.iter().zip(wanted).map(|(x, y)| (x - y) * (x - y)).sum::<f64>();
             }
         }
-        let difference = if self.exact { squares } else { squares / TOGETHER as f64 }.sqrt();
-        let scaled = difference / (self.n as f64 * self.squares.sqrt() * T::EPSILON / 2.0);
+        let norm = |squares: f64| if self.exact { squares } else { squares / TOGETHER as f64 }.sqrt();
+        let size = self.squares.sqrt().max(norm(of_upper) / GROWTH);
+        let scaled = norm(squares) / (self.n as f64 * size * T::EPSILON / 2.0);
         Ok(Residual { scaled, exact: self.exact })
     }
 

@@ -128,11 +128,45 @@ pub(crate) fn solve<T: Real, F: Real>(
         return Ok(Err(Failure { why, steps }));
     }
     let residuals = [before, largest(&errors)];
-    let norm = largest_column_sum(original, symmetric, (n, factored.threads), world)? * factored.scale;
-    let condition = factored.condition(norm)?;
+    let norm = largest_column_sum(original, symmetric, (n, factored.threads), world)?;
+    let InverseNorm { norm: inverse, image_of } = factored.inverse_norm()?;
+    let inverse = match is_mixed {
+        // The factors' inverse may be larger than that of the matrix.
+        true => refined_ratio(factored, &system, &image_of)?,
+        false => inverse * factored.scale,
+    };
+    let condition = norm * inverse;
     let right = residuals[1] <= MOST_SCALED;
     world.all_ok(if right { Ok(()) } else { Err(wrong(residuals[1])) })?;
     Ok(Ok(Solution { x, residuals, steps, condition, substitution_seconds }))
+}
+
+/// An estimate of the norm of an inverse from below, in the norm of column sums, and the vector that it multiplies by so
+/// much.
+struct InverseNorm<T> {
+    norm: f64,
+    image_of: Vec<T>,
+}
+
+/// `||A^-1 v|| / ||v||` in the sum of magnitudes, refined until factors of less precision than A matter no more.
+fn refined_ratio<T: Real, F: Real>(
+    factored: &Factored<'_, F>,
+    system: &System<'_, T>,
+    v: &[F],
+) -> Result<f64> {
+    let magnitudes = |x: &mut dyn Iterator<Item = f64>| x.map(f64::abs).sum::<f64>();
+    let v: Vec<T> = v.iter().map(|x| T::from_f64(x.to_f64())).collect();
+    let mut x: Vec<T> = factored.solution(v.clone(), 1.0)?;
+    for _ in 0..MOST_STEPS {
+        let change: Vec<f64> = factored.solution(system.remainder(&x, &v)?, system.scale)?;
+        x.iter_mut().zip(&change).for_each(|(x, change)| *x = T::from_f64(x.to_f64() + change));
+        let [size, changed] =
+            [magnitudes(&mut x.iter().map(|x| x.to_f64())), magnitudes(&mut change.iter().copied())];
+        if changed.is_nan() || changed <= 1e-6 * size {
+            break;
+        }
+    }
+    Ok(magnitudes(&mut x.iter().map(|x| x.to_f64())) / magnitudes(&mut v.iter().map(|x| x.to_f64())))
 }
 
 /// The sides whose error is above a bound, or no number.
@@ -184,7 +218,11 @@ impl<T: Real> Factored<'_, T> {
         self.solve(&mut x)?;
         let mut solution = b;
         let factor = self.scale / scale;
-        with_sizes(&mut |at, size| solution[at] = N::from_f64(x[at].to_f64() * size * factor));
+        with_sizes(&mut |at, size| {
+            // Powers of two: together where their product is one, since x may be large where they are small.
+            let (x, both) = (x[at].to_f64(), size * factor);
+            solution[at] = N::from_f64(if both.is_normal() { x * both } else { x * size * factor });
+        });
         Ok(solution)
     }
 
@@ -404,16 +442,17 @@ impl<T: Real> Factored<'_, T> {
         (0..self.blocks.count()).try_for_each(|block| self.share_block(x, block))
     }
 
-    /// An estimate of `||A|| ||A^-1||` from below, where `norm` is that of A.
+    /// An estimate of the norm of the inverse of the matrix that was factored.
     ///
     /// Source: Higham, FORTRAN codes for estimating the one-norm of a real or complex matrix, 1988 (DOI
     /// 10.1145/50063.214386), algorithm 2.4.
-    fn condition(&self, norm: f64) -> Result<f64> {
+    fn inverse_norm(&self) -> Result<InverseNorm<T>> {
         let n = self.n();
         let magnitudes = |x: &[T]| x.iter().map(|x| x.to_f64().abs()).sum::<f64>();
-        let mut x = vec![T::from_f64(1.0 / n as f64); n];
+        let mut image_of = vec![T::from_f64(1.0 / n as f64); n];
+        let mut x = image_of.clone();
         self.solve(&mut x)?;
-        let mut inverse = magnitudes(&x);
+        let mut norm = magnitudes(&x);
         let mut last = None;
         for _ in 0..5 {
             let mut z: Vec<T> =
@@ -428,22 +467,27 @@ impl<T: Real> Factored<'_, T> {
             last = Some(largest);
             let mut next = vec![T::ZERO; n];
             next[largest] = T::from_f64(1.0);
+            let unit = next.clone();
             self.solve(&mut next)?;
             let found = magnitudes(&next);
-            if found <= inverse {
+            if found <= norm {
                 break;
             }
-            (inverse, x) = (found, next);
+            (norm, x, image_of) = (found, next, unit);
         }
         // A vector that grows and alternates finds what the search misses.
         let growing = |i: usize| {
             let sign = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
             T::from_f64(sign * (1.0 + i as f64 / (n.max(2) - 1) as f64))
         };
-        let mut alternating: Vec<T> = (0..n).map(growing).collect();
-        self.solve(&mut alternating)?;
-        let other = 2.0 * magnitudes(&alternating) / (3.0 * n as f64);
-        Ok(norm * inverse.max(other))
+        let alternating: Vec<T> = (0..n).map(growing).collect();
+        x.copy_from_slice(&alternating);
+        self.solve(&mut x)?;
+        let other = 2.0 * magnitudes(&x) / (3.0 * n as f64);
+        if other > norm {
+            (norm, image_of) = (other, alternating);
+        }
+        Ok(InverseNorm { norm, image_of })
     }
 }
 

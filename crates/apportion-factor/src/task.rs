@@ -4,6 +4,7 @@ mod machine;
 mod outputs;
 mod slabs;
 mod solve_task;
+mod symmetry;
 
 use crate::bands::largest_of;
 use crate::factor::compute;
@@ -14,7 +15,7 @@ use crate::{FactorOutput, LocalColumns, Residual};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rank, Span};
-use apportion::job::{Context, MeasuredSpeeds, Sources, SpeedSource};
+use apportion::job::{Context, CutReason, MeasuredSpeeds, Sources, SpeedSource};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_matrix};
 use apportion::model::Machine;
@@ -436,10 +437,18 @@ fn factor_then<N: Then>(
     }
     let outputs = world.all_ok(Outputs::open([task.output.as_ref(), task.pivots.as_ref()], world))?;
     let begin = Instant::now();
-    let input = world.all_ok(Input::open(&task.a, world))?;
+    let mut input = world.all_ok(Input::open(&task.a, world))?;
     let n = world.all_ok(input.check(&task.a.place()))?;
     world.all_ok(then.check(n, input.element()))?;
     world.all_ok(task.slabs.check(&task, (&input, then.without_factors().is_none()), world))?;
+    if task.factors.is_symmetric() {
+        let place = task.a.place();
+        let note = match input.element() {
+            "f32" => symmetry::check::<f32>(&mut input, n, &place, world),
+            _ => symmetry::check::<f64>(&mut input, n, &place, world),
+        };
+        world.all_ok(note)?.into_iter().for_each(|note| context.note(note));
+    }
     let opened = begin.elapsed().as_secs_f64();
     match input.element() {
         "f32" => factor_elements::<f32, f32, N>(&task, input, (n, opened), (outputs, then), context),
@@ -473,8 +482,16 @@ fn factor_elements<T: Real, F: Real, N: Then>(
         return world.all_ok(Err(Error::input("`platform`", what, remedy)));
     }
     let platform_copies = platform.has_memories_of_its_own();
-    let columns_only = N::KEEPS || task.slabs.requested();
     let of_tiles = planned.as_ref().is_some_and(|(_, blocks)| !blocks.are_columns());
+    let may = then.without_factors().is_some() && world.is_solo() && matches!(input, Input::Npy(_));
+    let may = may && !on_devices;
+    let converted = if F::NAME == T::NAME { 0 } else { element };
+    let held = size_of::<T>() as u64 * if N::KEEPS { 2 } else { 1 } + converted;
+    let limit = slabs::limit_by_free_memory(task, (n, held), may && !of_tiles, context)?;
+    let mut cut_task = task.clone();
+    cut_task.slabs.memory = limit.or(task.slabs.memory);
+    let task = &cut_task;
+    let columns_only = N::KEEPS || task.slabs.requested();
     if of_tiles && (columns_only || on_devices) {
         let (why, remedy) = match () {
             () if N::KEEPS => ("a system is solved by block columns", "leave it out, or use `factor`"),
@@ -496,8 +513,6 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let known = machine::find(task, platform, kernel, (problem, given), context)?;
     // What was measured with one block tells nothing of others.
     let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
-    let may = then.without_factors().is_some() && world.is_solo() && matches!(input, Input::Npy(_));
-    let may = may && !on_devices;
     // Where panels are read in place, nothing travels that tiles would save, and many small products are slower.
     let in_place = world.is_solo() && !task.copy && !platform_copies;
     let columns_only = columns_only || task.layout.is_none() && in_place;
@@ -527,6 +542,8 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     };
     let Computed { columns, pivots, files, trace, residual, verify_seconds, io_seconds, slabs, result } =
         computed;
+    let by_free_memory = |slabs| SlabOutcome { reason: CutReason::FreeMemory, ..slabs };
+    let slabs = if limit.is_some() { slabs.map(by_free_memory) } else { slabs };
     let KnownMachine { machine, measured, times, .. } = known;
     let (element, element_bytes) = columns.element();
     let mut best = if slabs.is_some() { best.with_panels_by_owners()? } else { best };

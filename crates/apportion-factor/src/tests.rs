@@ -9,6 +9,7 @@ use apportion::kernels::{Kernel, Real, View, ViewMut, gemm};
 use apportion::matrix::{AnyMatrix, Matrix, npy_header};
 use apportion::plan::{BlockColumns, BlockTiles, Blocks, Factors, GridTiles};
 use apportion::platform::{Platform, Speed};
+use apportion::product::{Checkpoint, Fingerprint};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, FactorSchedule};
 
@@ -548,9 +549,15 @@ fn what_is_no_matrix_to_factor_is_refused() {
     ] {
         assert!(error.to_string().contains(words) && error.exit_code() == 2, "{error}");
     }
-    // The upper triangle of a symmetric matrix is not read.
+    // The upper triangle of a symmetric matrix may be zero, and nothing else.
     for factors in [Factors::Cholesky, Factors::Ldlt] {
-        let a = MatrixSource::memory("a", square(f64::NAN));
+        let said = of(square(f64::NAN), factors).to_string();
+        assert!(
+            said.contains("is not symmetric: element (1, 0)") && said.contains("(0, 1) is NaN"),
+            "{said}"
+        );
+        let lower = Matrix::from([[1.0, 0.0], [0.5, 1.0]]);
+        let a = MatrixSource::memory("a", AnyMatrix::F64(lower));
         assert!(run(FactorTask { sources: speeds(&[1.0]), ..FactorTask::new(factors, a) }).is_ok());
     }
 }
@@ -609,6 +616,145 @@ fn solutions_fulfil_their_systems() {
             let steps = outcome.report.steps;
             assert!(steps == 1 || (factors == Factors::Ldlt && steps > 1), "{factors} {n}: {steps} steps");
         }
+    }
+}
+
+/// The data are in range, and so are all steps between: elements of 1e-200, and solutions of 1e200, with few and with
+/// many right-hand sides.
+#[test]
+fn small_matrices_have_large_solutions() {
+    for (factors, sides) in
+        Factors::ALL.into_iter().flat_map(|factors| [1, 3, 17, 40].map(|sides| (factors, sides)))
+    {
+        let n = 30;
+        let (a, b) = system(factors, n as u64, sides);
+        for size in [2_f64.powi(-664), 2_f64.powi(664)] {
+            let scaled: Vec<f64> = a.iter().map(|x| x * size).collect();
+            let [wanted, found] =
+                [&a, &scaled].map(|a| solve_system(factors, (a, &b), n, &[2.0, 1.0]).unwrap());
+            let [wanted, found] = [&wanted, &found].map(|outcome| outcome.x.elements::<f64>().unwrap());
+            let largest = wanted.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let near = |(x, y): (&f64, &f64)| (x - y * size).abs() <= 1e-11 * largest;
+            assert!(wanted.iter().zip(found).all(near), "{factors}, {sides} sides, {size:e}");
+        }
+    }
+}
+
+/// The exact sum of two doubles, and the exact product.
+fn two_sum(x: f64, y: f64) -> [f64; 2] {
+    let sum = x + y;
+    let of_y = sum - x;
+    [sum, (x - (sum - of_y)) + (y - of_y)]
+}
+
+/// The Frobenius norm of P A - L U, by sums of two doubles: an error of 2^-100 of its terms.
+fn exact_residual(a: &[f64], output: &FactorOutput<f64>, n: usize) -> f64 {
+    let lu: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
+    let mut rows: Vec<usize> = (0..n).collect();
+    output.pivots.iter().enumerate().for_each(|(i, pivot)| rows.swap(i, *pivot as usize));
+    let element = |i: usize, j: usize| {
+        let mut sum = [-a[rows[i] * n + j], 0.0];
+        for p in 0..=i.min(j) {
+            let (l, u) = (if p == i { 1.0 } else { lu[i * n + p] }, lu[p * n + j]);
+            let product = l * u;
+            let [high, low] = two_sum(sum[0], product);
+            sum = two_sum(high, sum[1] + low + l.mul_add(u, -product));
+        }
+        sum[0]
+    };
+    (0..n * n).map(|at| element(at / n, at % n).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Wilkinson's matrix, whose factors are exact while U grows to 2^59, and one like it, whose factors are as inaccurate
+/// as such growth makes them: neither is wrong, but an error beyond that is.
+#[test]
+fn growth_is_no_wrong_result() {
+    let (n, monitor) = (60, Monitor::new());
+    let world = World::solo(&monitor);
+    for noise in [0.0, 1e-3] {
+        let element = |at: usize| match (at / n, at % n) {
+            (i, j) if i == j || j == n - 1 => 1.0,
+            (i, j) if i > j => -1.0 + noise * value(at as u64).abs(),
+            _ => 0.0,
+        };
+        let a: Vec<f64> = (0..n * n).map(element).collect();
+        let schedule = FactorSchedule::new(Factors::Lu, divisions(Factors::Lu, n as u64, 16).remove(1));
+        let output = on(&a, &schedule, Kernel::plus_times(), (&world, false)).unwrap();
+        output.check(Factors::Lu, &world).unwrap();
+        let exact = exact_residual(&a, &output, n);
+        assert!(noise > 0.0 || exact == 0.0, "{exact}");
+        let upper = |at: &usize| at / n <= at % n;
+        let lu: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
+        let size = (0..n * n).filter(upper).map(|at| lu[at] * lu[at]).sum::<f64>().sqrt() / 64.0;
+        let scaled = exact / (n as f64 * size * f64::EPSILON / 2.0);
+        assert!(
+            size > 1e12 && scaled < 3.0 && (output.residual.scaled - scaled).abs() < 3.0,
+            "{scaled} {:?}",
+            output.residual
+        );
+        let wrong = Kernel::plus_times().with_update(|a, b, mut c| {
+            gemm(a, b, c.reborrow());
+            if c.rows() > 0 && c.cols() > 0 {
+                let last = c.cols() - 1;
+                c.row(0)[last] *= 1.001;
+            }
+        });
+        let error =
+            on(&a, &schedule, wrong, (&world, false)).and_then(|output| output.check(Factors::Lu, &world));
+        assert!(matches!(error, Err(Error::WrongResult { .. })), "{error:?}");
+    }
+}
+
+/// A block column that was wrong when it was kept is found, and computed again.
+#[test]
+fn a_checkpoint_with_a_wrong_block_column_recovers() {
+    let n = 150;
+    for factors in Factors::ALL {
+        let (a, _) = system(factors, n, 1);
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let mut bytes = npy_header::<f64>(&[n as usize; 2], false);
+        bytes.extend(a.iter().flat_map(|x| x.to_le_bytes()));
+        std::fs::write(path("a.npy"), bytes).unwrap();
+        let task = |output: &str, slabs: SlabOptions| FactorTask {
+            output: Some(path(output)),
+            block: Some(16),
+            sources: speeds(&[2.0, 1.0]),
+            slabs,
+            ..FactorTask::new(factors, MatrixSource::File(path("a.npy")))
+        };
+        let done = |task: FactorTask| {
+            let outcome = run(task)?;
+            apportion::output::OutputFile::commit_all(outcome.files)?;
+            Ok::<_, Error>(outcome.slabs.unwrap().resumed)
+        };
+        let kept = Some(path("kept"));
+        done(task("one.npy", SlabOptions { checkpoint: kept.clone(), ..SlabOptions::default() })).unwrap();
+        // As a run with a defect would have kept it: with a name that fits its elements.
+        let manifest = std::fs::read_to_string(path("kept/checkpoint.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+        let inputs = manifest["inputs"].as_array().unwrap().clone();
+        let identity = Fingerprint { work: "factorisation", inputs, settings: manifest["settings"].clone() };
+        let (checkpoint, _) = Checkpoint::open(&path("kept"), &identity).unwrap();
+        let names = std::fs::read_dir(path("kept")).unwrap().map(|entry| entry.unwrap().path());
+        let panel = names.into_iter().find(|path| path.to_string_lossy().contains("panel-000006-")).unwrap();
+        let AnyMatrix::F64(mut record) = apportion::matrix::read_matrix(&panel).unwrap() else {
+            panic!("doubles")
+        };
+        let last = record.cols() - 1;
+        record.as_mut_slice()[last] += 1e-3;
+        std::fs::remove_file(panel).unwrap();
+        checkpoint.save(6, &record).unwrap();
+        drop(checkpoint);
+        let resume = SlabOptions { resume: kept, ..SlabOptions::default() };
+        assert_eq!(
+            done(task("two.npy", resume.clone())).unwrap(),
+            6,
+            "{factors}: right of it all is computed again"
+        );
+        let [one, two] = ["one.npy", "two.npy"].map(|name| std::fs::read(path(name)).unwrap());
+        assert!(one == two, "{factors}");
+        assert_eq!(done(task("two.npy", resume)).unwrap(), 10, "{factors}");
     }
 }
 
@@ -733,6 +879,31 @@ fn mixed_precision_solves_well_conditioned_systems() {
             assert!(plain.report.mixed.is_none() && near(&found, &plain, 1e-10), "{factors} {sides} {size}");
         }
     }
+}
+
+/// Of factors in single precision as well, whose own inverse is up to a tenth larger than the matrix's here.
+#[test]
+fn conditions_of_mixed_precision_are_estimated_from_below() {
+    let n = 12;
+    let identity: Vec<f64> = (0..n * n).map(|i| f64::from(u8::from(i % (n + 1) == 0))).collect();
+    let norm = |a: &[f64]| {
+        let column = |j: usize| (0..n).map(|i| a[i * n + j].abs()).sum::<f64>();
+        (0..n).map(column).fold(0.0, f64::max)
+    };
+    let mut solved = 0;
+    for (factors, shift) in [Factors::Cholesky, Factors::Lu]
+        .into_iter()
+        .flat_map(|factors| [3e-7, 5e-7, 1e-6, 2e-6, 3e-6, 1e-5].map(|shift| (factors, shift)))
+    {
+        let mut a: Vec<f64> = (0..n * n).map(|at| 1.0 / (at / n + at % n + 1) as f64).collect();
+        (0..n).for_each(|i| a[i * n + i] += shift);
+        let found = mixed(factors, (&a, &identity), n).unwrap();
+        solved += usize::from(found.report.mixed.unwrap().failure.is_none());
+        let exact = solve_system(factors, (&a, &identity), n, &[1.0, 1.0]).unwrap();
+        let ratio = found.report.condition / (norm(&a) * norm(exact.x.elements::<f64>().unwrap()));
+        assert!((0.3..1.000_1).contains(&ratio), "{factors} {shift}: {ratio}");
+    }
+    assert!(solved > 3, "{solved}");
 }
 
 /// Ill-conditioned matrices, and those whose elements are zero or infinite in single precision, are solved in double

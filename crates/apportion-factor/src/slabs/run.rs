@@ -7,6 +7,7 @@ use crate::local_columns::read_columns;
 use crate::residual::Witness;
 use crate::{LocalColumns, Residual};
 use apportion::error::{Error, Result};
+use apportion::files::changed;
 use apportion::geometry::{Rank, Span};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::NpyFile;
@@ -25,6 +26,9 @@ pub(crate) struct SlabRun<'a, T> {
     session: &'a Session<'a>,
     store: PanelStore<T>,
     witness: Witness,
+    seed: u64,
+    /// Digests of the block columns at their first reading.
+    digests: Vec<u64>,
     /// By block column, counted from the panel's first row.
     pivots: Vec<Vec<i64>>,
     /// Activities of all processors so far.
@@ -49,6 +53,8 @@ impl<'a, T: Real> SlabRun<'a, T> {
             session,
             store,
             witness: Witness::new(slabs.factors(), slabs.columns().n() as usize, seed),
+            seed,
+            digests: Vec::new(),
             pivots: Vec::new(),
             trace: Trace::empty(slabs.columns().processors()),
             io_seconds: 0.0,
@@ -81,23 +87,44 @@ impl<'a, T: Real> SlabRun<'a, T> {
         own
     }
 
-    /// Reads the matrix once, for the verification, and lets `check` see every slab.
+    /// The digest of a block column of a slab.
+    fn digest(&self, own: &[LocalColumns<T>], column: usize) -> u64 {
+        let (columns, symmetric) = (self.slabs.columns(), self.slabs.factors().is_symmetric());
+        let (local, span) = (&own[columns.owner(column).0], columns.span(column));
+        let place =
+            local.spans().iter().position(|own| *own == span).expect("its owner has the block column");
+        local.digest(place, symmetric)
+    }
+
+    /// Reads the matrix once, for the verification, and lets `check` see every slab. What is read later must be the same;
+    /// the whole must have the digest `known`, if that is given.
     ///
     /// # Errors
-    /// The file cannot be read; what `check` finds; interrupted.
+    /// The file cannot be read, or has changed; what `check` finds; interrupted.
     pub(crate) fn look(
         &mut self,
         file: &mut NpyFile,
+        known: Option<u64>,
         check: &dyn Fn(&[LocalColumns<T>]) -> Result<()>,
     ) -> Result<()> {
         for range in self.slabs.from(0) {
             let own = self.read(file, &range)?;
             check(&own)?;
+            for column in range {
+                let digest = self.digest(&own, column);
+                self.digests.push(digest);
+            }
             let begin = Instant::now();
             self.witness.add(&own, self.session.world())?;
             self.verify_seconds += begin.elapsed().as_secs_f64();
         }
-        Ok(())
+        let all = self.digests.iter().fold(0, |sum: u64, one| sum.wrapping_add(*one));
+        if known.is_some_and(|known| known != all) { Err(changed(file.path())) } else { Ok(()) }
+    }
+
+    /// Forgets what is factored, to begin again.
+    pub(crate) fn restart(&mut self) {
+        self.pivots.clear();
     }
 
     /// Takes the next block column, which an earlier run has factored, from its record.
@@ -115,7 +142,8 @@ impl<'a, T: Real> SlabRun<'a, T> {
     /// Factors the remaining slabs, and lets `save` have the record of each block column.
     ///
     /// # Errors
-    /// A matrix that has no such factors, by its index; the files cannot be read or written; those of [`run`].
+    /// A matrix that has no such factors, by its index, or that has changed; the files cannot be read or written; those of
+    /// [`run`].
     pub(crate) fn factor(
         &mut self,
         file: &mut NpyFile,
@@ -124,6 +152,9 @@ impl<'a, T: Real> SlabRun<'a, T> {
         let slabs = self.slabs;
         for range in slabs.from(self.finished()) {
             let own = self.read(file, &range)?;
+            if range.clone().any(|column| self.digest(&own, column) != self.digests[column]) {
+                return Err(changed(file.path()));
+            }
             let factored = self.factor_slab(own, range.clone())?;
             let begin = Instant::now();
             for column in range {
@@ -200,18 +231,51 @@ impl<'a, T: Real> SlabRun<'a, T> {
         }
         self.io_seconds += begin.elapsed().as_secs_f64();
         let begin = Instant::now();
-        let mut each_slab = |take: &mut dyn FnMut(&[LocalColumns<T>]) -> Result<()>| {
-            for range in self.slabs.from(0) {
-                self.heed()?;
-                take(&self.store.slab(range)?)?;
-            }
-            Ok(())
-        };
+        let mut each_slab = |take: &mut dyn FnMut(&[LocalColumns<T>]) -> Result<()>| self.each_slab(take);
         let world = self.session.world();
         let residual = self.witness.residual(&mut each_slab, pivots, world)?;
         check_factors(residual, self.slabs.factors(), &mut each_slab, pivots, world)?;
         self.verify_seconds += begin.elapsed().as_secs_f64();
         Ok(residual)
+    }
+
+    fn each_slab(&self, take: &mut dyn FnMut(&[LocalColumns<T>]) -> Result<()>) -> Result<()> {
+        for range in self.slabs.from(0) {
+            self.heed()?;
+            take(&self.store.slab(range)?)?;
+        }
+        Ok(())
+    }
+
+    /// The first wrong block column of factors that are [wrong](Self::verify), by bisection: vectors that are zero from
+    /// some column on see the block columns left of it only. Each step reads the matrix and the factors.
+    ///
+    /// # Errors
+    /// The files cannot be read; interrupted.
+    pub(crate) fn first_wrong(&mut self, file: &mut NpyFile, pivots: &[i64]) -> Result<usize> {
+        let (slabs, session) = (self.slabs, self.session);
+        let world = session.world();
+        let (mut right, mut wrong) = (0, self.finished());
+        while wrong - right > 1 {
+            let middle = (right + wrong) / 2;
+            let columns = slabs.columns().span(middle).start as usize;
+            let witness = Witness::new(slabs.factors(), slabs.columns().n() as usize, self.seed);
+            let mut witness = witness.left_of(columns);
+            for range in slabs.from(0) {
+                witness.add(&self.read(file, &range)?, world)?;
+            }
+            let residual = witness.residual(
+                &mut |take: &mut dyn FnMut(&[LocalColumns<T>]) -> Result<()>| self.each_slab(take),
+                pivots,
+                world,
+            )?;
+            if residual.check().is_ok() {
+                right = middle;
+            } else {
+                wrong = middle;
+            }
+        }
+        Ok(right)
     }
 
     /// Bands of rows of the factors, all columns of them, from the top to the bottom.

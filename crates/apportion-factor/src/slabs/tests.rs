@@ -1,6 +1,7 @@
 //! Slabs give the bytes of the factorisation in memory, hold what the formula says, and go on from what is kept.
 
 use super::*;
+use crate::local_columns::digest_of_file;
 use crate::tests::{matrix, on, platform, whole};
 use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Real};
@@ -61,7 +62,7 @@ impl<T: Real> Trial<'_, T> {
         let store = PanelStore::create(temporary, layout)?;
         let mut run = SlabRun::<T>::new(&slabs, Kernel::plus_times(), store, 1, &session);
         let mut file = NpyFile::open(&directory.join("a.npy"), false)?;
-        run.look(&mut file, &|_| Ok(()))?;
+        run.look(&mut file, None, &|_| Ok(()))?;
         known.iter().try_for_each(|record| run.resume(record))?;
         let mut records = Vec::new();
         run.factor(&mut file, &mut |column, record| {
@@ -158,6 +159,49 @@ fn what_cannot_be_factored_is_found_in_its_slab() {
         };
         let error = trial.run().unwrap_err();
         assert!(error.to_string().contains(words) && error.exit_code() == 1, "{error}");
+    }
+}
+
+/// What is factored is what was looked at, whatever the times of the file say.
+#[test]
+fn a_matrix_that_changes_after_the_first_look_is_refused() {
+    let n = 64;
+    for (factors, at) in
+        Factors::ALL.into_iter().flat_map(|factors| [(factors, 50 * n + 3), (factors, 63 * n + 63)])
+    {
+        let a: Vec<f64> = matrix(factors, n as u64);
+        let (monitor, platform) = (Monitor::new(), platform(2));
+        let world = World::solo(&monitor);
+        let session = Session::new(&world, &platform, &monitor, 1.0);
+        let schedule = FactorSchedule::new(factors, divisions(n as u64, 16).remove(1));
+        let slabs = Slabs { schedule, width: 1 };
+        let directory = saved(&a, n, false);
+        let begin = |name: &str| {
+            let temporary = OutputFile::create(directory.path().join(name)).unwrap();
+            let layout = RecordLayout::new(factors, slabs.columns().clone());
+            let store = PanelStore::create(temporary, layout).unwrap();
+            SlabRun::<f64>::new(&slabs, Kernel::plus_times(), store, 1, &session)
+        };
+        let mut run = begin("panels");
+        let open =
+            |directory: &tempfile::TempDir| NpyFile::open(&directory.path().join("a.npy"), false).unwrap();
+        let known = digest_of_file::<f64>(&mut open(&directory), factors.is_symmetric()).unwrap();
+        run.look(&mut open(&directory), Some(known), &|_| Ok(())).unwrap();
+        let mut other = a.clone();
+        other[at] += 1e-9;
+        let other = saved(&other, n, false);
+        let mut kept = 0;
+        let mut save = |_, _| {
+            kept += 1;
+            Ok(())
+        };
+        let error = run.factor(&mut open(&other), &mut save).unwrap_err();
+        assert!(
+            error.exit_code() == 1 && error.to_string().contains("a.npy changed during the run"),
+            "{error}"
+        );
+        assert_eq!(kept, at % n / 16, "{factors}: block columns left of it are right");
+        assert!(begin("again").look(&mut open(&other), Some(known), &|_| Ok(())).is_err());
     }
 }
 

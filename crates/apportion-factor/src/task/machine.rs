@@ -44,7 +44,7 @@ pub(super) fn find<T: Real>(
     let world = context.world;
     let platform = measure_unknown_network(platform, remeasure, context)?;
     let platform = open_devices(platform, kernel, DevicePart::Whole, remeasure, context)?;
-    note_absent_cores(&platform, context);
+    note_absent_cores(&platform, context)?;
     if let Some(models) = &sources.models {
         warn_of_another_kernel(models, &kernel.name(), context);
         let found = world.all_ok(models.in_order(&platform.names()))?;

@@ -4,6 +4,7 @@ use super::machine::KnownMachine;
 use super::outputs::Outputs;
 use super::{AnyColumns, Computed, FactorTask, Input, check_finite, check_memory};
 use crate::LocalColumns;
+use crate::local_columns::digest_of_file;
 use crate::slabs::{Computers, PanelStore, RecordLayout, SlabRun, Slabs};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
@@ -14,7 +15,7 @@ use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
 use apportion::plan::BlockColumns;
 use apportion::platform::Platform;
-use apportion::process_memory::forget_peak_memory;
+use apportion::process_memory::{MemoryLeft, forget_peak_memory, memory_budget, require_memory};
 use apportion::product::{Checkpoint, Fingerprint};
 use apportion::run::{Session, World};
 use apportion::schedule::{Application, FactorSchedule};
@@ -144,6 +145,8 @@ fn with_remedy(error: Error, [finished, all]: [usize; 2], directory: &Path) -> E
 pub(super) struct KeptPanels {
     checkpoint: Checkpoint,
     fingerprint: Fingerprint,
+    /// That of the matrix.
+    digest: u64,
     /// Columns of a block, if an earlier run began it.
     pub block: Option<u64>,
 }
@@ -161,10 +164,10 @@ impl KeptPanels {
         context: Context<'_>,
     ) -> Result<Option<Self>> {
         let (Some(directory), Input::Npy(file)) = (task.slabs.directory(), input) else { return Ok(None) };
-        let inputs = vec![Fingerprint::of_file(file)?];
-        // The hash is of what the run reads.
-        file.check_unchanged()?;
-        let settings = json!({"factors": task.factors, "element": T::NAME, "kernel": kernel.about()});
+        let digest = digest_of_file::<T>(file, task.factors.is_symmetric())?;
+        let inputs = vec![Fingerprint::of_file(file, digest)];
+        let settings = json!({"factors": task.factors, "element": T::NAME, "kernel": kernel.about(),
+                              "program": Fingerprint::program()});
         let fingerprint = Fingerprint { work: "factorisation", inputs, settings };
         let (checkpoint, decisions) = Checkpoint::open(directory, &fingerprint)?;
         let place = directory.display().to_string();
@@ -172,7 +175,7 @@ impl KeptPanels {
             if task.slabs.resume.is_some() {
                 context.note(format!("{place}: no checkpoint yet; starting a new one"));
             }
-            return Ok(Some(Self { checkpoint, fingerprint, block: None }));
+            return Ok(Some(Self { checkpoint, fingerprint, digest, block: None }));
         };
         if task.slabs.checkpoint.is_some() {
             return Err(Error::input(place, "holds a checkpoint already", "continue it with `resume`"));
@@ -184,13 +187,56 @@ impl KeptPanels {
             let what = format!("the factorisation in {place} was started with blocks of {block} columns");
             return Err(Error::input(name, what, "remove the flag, or start in another directory"));
         }
-        Ok(Some(Self { checkpoint, fingerprint, block: Some(block) }))
+        Ok(Some(Self { checkpoint, fingerprint, digest, block: Some(block) }))
+    }
+
+    /// Deletes the block columns from one on, which are wrong, and says so.
+    fn remove_from(&self, first: usize, count: usize, context: Context<'_>) -> Result<()> {
+        self.checkpoint.remove_from(first)?;
+        context.note(format!(
+            "the factors are wrong from block column {first} of {count} on, counted from 0: those that were kept are \
+             deleted and computed again"
+        ));
+        Ok(())
     }
 
     fn begin(&self, block: u64) -> Result<()> {
         let decisions = json!({"block": block});
         if self.block.is_some() { Ok(()) } else { self.checkpoint.begin(&self.fingerprint, decisions) }
     }
+}
+
+/// The limit within which a matrix of n rows is factored by slabs, as it does not fit the free memory of a process alone
+/// at once with `held` bytes for each element, or the limit that was asked for does not; `None` if it fits. `may` says
+/// that it can be cut.
+///
+/// # Errors
+/// It does not fit and cannot be cut: exit code 2.
+pub(super) fn limit_by_free_memory(
+    task: &FactorTask,
+    (n, held): (u64, u64),
+    may: bool,
+    context: Context<'_>,
+) -> Result<Option<u64>> {
+    let budget = memory_budget().filter(|_| context.world.is_solo());
+    if task.slabs.requested() {
+        return Ok(budget.filter(|most| task.slabs.memory.is_some_and(|memory| memory > *most)));
+    }
+    let bytes = u128::from(n) * u128::from(n) * u128::from(held);
+    let Some((most, left)) = budget.zip(MemoryLeft::now()).filter(|(_, left)| !left.fits(bytes)) else {
+        return Ok(None);
+    };
+    let what = format!("a matrix of {n} rows, factored in memory,");
+    if may && task.output.is_some() {
+        let (needs, most) = (left.beside(bytes), show_bytes(most as f64));
+        context.note(format!("apportion: {what} needs {needs}: factored by slabs, within {most}"));
+        return Ok(budget);
+    }
+    let remedy = match may {
+        true => "add `output`, which slabs of the matrix need, or use a machine with more memory",
+        false => "use a machine with more memory, or more processes by `engine = mpi`",
+    };
+    require_memory(&task.a.place(), &what, bytes, remedy).map(|()| None)
 }
 
 /// Those of some blocks of which enough block columns fit into the memory of the process, in their order; a smaller one
@@ -332,7 +378,7 @@ impl SlabWork<'_> {
         &self,
         file: &mut NpyFile,
         cut: &SlabCut,
-        outputs: Outputs,
+        mut outputs: Outputs,
         result: R,
     ) -> Result<Computed<R>> {
         let Self { task, known, kept, context } = self;
@@ -341,6 +387,8 @@ impl SlabWork<'_> {
         forget_peak_memory();
         let layout = RecordLayout::new(factors, slabs.columns().clone());
         let store = PanelStore::<T>::create(self.temporary()?, layout)?;
+        // The panels have taken their room, perhaps on the same disk.
+        outputs.reserve(slabs.columns().n(), size_of::<T>() as u64)?;
         let work: f64 = slabs.from(0).flat_map(|range| work_of(&slabs.schedule(range))).sum();
         let session = Session::new(context.world, platform, context.monitor, work).copying(task.copy);
         let mut run = SlabRun::new(slabs, Kernel::plus_times(), store, task.seed, &session);
@@ -349,14 +397,28 @@ impl SlabWork<'_> {
             kept.begin(slabs.columns().block())?;
         }
         let done = context.watch("factoring", || {
-            run.look(file, &|own| check_finite(own, task))?;
-            self.resume(&mut run)?;
-            let resumed = run.finished();
-            run.factor(file, &mut |column, record| self.save(column, record))?;
-            let pivots = run.all_pivots();
-            let residual = run.verify(&pivots)?;
-            file.check_unchanged()?;
-            Ok((resumed, pivots, residual))
+            run.look(file, kept.as_ref().map(|kept| kept.digest), &|own| check_finite(own, task))?;
+            let mut again = kept.is_some();
+            loop {
+                self.resume(&mut run)?;
+                let resumed = run.finished();
+                run.factor(file, &mut |column, record| self.save(column, record))?;
+                let pivots = run.all_pivots();
+                let error = match run.verify(&pivots) {
+                    Ok(residual) => {
+                        file.check_unchanged()?;
+                        return Ok((resumed, pivots, residual));
+                    }
+                    Err(error) => error,
+                };
+                let (Some(kept), Error::WrongResult { .. }) = (kept, &error) else { return Err(error) };
+                let first = run.first_wrong(file, &pivots)?;
+                kept.remove_from(first, count, *context)?;
+                if !std::mem::take(&mut again) {
+                    return Err(error);
+                }
+                run.restart();
+            }
         });
         let kept_so_far = |error| self.with_finished_panels(error, count);
         let (resumed, pivots, residual) = done.map_err(kept_so_far)?;
@@ -403,7 +465,7 @@ impl SlabWork<'_> {
 
     /// Takes the block columns that earlier runs have finished, up to the first that is missing.
     fn resume<T: Real>(&self, run: &mut SlabRun<'_, T>) -> Result<()> {
-        let Some(KeptPanels { checkpoint, block: Some(_), .. }) = &self.kept else { return Ok(()) };
+        let Some(KeptPanels { checkpoint, .. }) = &self.kept else { return Ok(()) };
         let damaged = &mut |path: &Path| {
             self.context.note(format!("{}: is damaged, and computed again", path.display()));
         };

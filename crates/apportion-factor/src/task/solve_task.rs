@@ -91,6 +91,16 @@ pub fn solve_matrix(task: SolveTask, context: Context<'_>) -> Result<SolveOutcom
     let place = task.b.place();
     let substitution = Substitution { b, place, mixed: task.mixed };
     let (factor, (x, report)) = factor_then(task.factor, substitution, context)?;
+    let (element, epsilon) =
+        if x.name() == f32::NAME { (f32::NAME, f32::EPSILON.into()) } else { (f64::NAME, f64::EPSILON) };
+    if report.condition > 1.0 / epsilon {
+        context.note(format!(
+            "A is singular up to rounding: its condition number is about {:.1e}, more than {:.1e}, so that x may have no \
+             right digit in {element}",
+            report.condition,
+            1.0 / epsilon
+        ));
+    }
     let file = match &x {
         AnyMatrix::F32(x) => outputs.write_whole(x, is_vector, world)?,
         AnyMatrix::F64(x) => outputs.write_whole(x, is_vector, world)?,

@@ -68,9 +68,16 @@ fn compile(compiler: &Path, sources: &[PathBuf], into: &Path) -> PathBuf {
     built
 }
 
+/// A command that runs a program, or starts one, with a cache of its own in the program's directory.
+fn command(first: &Path, program: &Path) -> Command {
+    let mut command = Command::new(first);
+    command.env("XDG_CACHE_HOME", program.with_file_name("cache"));
+    command
+}
+
 /// Runs a program on ranks.
 fn launched(mpirun: &str, ranks: &str, program: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(mpirun);
+    let mut command = command(Path::new(mpirun), program);
     if mpirun.ends_with("openmpi") {
         command.args(["--allow-run-as-root", "--oversubscribe", "--mca", "btl", "self,vader,tcp"]);
     }
@@ -136,7 +143,7 @@ fn c_gets_answers_codes_and_messages() {
             {"processor": "b", "interpolation": "constant", "max_size": null, "points": [{"size": 5, "seconds": 1}]}]}"#,
     )
     .unwrap();
-    let out = Command::new(&built).current_dir(directory.path()).output().unwrap();
+    let out = command(&built, &built).current_dir(directory.path()).output().unwrap();
     assert_eq!(succeeded(&out), "all answers are right\n");
     // Users test their programs with it: it must find nothing in the library. It maps no vDSO, from which the threads
     // of a product read their clocks.
@@ -144,13 +151,13 @@ fn c_gets_answers_codes_and_messages() {
         skip(Need::Valgrind, "valgrind is not installed (Debian package valgrind)");
         return;
     };
-    let mut command = Command::new(valgrind);
-    command
+    let mut checked = command(&valgrind, &built);
+    checked
         .args(["--quiet", "--error-exitcode=9"])
         .arg(&built)
         .arg("without-products")
         .current_dir(directory.path());
-    assert_eq!(succeeded(&command.output().unwrap()), "all answers are right\n");
+    assert_eq!(succeeded(&checked.output().unwrap()), "all answers are right\n");
 }
 
 /// The program of the page for users of C prints what the page says.
@@ -159,7 +166,7 @@ fn the_first_program_divides_and_multiplies() {
     let Some(cc) = compiler(Need::C, &["cc", "gcc"], "gcc") else { return };
     let directory = tempfile::tempdir().unwrap();
     let built = compile(&cc, &[here("examples/first.c")], directory.path());
-    let out = Command::new(&built).output().unwrap();
+    let out = command(&built, &built).output().unwrap();
     assert_eq!(succeeded(&out), "900 and 100 units\nC is 21 and 43\n");
 }
 
@@ -168,7 +175,7 @@ fn the_program_of_the_loaded_string_solves_its_system() {
     let Some(cc) = compiler(Need::C, &["cc", "gcc"], "gcc") else { return };
     let directory = tempfile::tempdir().unwrap();
     let built = compile(&cc, &[here("examples/solve.c")], directory.path());
-    let out = Command::new(&built).output().unwrap();
+    let out = command(&built, &built).output().unwrap();
     assert_eq!(succeeded(&out), "the string sags by 5050.000\n");
 }
 
@@ -184,13 +191,13 @@ fn c_links_statically() {
     )
     .unwrap();
     let built = directory.path().join("version");
-    let mut command = Command::new(cc);
-    command.arg(&source).arg("-o").arg(&built).args(flags(&["--cflags"]));
-    command.arg(installed().join("lib/libapportion.a"));
+    let mut compile = Command::new(cc);
+    compile.arg(&source).arg("-o").arg(&built).args(flags(&["--cflags"]));
+    compile.arg(installed().join("lib/libapportion.a"));
     let private = flags(&["--static", "--libs-only-l"]);
-    command.args(private.iter().filter(|flag| *flag != "-lapportion"));
-    succeeded(&command.output().unwrap());
-    assert_eq!(succeeded(&Command::new(&built).output().unwrap()).trim(), env!("CARGO_PKG_VERSION"));
+    compile.args(private.iter().filter(|flag| *flag != "-lapportion"));
+    succeeded(&compile.output().unwrap());
+    assert_eq!(succeeded(&command(&built, &built).output().unwrap()).trim(), env!("CARGO_PKG_VERSION"));
 }
 
 #[test]

@@ -141,23 +141,21 @@ fn ended(why: std::fmt::Arguments<'_>) -> ! {
     let (rank, colon) = RANK.get().map_or(("", ""), |name| (name, ": "));
     let _ = writeln!(rest, "apportion: {rank}{colon}{why}{kept})");
     let length = 512 - rest.len();
-    leave(&line[..length])
+    say(&line[..length]);
+    crate::signals::leave(1)
 }
 
-/// Writes the line and leaves without the functions that are due at a normal end: they may take memory.
+/// Writes a line to stderr without taking memory. Whether it is written cannot be told to anybody.
 #[cfg(unix)]
-fn leave(line: &[u8]) -> ! {
+fn say(line: &[u8]) {
     unsafe extern "C" {
         fn write(file: i32, from: *const u8, bytes: usize) -> isize;
-        safe fn _exit(code: i32) -> !;
     }
-    // SAFETY: the line is as long as its length says. Whether it is written cannot be told to anybody.
+    // SAFETY: the line is as long as its length says.
     let _ = unsafe { write(2, line.as_ptr(), line.len()) };
-    _exit(1)
 }
 
 #[cfg(not(unix))]
-fn leave(line: &[u8]) -> ! {
+fn say(line: &[u8]) {
     let _ = std::io::stderr().write_all(line);
-    std::process::exit(1)
 }

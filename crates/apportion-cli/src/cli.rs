@@ -41,8 +41,8 @@ pub enum Command {
     Merge(MergeArgs),
     /// Find the shares of your program by running it; needs no models.
     Balance(Box<BalanceArgs>),
-    /// Run your program on the shares of a plan.
-    Run(RunArgs),
+    /// Run your program on N units, divided while it runs.
+    Run(Box<RunArgs>),
     /// Divide units of work or a matrix product among processors.
     Partition(Box<PartitionArgs>),
     /// Draw speed functions, and the line on which shares finish together.

@@ -78,6 +78,19 @@ impl Console {
         }
     }
 
+    /// What programs have printed: on stdout, or on stderr if stdout is for something else.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn pass_on(&self, text: &[u8]) -> Result<(), Error> {
+        let free = !self.json && !self.stdout_taken;
+        let mut outcome = Ok(());
+        beside_bar(|| {
+            outcome = if free { print_bytes(text) } else { std::io::stderr().lock().write_all(text) };
+        });
+        outcome.map_err(|error| Error::file(if free { "stdout" } else { "stderr" }, "write", error))
+    }
+
     /// A note on stderr.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
@@ -130,8 +143,11 @@ impl Console {
         let bar = ProgressBar::new(1);
         let style = ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed}{left}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        let style = style.with_key("left", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = out.write_str(&remaining_time(state.fraction(), state.elapsed().as_secs_f64()));
+        let followed = monitor.clone();
+        let style = style.with_key("left", move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let (elapsed, end) = (state.elapsed().as_secs_f64(), followed.progress().end);
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
+            let _ = out.write_str(&remaining_time(state.fraction(), elapsed, left));
         });
         let ascii = !is_utf8(|name| std::env::var(name).ok());
         bar.set_style(if ascii { style.progress_chars("#>-") } else { style });
@@ -187,7 +203,7 @@ fn beside_bar(print: impl FnOnce()) {
 
 /// One line about work that takes long: never at its end, since work that has ended is not reported.
 fn report(what: &str, progress: Progress, elapsed: f64) -> String {
-    let Progress { done, total } = progress;
+    let Progress { done, total, .. } = progress;
     let percent = match total {
         0 => String::new(),
         _ => format!("{} % ", (u128::from(done) * 100 / u128::from(total)).min(99)),
@@ -197,13 +213,16 @@ fn report(what: &str, progress: Progress, elapsed: f64) -> String {
 
 /// The remaining time, where the progress so far allows an estimate: not in the first seconds, at the first
 /// percent, or at the end, when results are written.
-fn remaining_time(fraction: f32, elapsed: f64) -> String {
+///
+/// `left`: the remaining seconds, where more is known of them than the progress shows.
+fn remaining_time(fraction: f32, elapsed: f64, left: Option<f64>) -> String {
     let fraction = f64::from(fraction);
     if fraction >= 0.995 {
         return ", finishing".into();
     }
-    let left = elapsed / fraction.max(1e-9) - elapsed;
-    if fraction < 0.01 || elapsed < 2.0 || left < 1.0 {
+    let is_early = left.is_none() && fraction < 0.01;
+    let left = left.unwrap_or(elapsed / fraction.max(1e-9) - elapsed);
+    if is_early || elapsed < 2.0 || left < 1.0 {
         return String::new();
     }
     let mut text = ", about ".to_owned();
@@ -259,12 +278,17 @@ static UNPRINTED: Mutex<Option<std::io::Error>> = Mutex::new(None);
 
 /// Writes to stdout. An error is kept for [`unprinted`].
 pub fn print_text(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let outcome = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    if let Err(error) = outcome
-        && error.kind() != std::io::ErrorKind::BrokenPipe
-    {
+    if let Err(error) = print_bytes(text.as_bytes()) {
         UNPRINTED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+}
+
+/// Writes to stdout. A closed pipe is no error.
+fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
     }
 }
 
@@ -349,30 +373,49 @@ static ORDERLY: AtomicUsize = AtomicUsize::new(0);
 /// True for a command that has no results to keep and no programs to stop.
 static AT_ONCE: AtomicBool = AtomicBool::new(false);
 
-/// The time that work has to end in order before another signal ends it at once. `timeout` sends each signal
-/// twice.
-const ORDERLY_END: Duration = Duration::from_secs(1);
+/// The time that work has to end in order after a signal, before the process ends at once.
+const ORDERLY_END: Duration = Duration::from_millis(900);
 
-/// From now on, a signal ends the process: it stops work that ends in order, such as watched work. Anything
-/// else, such as waiting for the other end of a pipe, and work that does not end soon after a first signal,
-/// ends at once: temporary files are removed and programs are ended.
+/// From now on, a signal ends the process within a second: it stops work that ends in order, such as watched work.
+/// Anything else, such as waiting for the other end of a pipe, and work that does not end soon, ends at once:
+/// temporary files are removed and programs are ended.
 pub fn heed_signals() {
     let mut first: Option<Instant> = None;
     crate::signals::on_end(move || {
         let again = first.get_or_insert_with(Instant::now).elapsed() > ORDERLY_END;
-        if again || ORDERLY.load(Ordering::SeqCst) == 0 {
-            match MpiLaunch::detect().filter(|launch| launch.size > 1) {
-                // A launcher ends all of its processes once one has ended with an error: that error is the
-                // one to be read, and this process may be about to say it, too.
-                Some(launch) => {
-                    std::thread::sleep(FOR_AN_ERROR);
-                    end(launch.rank == 0)
-                }
-                None => end(true),
+        let launched = MpiLaunch::detect().filter(|launch| launch.size > 1);
+        if ORDERLY.load(Ordering::SeqCst) > 0 && !again {
+            monitor().stop();
+            if launched.is_some() {
+                // The ranks tell each other, and their launcher ends those that hang.
+                return;
             }
+            std::thread::sleep(ORDERLY_END);
         }
-        monitor().stop();
+        match launched {
+            // A launcher ends all of its processes once one has ended with an error: that error is the
+            // one to be read, and this process may be about to say it, too.
+            Some(launch) => {
+                std::thread::sleep(FOR_AN_ERROR);
+                end(launch.rank == 0)
+            }
+            None => end(true),
+        }
     });
+}
+
+/// True once a thread reports why the process ends.
+static SPEAKS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the caller is to say why the process ends: no other thread does.
+pub fn may_speak() -> bool {
+    !SPEAKS.swap(true, Ordering::SeqCst)
+}
+
+/// Ends the process, for which everything is written.
+pub fn leave(code: u8) -> ! {
+    let _ = std::io::stdout().flush();
+    crate::signals::leave(code)
 }
 
 /// For commands that only compute: signals end also their watched work at once.
@@ -398,6 +441,11 @@ const FOR_AN_ERROR: Duration = Duration::from_millis(300);
 
 /// Ends the process after a signal, and says so if it `speaks`.
 fn end(speaks: bool) -> ! {
+    if !may_speak() {
+        // Work has ended in order, and its thread says so: it has a moment to leave.
+        std::thread::sleep(FOR_AN_ERROR);
+        crate::signals::leave(exit_code(&Error::Interrupted));
+    }
     abandon_programs();
     let abandoned = abandon_all();
     let error = match abandoned.appeared {
@@ -405,9 +453,19 @@ fn end(speaks: bool) -> ! {
         _ => Error::Interrupted.with_kept("the files were written"),
     };
     if speaks {
-        say(&error);
+        let code = exit_code(&error);
+        let (done, said) = channel();
+        // A reader of stderr that does not read is not waited for.
+        let speaker = std::thread::Builder::new().spawn(move || {
+            say(&error);
+            let _ = done.send(());
+        });
+        if speaker.is_ok() {
+            let _ = said.recv_timeout(FOR_AN_ERROR);
+        }
+        crate::signals::leave(code)
     }
-    std::process::exit(exit_code(&error).into());
+    crate::signals::leave(exit_code(&error))
 }
 
 /// The exit code of a process that ends with this error: that of the signal, if one came.
@@ -445,15 +503,19 @@ mod tests {
     #[test]
     fn the_remaining_time_is_told_once_it_is_known() {
         assert_eq!(
-            [remaining_time(0.0, 2.0), remaining_time(0.004, 60.0), remaining_time(0.5, 0.5)],
+            [
+                remaining_time(0.0, 2.0, None),
+                remaining_time(0.004, 60.0, None),
+                remaining_time(0.5, 0.5, None)
+            ],
             ["", "", ""]
         );
-        assert_eq!(remaining_time(0.5, 10.0), ", about 10 s left");
+        assert_eq!(remaining_time(0.5, 10.0, None), ", about 10 s left");
         assert_eq!(
-            [remaining_time(0.1, 60.0), remaining_time(0.02, 600.0)],
+            [remaining_time(0.1, 60.0, None), remaining_time(0.02, 600.0, None)],
             [", about 9 min left", ", about 8.2 h left"]
         );
-        assert_eq!([remaining_time(1.0, 60.0), remaining_time(0.9, 2.0)], [", finishing", ""]);
+        assert_eq!([remaining_time(1.0, 60.0, None), remaining_time(0.9, 2.0, None)], [", finishing", ""]);
     }
 
     #[test]
@@ -478,8 +540,17 @@ mod tests {
 
     #[test]
     fn work_that_goes_on_is_never_at_its_end() {
-        assert_eq!(report("measuring", Progress { done: 8, total: 8 }, 5.04), "measuring: 99 % after 5 s");
-        assert_eq!(report("measuring", Progress { done: 1, total: 3 }, 10.0), "measuring: 33 % after 10 s");
-        assert_eq!(report("measuring", Progress { done: 0, total: 0 }, 64.9), "measuring: after 65 s");
+        assert_eq!(
+            report("measuring", Progress { done: 8, total: 8, end: None }, 5.04),
+            "measuring: 99 % after 5 s"
+        );
+        assert_eq!(
+            report("measuring", Progress { done: 1, total: 3, end: None }, 10.0),
+            "measuring: 33 % after 10 s"
+        );
+        assert_eq!(
+            report("measuring", Progress { done: 0, total: 0, end: None }, 64.9),
+            "measuring: after 65 s"
+        );
     }
 }

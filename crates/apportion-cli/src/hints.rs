@@ -34,7 +34,7 @@ const COMMANDS: [(&[&str], &str); 19] = [
     ),
     (
         &["execute", "exec", "launch", "start", "work"],
-        "apportion run --plan plan.json --command './work {from} {to}' runs your program by a plan",
+        "apportion run --units 1000 --command './work {from} {to}' runs your program, divided while it runs",
     ),
     (
         &["tune", "autotune", "rebalance", "optimize", "optimise", "balancing", "dfpa"],

@@ -22,9 +22,9 @@ use clap::FromArgMatches;
 use clap::error::ErrorKind;
 use cli::{Arguments, Command};
 use console::Console;
-use std::process::ExitCode;
 
-fn main() -> ExitCode {
+fn main() {
+    apportion::measure::answer_device_requests();
     signals::prepare();
     allocator::catch_aborts();
     console::heed_signals();
@@ -35,10 +35,10 @@ fn main() -> ExitCode {
         Ok((arguments, files)) => run(arguments, files),
         Err(error) => usage(&error),
     });
-    outcome.unwrap_or_else(|panic| {
+    console::leave(outcome.unwrap_or_else(|panic| {
         console::say_text(&console::internal_error(&*panic));
-        ExitCode::from(1)
-    })
+        1
+    }))
 }
 
 /// The parsed arguments, and whether an output goes to stdout; an error if their files cannot be together, or
@@ -53,7 +53,8 @@ fn parse() -> Result<(Arguments, Result<bool, Error>), clap::Error> {
     Ok((arguments, files))
 }
 
-fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
+/// Runs a command; returns its exit code.
+fn run(arguments: Arguments, files: Result<bool, Error>) -> u8 {
     console::fit_text();
     let console = Console::new(arguments.json, arguments.quiet, arguments.verbose)
         .with_stdout_taken(*files.as_ref().unwrap_or(&false));
@@ -92,13 +93,18 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
         Command::Completions(a) => commands::completions::run(a, &console),
         Command::Man(a) => commands::completions::man(a, &console),
     });
-    match outcome.and_then(|()| printed()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    ended(outcome.and_then(|()| printed()))
+}
+
+/// Reports an error; returns the exit code.
+fn ended(outcome: Result<(), Error>) -> u8 {
+    outcome.map_or_else(
+        |error| {
             report(&error);
-            ExitCode::from(console::exit_code(&error))
-        }
-    }
+            console::exit_code(&error)
+        },
+        |()| 0,
+    )
 }
 
 /// The error of a result that could not be printed.
@@ -119,6 +125,7 @@ fn shortened(line: &str) -> String {
 /// on have an error of their own.
 fn report(error: &Error) {
     match MpiLaunch::detect() {
+        _ if !console::may_speak() => {}
         Some(launched) if launched.rank > 0 => {
             std::thread::sleep(console::LATER_RANKS);
             console::say_of(launched.rank, error);
@@ -128,21 +135,15 @@ fn report(error: &Error) {
 }
 
 /// Prints help and version to stdout; bad usage is one line on stderr and exit code 2.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> u8 {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             console::print_text(&error.to_string());
-            match printed() {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => {
-                    report(&error);
-                    ExitCode::from(console::exit_code(&error))
-                }
-            }
+            ended(printed())
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             console::say_text(error.to_string().trim_end());
-            ExitCode::from(2)
+            2
         }
         _ => {
             let text = error.to_string();
@@ -156,8 +157,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let line = shortened(line.strip_prefix("error: ").unwrap_or(&line));
             let error =
                 Error::input("usage", line, hint.map_or("see --help".into(), |hint| hint + "; see --help"));
-            report(&error);
-            ExitCode::from(console::exit_code(&error))
+            ended(Err(error))
         }
     }
 }

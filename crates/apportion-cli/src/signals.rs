@@ -16,6 +16,16 @@ const IGNORED: usize = 1;
 #[cfg(unix)]
 unsafe extern "C" {
     safe fn signal(number: i32, handler: usize) -> usize;
+    safe fn _exit(code: i32) -> !;
+}
+
+/// Ends the process without what is due at a normal end: libraries that were loaded join their threads there, which may
+/// wait for ever, as those of OpenBLAS for memory that is refused. Everything is written by then.
+pub fn leave(code: u8) -> ! {
+    #[cfg(unix)]
+    _exit(code.into());
+    #[cfg(not(unix))]
+    std::process::exit(code.into())
 }
 
 /// Installs a handler, and returns the previous one.

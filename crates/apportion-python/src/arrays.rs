@@ -5,7 +5,7 @@ use crate::errors::{exception, refuse};
 use crate::product::Block;
 use apportion::Rect;
 use apportion::matrix::{AnyBlocks, AnyMatrix, LocalBlocks};
-use apportion::process_memory::available_memory;
+use apportion::process_memory::MemoryLeft;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -210,8 +210,8 @@ impl Operand {
         // An array that repeats its elements, such as a broadcast one, can be larger than memory.
         let mut copy = Vec::new();
         let count = self.rows.checked_mul(self.cols).filter(|count| {
-            let bytes = count.checked_mul(size_of::<T>()).map_or(u64::MAX, |bytes| bytes as u64);
-            available_memory().is_none_or(|free| bytes <= free)
+            let bytes = *count as u128 * size_of::<T>() as u128;
+            MemoryLeft::now().is_none_or(|left| left.fits(bytes))
         });
         if count.is_none_or(|count| copy.try_reserve_exact(count).is_err()) {
             return Err(PyMemoryError::new_err(format!(

@@ -11,9 +11,11 @@ use apportion::plan::shares::Limits;
 use apportion::plan::{Division, ExportFormat, Plan, export_plan, read_plan};
 use apportion::platform::Platform;
 use apportion::run::{Monitor, World};
+use pyo3::IntoPyObjectExt;
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PySlice};
+use pyo3::types::{PyList, PySlice, PyTuple};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -59,7 +61,7 @@ pub fn limits(
 }
 
 /// Shares of independent units: who gets how many, and where they begin.
-#[pyclass(frozen, module = "apportion", eq, hash, sequence)]
+#[pyclass(frozen, module = "apportion", sequence)]
 pub struct Shares {
     plan: Plan,
 }
@@ -252,6 +254,30 @@ impl Shares {
     /// The number of processors with a share of `value` units.
     fn count<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         PyList::new(value.py(), &self.plan.shares)?.call_method1("count", (value,))
+    }
+
+    /// Shares are equal if all of their state is, and a list or tuple equals them if it has the same numbers.
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, operation: CompareOp) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        let is_equal = if let Ok(other) = other.cast::<Self>() {
+            self == other.get()
+        } else if other.is_instance_of::<PyList>() {
+            PyList::new(py, &self.plan.shares)?.eq(other)?
+        } else if other.is_instance_of::<PyTuple>() {
+            PyTuple::new(py, &self.plan.shares)?.eq(other)?
+        } else {
+            return Ok(py.NotImplemented());
+        };
+        match operation {
+            CompareOp::Eq => is_equal.into_py_any(py),
+            CompareOp::Ne => (!is_equal).into_py_any(py),
+            _ => Ok(py.NotImplemented()),
+        }
+    }
+
+    /// That of the tuple that is equal.
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyTuple::new(py, &self.plan.shares)?.hash()
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

@@ -28,6 +28,14 @@ def skip(request: pytest.FixtureRequest, need: str, why: str) -> None:
     pytest.skip(line)
 
 
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What is remembered between runs, which is nothing when a test begins."""
+    place = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    return place
+
+
 @pytest.fixture
 def needs(request: pytest.FixtureRequest) -> Callable[[str], Any]:
     """Imports a package that a test needs, or skips the test visibly."""

@@ -19,13 +19,17 @@ def logged(x):
 
 
 def unequal(_):
-    """The first process that gets here is four times as slow."""
+    """The first process that gets here is four times as slow, and waits for the second."""
+    first, second = Path(os.environ[LOG] + "-first"), Path(os.environ[LOG] + "-second")
     if _pace[0] is None:
         try:
-            Path(os.environ[LOG]).touch(exist_ok=False)
+            first.touch(exist_ok=False)
             _pace[0] = 4e-3
         except FileExistsError:
+            second.touch()
             _pace[0] = 1e-3
+        while not second.exists():
+            time.sleep(1e-3)
     time.sleep(_pace[0])
     return os.getpid(), _pace[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import ctypes
 import gc
+import sys
 import weakref
 from typing import Any
 
@@ -49,6 +50,8 @@ class Tensor:
         self.shape = (ctypes.c_int64 * 2)(rows, cols)
         self.strides = (ctypes.c_int64 * 2)(cols, 1)
         self.device, self.code, self.ndim, self.freed = device, code, 2, 0
+        # The first element is not the tensor's: the offset leads past it.
+        self.first = 1
         # The capsule's destructor must outlive the capsule. One in Python must not run during an exception.
         self.destructor = DESTRUCTOR(self.free) if counts else DESTRUCTOR()
 
@@ -59,10 +62,10 @@ class Tensor:
         return self.device, 0
 
     def __dlpack__(self, **_: Any) -> Any:
-        first, _length = self.memory.buffer_info()
-        # The first element is not the tensor's: the offset leads past it.
+        start, _length = self.memory.buffer_info()
+        offset = 8 * self.first
         self.managed = Managed(
-            first, (self.device, 0), self.ndim, *self.code, 1, self.shape, self.strides, 8, None, None
+            start, (self.device, 0), self.ndim, *self.code, 1, self.shape, self.strides, offset, None, None
         )
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, DESTRUCTOR]
@@ -90,19 +93,53 @@ def test_other_tensors_are_refused_in_one_line() -> None:
     good = Tensor([[1, 2], [3, 4]])
     far = Tensor([[1, 2], [3, 4]], device=2)
     half = Tensor([[1, 2], [3, 4]], code=(2, 16))
-    turned = Tensor([[1, 2], [3, 4]])
-    turned.strides[0], turned.strides[1] = 1, 2
     flat = Tensor([[1, 2], [3, 4]])
     flat.ndim = 1
     for tensor, words in (
         (far, r"B: the tensor is on device \(2, 0\), not in the memory of the CPU \(pass x.cpu\(\)\)"),
         (half, "B: elements of DLPack type code 2 with 16 bits cannot be multiplied"),
-        (turned, r"B: the rows of the tensor are not consecutive in memory \(pass x.contiguous\(\)\)"),
         (flat, "B: has 1 dimension, not 2"),
     ):
         with pytest.raises(ValueError, match=words) as caught:
             apportion.matmul(good, tensor, speeds=[1])
         assert "\n" not in str(caught.value)
+
+
+class Traced:
+    """What a function sees in place of an array while it is traced."""
+
+    def __dlpack__(self) -> Any:
+        raise AssertionError
+
+    def __dlpack_device__(self) -> Any:
+        raise AttributeError("a tracer has no device")
+
+
+def test_what_stands_for_an_array_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"B: a Traced stands for an array .*\(call apportion outside .* jax.jit"
+    ):
+        apportion.matmul(Tensor([[1, 2], [3, 4]]), Traced(), speeds=[1])
+
+
+@pytest.mark.parametrize("strides", [(1, 2), (4, 2), (8, -1), (-4, 1), (0, 1), (0, 0)])
+def test_tensors_of_any_strides_are_copied_once(needs, monkeypatch, strides: tuple[int, int]) -> None:
+    numpy = needs("numpy")
+    tensor = Tensor([list(range(8 * row, 8 * row + 8)) for row in range(5)], counts=True)
+    tensor.shape[0], tensor.shape[1] = 3, 2
+    tensor.strides[0], tensor.strides[1] = strides
+    base, first = numpy.array(tensor.memory), 9
+    tensor.first = first
+    wanted = numpy.array([[base[first + i * strides[0] + j * strides[1]] for j in (0, 1)] for i in (0, 1, 2)])
+    found = apportion.matmul(tensor, numpy.eye(2), speeds=[1])
+    assert memoryview(found).tolist() == wanted.tolist()
+    assert memoryview(apportion.syrk(tensor, speeds=[1])).tolist() == (wanted @ wanted.T).tolist()
+    del found
+    gc.collect()
+    assert tensor.freed == 2
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ValueError, match=r"A: the rows .* \(pass x.contiguous\(\), or install NumPy\)"):
+        _arrays.borrowed(tensor, "A")
 
 
 def test_operands_and_results_are_not_copied(needs) -> None:
@@ -196,6 +233,12 @@ def test_torch_tensors(needs) -> None:
     a = torch.arange(12.0, dtype=torch.float64).reshape(3, 4)
     c = apportion.matmul(a, a.T.contiguous(), speeds=[1])
     assert isinstance(c, torch.Tensor) and torch.equal(c, a @ a.T)
+    for b in (a.T, a.reshape(4, 3), torch.rand(4, 8, dtype=torch.float64)[:, ::2]):
+        assert torch.allclose(apportion.matmul(a, b, speeds=[1]), a @ b)
+    assert torch.equal(apportion.syrk(a.T, speeds=[1]), a.T @ a)
+    x, b = a.T @ a + torch.eye(4, dtype=torch.float64), torch.rand(4, 3, dtype=torch.float64)[:, 0]
+    assert torch.allclose(apportion.cholesky(x.T, speeds=[1]), torch.linalg.cholesky(x))
+    assert torch.allclose(x @ apportion.solve(x, b, speeds=[1]), b)
     with pytest.raises(ValueError, match="gradient"):
         apportion.matmul(a.clone().requires_grad_(), a.T.contiguous(), speeds=[1])
 
@@ -205,6 +248,8 @@ def test_jax_arrays(needs) -> None:
     a = jax.numpy.arange(12.0, dtype="float32").reshape(3, 4)
     c = apportion.matmul(a, jax.numpy.array(a.T), speeds=[1])
     assert isinstance(c, jax.Array) and (c == a @ a.T).all()
+    with pytest.raises(TypeError, match="A: a .*Tracer stands for an array"):
+        jax.jit(lambda x: apportion.matmul(x, x, speeds=[1]))(jax.numpy.eye(2))
 
 
 def test_a_copy_larger_than_memory_is_refused(needs) -> None:

@@ -153,10 +153,11 @@ def roads(numpy, n: int):
 
 @pytest.mark.parametrize("before", [False, True])
 def test_closures_are_eliminated_where_that_takes_less_time(before: bool, needs) -> None:
-    # Few vertices are squared; from 256 on the forecast decides, for ratios of speeds too.
+    # Few vertices are squared; from 256 on the forecast decides.
     for n, algorithm in ((60, "squaring"), (256, "elimination")):
         edges, best = roads(needs("numpy"), n)
-        found = apportion.closure(edges, predecessors=before, speeds=[2, 1], report=True)
+        speeds = ["2 Gflop/s", "1 Gflop/s"]
+        found = apportion.closure(edges, predecessors=before, speeds=speeds, report=True)
         assert found[-1].to_dict()["algorithm"] == algorithm and (found[0] == best).all()
 
 

@@ -98,6 +98,53 @@ def test_shares_are_a_sequence(needs) -> None:
     same = apportion.shares(100, speeds=[5, 3, 2])
     assert same == found and hash(same) == hash(found) and len({same, found}) == 1
     assert found != apportion.shares(100, speeds=[5, 3, 2], processors=["a", "b", "c"])
+    assert (
+        found == [50, 30, 20] == found
+        and found == (50, 30, 20)
+        and found != [50, 30]
+        and found != (50, 30, 21)
+    )
+    assert hash(found) == hash((50, 30, 20)) and found != {50, 30, 20} and found != "503020"
+    with pytest.raises(TypeError):
+        found < [50, 30, 20]
+
+
+def test_shares_compare_with_arrays(needs) -> None:
+    numpy = needs("numpy")
+    found = apportion.shares(100, speeds=[5, 3, 2])
+    assert (found == numpy.array([50, 31, 20])).tolist() == [True, False, True]
+    assert (numpy.array([50, 30, 20]) == found).all()
+
+
+def test_a_platform_may_be_a_dictionary(needs) -> None:
+    numpy = needs("numpy")
+    one, two = {"name": 'a "fast" one\n\x7f\u2028', "speed": numpy.float64(3)}, {"name": "b", "speed": 1}
+    found = apportion.shares(10, platform={"processor": [one, two], "name": None})
+    assert found == [8, 2] and found.processors[1] == "b"
+    platform = {
+        "processor": [
+            {"name": n, "speed": s, "cores": numpy.arange(2)}
+            for n, s in (("a", "3 Gflop/s"), ("b", "1 Gflop/s"))
+        ],
+        "network": {
+            "latency": "50 us",
+            "bandwidth": 1e8,
+            "duplex": False,
+            "link": [{"between": ("a", "b"), "bandwidth": {"horizontal": "1 MB/s", "vertical": "2 MB/s"}}],
+        },
+    }
+    layout = apportion.layout((100, 100), platform=platform)
+    assert apportion.simulate(layout, platform=platform).seconds > 0
+    assert apportion.matmul(
+        numpy.eye(40), numpy.eye(40), platform={"processor": [{"name": "a", "speed": 3}]}
+    ).shape == (40, 40)
+    for wrong, error, words in [
+        ({"processor": [{"name": "a", "speed": {1}}]}, ValueError, "platform"),
+        ({"processor": object}, TypeError, "platform: processor: .* cannot be in a platform file"),
+        ({"processors": []}, ValueError, "platform.*processors"),
+    ]:
+        with pytest.raises(error, match=words):
+            apportion.shares(10, platform=wrong)
 
 
 def test_names_come_from_dictionaries() -> None:

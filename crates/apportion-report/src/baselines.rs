@@ -16,17 +16,33 @@ pub fn baselines_text(baselines: &Baselines) -> String {
 
 /// The plan's gain over the better of its baselines, by forecast, or the advice to do without a division.
 pub fn gain_text(plan: &Plan) -> Option<String> {
-    let (gain, baselines) = (plan.gain()?, plan.baselines.as_ref()?);
+    Some(in_words(plan.gain()?, plan.baselines.as_ref()?))
+}
+
+/// The gain of a run of `seconds` over the better of the baselines, or why it is not known; `forecast` is that of the run,
+/// made like theirs.
+pub fn run_gain_text(baselines: &Baselines, seconds: f64, forecast: f64) -> Option<String> {
+    baselines.best()?;
+    Some(match baselines.gain_of_run(seconds, forecast) {
+        Some(gain) => in_words(gain, baselines),
+        None => {
+            let [seconds, forecast] = [seconds, forecast].map(show_seconds);
+            format!("not known, since the run took {seconds} where {forecast} were forecast")
+        }
+    })
+}
+
+fn in_words(gain: f64, baselines: &Baselines) -> String {
     let alone = baselines.fastest_alone.as_ref().filter(|alone| Some(alone.seconds) == baselines.best());
     let better = match alone {
         Some(alone) => format!("{} alone", alone.processor),
         None => "the even split".to_owned(),
     };
-    Some(match gain {
+    match gain {
         gain if gain > 1.0 + SAME => format!("{gain:.2} times as fast as {better}"),
         gain if gain >= 1.0 - SAME => format!("none: {better} is as fast"),
         gain => format!("none: {better} is {:.2} times as fast, use that", 1.0 / gain),
-    })
+    }
 }
 
 /// The two lines of a plan about its baselines, as names and values.
@@ -49,6 +65,22 @@ mod tests {
             baselines: Some(Baselines { fastest_alone, even_split: Some(even) }),
             ..plan
         }
+    }
+
+    /// Alone 42 ms and 38 ms by the forecast, of a run of 2.43 s; the same with links that explain these.
+    #[test]
+    fn a_run_gains_what_its_time_says() {
+        let gain = |alone, forecast, seconds| {
+            run_gain_text(plan(forecast, alone, 9.0).baselines.as_ref().unwrap(), seconds, forecast).unwrap()
+        };
+        assert_eq!(
+            gain(0.042, 0.038, 2.43),
+            "not known, since the run took 2.43 s where 38.0 ms were forecast"
+        );
+        assert_eq!(gain(0.042, 2.43, 2.43), "none: a alone is 57.86 times as fast, use that");
+        assert_eq!(gain(2.0, 1.0, 1.1), "1.82 times as fast as a alone");
+        assert_eq!(gain(1.2, 1.0, 1.15), "not known, since the run took 1.15 s where 1.00 s were forecast");
+        assert_eq!(gain(1.0, 1.0, 1.002), "none: a alone is as fast");
     }
 
     #[test]

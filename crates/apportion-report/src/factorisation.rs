@@ -2,7 +2,7 @@
 
 use super::run::{bars_of_run, processor_values};
 use super::text::three_digits;
-use super::{Report, baselines_text, gain_text, lanes_value, off, pairs};
+use super::{Report, baselines_text, lanes_value, off, pairs, run_gain_text};
 use apportion::plan::Factors;
 use apportion::units::{show_bytes, show_count, show_seconds};
 use apportion_factor::{FactorReport, MOST_SCALED};
@@ -32,6 +32,8 @@ impl Report for FactorReport {
             "io_seconds": self.io_seconds,
             "verify_seconds": self.verify_seconds,
             "flops_per_second": self.flops(),
+            "gain": self.plan.baselines.as_ref().zip(self.forecast_seconds.filter(|_| !self.partial))
+                .and_then(|(without, forecast)| without.gain_of_run(self.seconds(), forecast)),
             "verified": true,
             "residual": self.residual.scaled,
             "verification": self.residual.to_value(),
@@ -83,8 +85,10 @@ impl Report for FactorReport {
             ("time", time + ")"),
         ];
         lines.extend(bars_of_run(&self.plan, &self.trace));
-        let without = self.plan.baselines.as_ref().filter(|both| both.best().is_some());
-        if let (Some(without), Some(gain)) = (without, gain_text(&self.plan)) {
+        let without = self.plan.baselines.as_ref().filter(|_| !self.partial);
+        if let (Some(without), Some(forecast)) = (without, self.forecast_seconds)
+            && let Some(gain) = run_gain_text(without, seconds, forecast)
+        {
             lines.push(("gain", format!("{gain} (forecast: {})", baselines_text(without))));
         }
         if let Some(ratio) = self.plan.metrics.forecast_over_bound {

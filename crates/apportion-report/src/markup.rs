@@ -1,5 +1,7 @@
 //! Text and numbers within pictures.
 
+use apportion::input::harmless;
+
 /// The colour of text and lines.
 pub(super) const INK: &str = "#1a1a1a";
 
@@ -13,18 +15,18 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Text that XML can hold: markup is escaped, and characters that XML forbids become U+FFFD.
+/// Text that XML can hold: markup is escaped, and characters that XML forbids, or that do harm to readers, become
+/// U+FFFD.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in harmless(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\t' | '\n' | '\r' => out.push(' '),
-            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             _ => out.push(c),
         }
     }

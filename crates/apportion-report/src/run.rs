@@ -1,9 +1,9 @@
 //! The report of a run: `run.json` and the table, with measured and predicted values.
 
 use super::text::{Meaning, paint, text_bar};
-use super::{Report, baselines_text, gain_text, lanes_value, table};
+use super::{Report, baselines_text, lanes_value, run_gain_text, table};
 use apportion::plan::Plan;
-use apportion::product::{ClosureMethod, RunReport};
+use apportion::product::{ClosureMethod, RunForecasts, RunReport};
 use apportion::trace::Trace;
 use apportion::units::{show_bytes, show_count, show_seconds};
 use apportion::verify::WRONG_FRACTION;
@@ -55,6 +55,13 @@ impl Report for RunReport {
         });
         if !self.notes.is_empty() {
             value["notes"] = json!(self.notes);
+        }
+        if let Some(RunForecasts { without_plan, seconds, .. }) = self.forecasts() {
+            value["gain"] = json!(without_plan.gain_of_run(self.seconds(), seconds));
+        }
+        if let Some(RunForecasts { seconds, without_plan, links, .. }) = &self.corrected {
+            value["corrected"] =
+                json!({"forecast_seconds": seconds, "links": links, "baselines": without_plan});
         }
         if let Some(network) = &self.network {
             value["network"] = network.to_value();
@@ -168,9 +175,11 @@ pub fn run_summary(run: &RunReport, name: &str) -> String {
     if seconds >= WORTH_BARS {
         lines.push(("time", format!("{} (forecast {})", show_seconds(seconds), forecast_text(run))));
         lines.extend(bars_of_run(&run.plan, &run.trace));
-        let without = run.plan.baselines.as_ref().filter(|both| both.best().is_some());
-        if let (Some(without), Some(gain)) = (without, gain_text(&run.plan)) {
-            lines.push(("gain", format!("{gain} (forecast: {})", baselines_text(without))));
+        if let Some(RunForecasts { without_plan, seconds: forecast, .. }) = run.forecasts()
+            && let Some(gain) = run_gain_text(&without_plan, seconds, forecast)
+        {
+            let by = if run.corrected.is_some() { "at the speeds of this run" } else { "forecast" };
+            lines.push(("gain", format!("{gain} ({by}: {})", baselines_text(&without_plan))));
         }
         let overlap = if run.order.overlaps() { " with overlap" } else { "" };
         let plan = format!("{} layout, {} flow{overlap}", run.plan.method, run.order.flow);
@@ -294,10 +303,16 @@ fn volume_lower_bound(run: &RunReport) -> Option<u64> {
 }
 
 fn verification(run: &RunReport) -> Value {
+    if run.error_probability.is_none() {
+        return Value::Null;
+    }
     match run.sampled {
         Some(elements) => {
-            json!({"method": "sampled", "elements": elements, "all": run.error_probability == Some(0.0),
-                   "tolerance": "exact", "odds_hold_for_wrong_fraction": WRONG_FRACTION})
+            let exact = run.rows.is_none_or(|rows| rows.exact);
+            let fraction = run.rows.map_or(WRONG_FRACTION, |rows| rows.wrong_fraction);
+            json!({"method": "sampled", "elements": elements, "rows": run.rows.map(|rows| rows.rows),
+                   "all": run.error_probability == Some(0.0), "tolerance": if exact { "exact" } else { "rounding" },
+                   "odds_hold_for_wrong_fraction": fraction})
         }
         None => {
             let mut value = json!({"method": "freivalds", "vectors": 16, "tolerance": "rounding"});
@@ -313,7 +328,17 @@ fn verification(run: &RunReport) -> Value {
 fn verified(run: &RunReport) -> String {
     let Some(odds) = run.error_probability else { return "nothing was computed".into() };
     let (seconds, count) = (show_seconds(run.verify_seconds), |n: u64| show_count(u128::from(n)));
+    if let (Some(rows), true) = (run.rows, odds > 0.0) {
+        let (rows, fraction) = (count(rows.rows), 100.0 * rows.wrong_fraction);
+        return format!(
+            "by samples ({rows} rows checked against the matrix, probability of missing {fraction:.1} % wrong elements \
+             {odds:.0e}, {seconds})"
+        );
+    }
     match run.sampled {
+        Some(_) if odds == 0.0 && run.rows.is_some() => {
+            format!("yes (every row checked against the matrix, {seconds})")
+        }
         Some(_) if odds == 0.0 => format!("yes (every element recomputed, {seconds})"),
         Some(elements) => format!(
             "by samples ({} elements recomputed, probability of missing 0.1 % wrong ones {odds:.0e}, \

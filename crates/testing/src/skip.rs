@@ -23,6 +23,8 @@ pub enum Need {
     Netns,
     /// The right to mount a file system.
     Mount,
+    /// The right to make control groups of version 1 that limit memory.
+    Groups,
     /// Two processor cores.
     Cores,
     /// Python 3.
@@ -48,7 +50,7 @@ pub enum Need {
 }
 
 impl Need {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -57,6 +59,7 @@ impl Need {
         Self::Scotch,
         Self::Netns,
         Self::Mount,
+        Self::Groups,
         Self::Cores,
         Self::Python,
         Self::C,
@@ -81,6 +84,7 @@ impl Need {
             Self::Scotch => "scotch",
             Self::Netns => "netns",
             Self::Mount => "mount",
+            Self::Groups => "groups",
             Self::Cores => "cores",
             Self::Python => "python",
             Self::C => "c",

@@ -23,8 +23,8 @@ pub struct FlowArgs {
     /// --overlap.
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub look_ahead: Option<u64>,
-    /// Pivot block size: inner indices of one update [default: 256, or less where a processor's memory
-    /// requires it].
+    /// Pivot block size: inner indices of one update [default: 256, less where a processor's memory requires
+    /// it, and the size of least forecast time where messages cost time].
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub block: Option<u64>,
     /// Number of messages in which a processor broadcasts its part, instead of --block; broadcast flow only.

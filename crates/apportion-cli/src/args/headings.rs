@@ -18,6 +18,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
             "surfaces",
             "at",
             "processors",
+            "threads",
             "remeasure",
             "alone",
             "keep-all",
@@ -91,9 +92,14 @@ const HEADINGS: [(&str, &[&str]); 14] = [
             "segments",
             "tail",
             "network",
+            "order",
+            "retries",
+            "halt",
+            "fixed",
+            "measure-alone",
         ],
     ),
-    ("Memory and checkpoints", &["memory", "panels", "checkpoint", "resume"]),
+    ("Memory and checkpoints", &["memory", "panels", "checkpoint", "joblog", "resume"]),
     (
         "Measuring",
         &[
@@ -114,7 +120,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
             "max-rounds",
         ],
     ),
-    ("Your program", &["command", "seconds-from", "timeout"]),
+    ("Your program", &["command", "shell", "seconds-from", "timeout"]),
     ("Study", &["draws", "searched", "subsets", "boxes", "distribution", "most-unequal"]),
     (
         "Output",
@@ -148,7 +154,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
 const EXPERT: &str = "For experts";
 
 /// The flags under it.
-const EXPERT_FLAGS: [&str; 69] = [
+const EXPERT_FLAGS: [&str; 72] = [
     "accuracy",
     "algorithm",
     "alone",
@@ -171,9 +177,11 @@ const EXPERT_FLAGS: [&str; 69] = [
     "exchange",
     "explain",
     "export-simgrid",
+    "fixed",
     "granularity",
     "grid-shape",
     "groups",
+    "halt",
     "infinite-gauge",
     "keep-all",
     "largest",
@@ -186,6 +194,7 @@ const EXPERT_FLAGS: [&str; 69] = [
     "max-rounds",
     "max-seconds",
     "max-size",
+    "measure-alone",
     "mesh",
     "messages",
     "methods",

@@ -66,7 +66,7 @@ pub use power::PowerArgs;
 pub use program::ProgramArgs;
 pub use random::RandomArgs;
 pub use report::ReportArgs;
-pub use run::RunArgs;
+pub use run::{OrderName, RunArgs};
 pub use running::RunningArgs;
 pub use scheme::{ExchangeName, SchemeArgs};
 pub use sharing::NetworkArgs;

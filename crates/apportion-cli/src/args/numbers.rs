@@ -71,7 +71,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     parse(text, Dimension::Time)
 }
 
-/// Reads speeds: `9,1` or `9:1`, and with units `9 Gflop/s,1 Gflop/s` or `9,1 Gflop/s`.
+/// Reads speeds: `9,1`, `9:1` or `90%,10%`, and with units `9 Gflop/s,1 Gflop/s` or `9,1 Gflop/s`.
 pub fn speeds(text: &str) -> Result<Speeds, String> {
     parse_speeds(text).map(Speeds)
 }

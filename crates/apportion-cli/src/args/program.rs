@@ -29,6 +29,9 @@ pub struct ProgramArgs {
     /// Command line of your program, such as './work {from} {to}' or './work {share}'.
     #[arg(long, value_name = "COMMAND", conflicts_with = "program")]
     pub command: Option<String>,
+    /// Let a shell run the command: `sh -c COMMAND`.
+    #[arg(long, requires = "command")]
+    pub shell: bool,
     /// The same, word by word.
     #[arg(last = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<String>,
@@ -42,10 +45,10 @@ pub struct ProgramArgs {
 
 /// Says what placeholders a command has; the end of a command's help.
 pub const PLACEHOLDERS: &str = "\
-    A command is split into words as a shell does, but no shell runs it: use sh -c '…' for shell syntax, and \
-    in it \"$APPORTION_PROCESSOR\" instead of {processor}. {share} (or {size}), the number of units, {from} \
-    and {to}, their half-open range, {processor} and {rank} are replaced; APPORTION_SIZE, APPORTION_FROM, \
-    APPORTION_TO, APPORTION_PROCESSOR and APPORTION_RANK are set, and OMP_NUM_THREADS to the number of the \
+    A command is split into words as a shell does, but no shell runs it: pipes, redirections and the like need \
+    --shell, and in it \"$APPORTION_PROCESSOR\" stands for {processor}. {share} (or {size}), the number of units, \
+    {from} and {to}, their half-open range, {piece}, {processor} and {rank} are replaced; APPORTION_SIZE, \
+    APPORTION_FROM, APPORTION_TO, APPORTION_PIECE, APPORTION_PROCESSOR and APPORTION_RANK are set, and OMP_NUM_THREADS to the number of the \
     processor's cores, if it has any. Where the platform file gives a processor start = \"ssh beta\", that command \
     starts its programs. ./work stands for your program.";
 
@@ -57,6 +60,7 @@ impl ProgramArgs {
     pub fn command(&self) -> Result<Option<UserCommand>> {
         let seconds_from = self.seconds_from.map_or(SecondsFrom::Wall, Into::into);
         let command = match &self.command {
+            Some(text) if self.shell => UserCommand::of_shell(text, seconds_from)?,
             Some(text) => UserCommand::parse(text, seconds_from)?,
             None if !self.program.is_empty() => UserCommand::of_words(&self.program, seconds_from)?,
             None => {
@@ -88,7 +92,8 @@ impl ProgramArgs {
 /// Reads a time limit.
 pub fn timeout(text: &str) -> std::result::Result<f64, String> {
     let seconds = numbers::seconds(text)?;
-    (seconds > 0.0 && seconds.is_finite())
+    // 30 years, which every clock can count.
+    (seconds > 0.0 && seconds <= 1e9)
         .then_some(seconds)
         .ok_or_else(|| "give a positive time such as 30, 500 ms or 10 min".into())
 }

@@ -19,6 +19,7 @@ use apportion::geometry::Rank;
 use apportion::job::{Context, InputFiles, warn_of_uncertainty};
 use apportion::kernels::mpdata::Advectable;
 use apportion::output::{is_stream, try_output};
+use apportion::process_memory::memory_budget;
 use apportion::run::{Session, World};
 use apportion::schedule::Application;
 use apportion::trace::Trace;
@@ -42,11 +43,9 @@ pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
     };
     on_engine(args.engine.patient(), &compared, console, |world, console| {
         let inputs = world.all_ok(inputs(args).and_then(|inputs| refuse(args).map(|()| inputs)))?;
-        match (inputs.field.header.dtype, args.memory) {
-            ("f32", None) => on_world::<f32>(args, &inputs, world, console),
-            (_, None) => on_world::<f64>(args, &inputs, world, console),
-            ("f32", Some(memory)) => slabs::run::<f32>(args, &inputs, memory, world, console),
-            (_, Some(memory)) => slabs::run::<f64>(args, &inputs, memory, world, console),
+        match inputs.field.header.dtype {
+            "f32" => on_world::<f32>(args, &inputs, world, console),
+            _ => on_world::<f64>(args, &inputs, world, console),
         }
     })
 }
@@ -163,11 +162,20 @@ fn on_world<T: Advectable>(
 ) -> Result<()> {
     let begin = Instant::now();
     let begun = AdvectStart::new::<T>(args, inputs, world, console)?;
+    if let Some(memory) = args.memory {
+        let memory = memory.min(memory_budget().unwrap_or(u64::MAX));
+        return slabs::run::<T>(args, inputs, (&begun, memory), world, console);
+    }
     let AdvectStart { directory, identity, kept } = &begun;
     let prepared = decide_advection::<T>(args, inputs, world, console)?;
     let best = &prepared.choices[0];
     let layout = best.plan.rectangles().expect("an advection's plan is of a grid");
     let schedule = world.all_ok(AdvectSchedule::new(&inputs.problem, layout, best.order, args.steps))?;
+    if let Some(memory) =
+        prepare::slabs::limit_by_free_memory::<T>(args, inputs, &schedule, &prepared, console)?
+    {
+        return slabs::run::<T>(args, inputs, (&begun, memory), world, console);
+    }
     let mut field = world.all_ok(inputs.read_field::<T>(begun.field(inputs), &schedule, world))?;
     let faces = world.all_ok(inputs.read_courant::<T>(&schedule, world))?;
     world.all_ok(inputs.check_unchanged())?;

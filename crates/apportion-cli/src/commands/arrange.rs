@@ -9,8 +9,8 @@ use apportion::error::{Error, Result};
 use apportion::job::in_plan_order;
 use apportion::output::OutputFile;
 use apportion::plan::arrange::{
-    Arrangement, CostFunction, SearchOptions, arrange, arrange_grid, check_hosts, machinefile,
-    places_in_order, rank_order, rankfile, slurm_hostfile,
+    Arrangement, CostFunction, SearchOptions, arrange, arrange_grid, machinefile, places_in_order,
+    rank_order, rankfile, slurm_hostfile,
 };
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Platform, read_platform};
@@ -27,7 +27,7 @@ pub fn run(args: &ArrangeArgs, console: &Console) -> Result<()> {
         (None, None) => unreachable!("clap requires one of them"),
     };
     let drawn = Plan { method: arrangement::title(&arranged, objective), ..arranged.plan.clone() };
-    write_files(args, outputs, [&arranged.plan, &drawn], &platform)?;
+    write_files(args, outputs, [&arranged.plan, &drawn], &platform, console)?;
     if let Some(hint) = arrangement::hint(&arranged, objective, &platform) {
         console.note(hint);
     }
@@ -96,16 +96,17 @@ fn write_files(
     [order, svg, output]: [Option<OutputFile>; 3],
     [plan, drawn]: [&Plan; 2],
     platform: &Platform,
+    console: &Console,
 ) -> Result<()> {
-    if args.export.is_some_and(|format| format != OrderFormat::Cray) {
-        check_hosts(platform)?;
-    }
     let places = plan.rectangles().map(places_in_order).unwrap_or_default();
-    let launch = || match args.export {
-        Some(OrderFormat::Rankfile) | None => rankfile(&places, platform),
-        Some(OrderFormat::Machinefile) => machinefile(&places, platform),
-        Some(OrderFormat::Slurm) => slurm_hostfile(&places, platform),
-        Some(OrderFormat::Cray) => rank_order(&places),
-    };
-    appear([(order, &launch), (svg, &|| picture(drawn, platform)), (output, &|| plan.to_json())])
+    let export = args.export.map(|format| match format {
+        OrderFormat::Rankfile => rankfile(&places, platform),
+        OrderFormat::Machinefile => machinefile(&places, platform),
+        OrderFormat::Slurm => slurm_hostfile(&places, platform),
+        OrderFormat::Cray => Ok(rank_order(&places)),
+    });
+    let (text, warnings) =
+        export.transpose()?.map_or_else(Default::default, |export| (export.text, export.warnings));
+    warnings.iter().for_each(|warning| console.note(format!("apportion: warning: {warning}")));
+    appear([(order, &|| text.clone()), (svg, &|| picture(drawn, platform)), (output, &|| plan.to_json())])
 }

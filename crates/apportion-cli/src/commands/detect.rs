@@ -1,12 +1,12 @@
 //! `apportion detect`.
 
 use crate::args::{DetectArgs, EngineName};
-use crate::console::Console;
+use crate::console::{Console, monitor};
 use crate::output::detect::{Description, Descriptions};
-use crate::output::devices::find_devices;
+use crate::output::devices::describe_devices;
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
-use apportion::job::InputFiles;
+use apportion::job::{InputFiles, find_devices};
 use apportion::kernels::instruction_set;
 use apportion::output::write_whole;
 use apportion::platform::{Host, Platform, Processor, discover};
@@ -33,7 +33,7 @@ pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
 /// Describes this machine, or a recorded one.
 fn describe_alone(args: &DetectArgs, console: &Console) -> Result<()> {
     let description = match &args.root {
-        None => describe_this_machine(None),
+        None => describe_this_machine(None, console)?,
         Some(root) if !root.is_dir() => {
             let what = format!("{} is no directory", root.display());
             let remedy = "name the directory that holds the machine's proc and sys";
@@ -55,12 +55,12 @@ fn describe_hosts(args: &DetectArgs, world: &World, console: &Console) -> Result
     let rank = world.rank();
     let mine = match hosts.first_ranks().contains(&rank) {
         true => {
-            let name = hosts.names[hosts.of_rank[rank]].clone();
-            serde_json::to_vec(&describe_this_machine(Some(name))).expect("a description has text for keys")
+            let described = describe_this_machine(Some(hosts.names[hosts.of_rank[rank]].clone()), console);
+            described.map(|one| serde_json::to_vec(&one).expect("a description has text for keys"))
         }
-        false => Vec::new(),
+        false => Ok(Vec::new()),
     };
-    let texts = world.all_gather(&mine)?;
+    let texts = world.all_gather(&world.all_ok(mine)?)?;
     let by = args.by.grouping();
     world.on_root(|| {
         let described = texts.iter().filter(|text| !text.is_empty());
@@ -83,7 +83,7 @@ fn describe_hosts(args: &DetectArgs, world: &World, console: &Console) -> Result
 /// How to start as many ranks on each host as it has processors, unless they are there.
 fn ranks_needed(platform: &Platform, hosts: &Hosts) -> Option<String> {
     let of_host = |host: &String| {
-        let is_here = |p: &&Processor| p.cluster.split('/').next() == Some(host.as_str());
+        let is_here = |p: &&Processor| p.outermost_cluster() == host;
         platform.processors.iter().filter(is_here).count()
     };
     let needed: Vec<usize> = hosts.names.iter().map(of_host).collect();
@@ -99,10 +99,15 @@ fn ranks_needed(platform: &Platform, hosts: &Hosts) -> Option<String> {
     ))
 }
 
-fn describe_this_machine(name: Option<String>) -> Description {
-    Description {
+/// Describes this machine, with a note about each driver that lists no devices.
+fn describe_this_machine(name: Option<String>, console: &Console) -> Result<Description> {
+    let found = find_devices(false, monitor())?;
+    for fault in found.faults {
+        console.note(format!("apportion: {fault}: its devices are not listed"));
+    }
+    Ok(Description {
         host: Host { name, ..discover() },
         instructions: Some(instruction_set().to_string()),
-        devices: find_devices().unwrap_or_default(),
-    }
+        devices: describe_devices(found.devices.unwrap_or_default()),
+    })
 }

@@ -9,6 +9,7 @@ use crate::prepare::links::{link_options, several};
 use crate::prepare::measure::{ON_ALL_MACHINES, world_processors};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
+use apportion::job::check_drivers;
 use apportion::measure::{LinkOptions, MeasuredLink, measure_device_links, measure_links};
 use apportion::platform::{Grouping, Platform};
 use apportion::run::World;
@@ -56,6 +57,7 @@ pub fn measure(
 ) -> Result<Found> {
     let monitor = monitor();
     let output = world.all_ok(if world.rank() == 0 { open(output) } else { Ok(None) })?;
+    world.all_ok(check_drivers(platform, world, monitor))?;
     let platform = measure_device_links(platform.clone(), false, world)?;
     let links =
         console.watch("measuring links", monitor, || measure_links(&platform, options, world, monitor))?;

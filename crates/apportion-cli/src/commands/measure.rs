@@ -12,7 +12,7 @@ use crate::prepare::measure::{
 };
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
-use apportion::job::{Context, DEFAULT_BLOCK, InputFiles, note_absent_cores};
+use apportion::job::{Context, DEFAULT_BLOCK, InputFiles, check_drivers, note_absent_cores};
 use apportion::kernels::Kernel;
 use apportion::kernels::mpdata::Scheme;
 use apportion::measure::{
@@ -59,7 +59,8 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     };
     let (command, (sizes, carried), options, platform) = world.all_ok(read())?;
     let context = Context { world, monitor: monitor(), observer: console };
-    note_absent_cores(&platform, context);
+    note_absent_cores(&platform, context)?;
+    world.all_ok(check_drivers(&platform, world, monitor()))?;
     let known = points_to_resume(args, world)?;
     let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
     let monitor = monitor();

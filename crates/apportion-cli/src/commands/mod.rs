@@ -22,6 +22,7 @@ pub mod random;
 mod replay;
 pub mod report;
 pub mod run;
+mod run_once;
 pub mod simulate;
 mod slabs;
 pub mod solve;

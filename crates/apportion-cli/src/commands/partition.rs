@@ -4,7 +4,7 @@ use super::compare::compare;
 use super::layouts;
 use crate::args::PartitionArgs;
 use crate::console::{Console, monitor};
-use crate::output::plan::text;
+use crate::output::plan::{relayed, text};
 use crate::output::ranking::Ranking;
 use crate::output::results::add_models;
 use crate::output::units::ShowDivision;
@@ -98,6 +98,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             }
             if let Some((layout, communication)) = &taken {
                 value["hybrid"] = json!({"layout": layout, "communication": communication});
+            }
+            if let Some(relayed) = relayed(&plan, &processors.platform.network) {
+                value["relayed"] = relayed.into();
             }
             if let Some(export) = &export {
                 value["export"] = export.value.clone();

@@ -1,18 +1,19 @@
 //! `apportion run`.
 
+use super::run_once::run_once;
 use crate::args::{EngineName, RunArgs};
 use crate::console::{Console, monitor};
 use crate::output::run::{text, value};
+use crate::prepare::run::plan_platform;
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
-use apportion::job::{InputFiles, check_world_size, in_plan_order, in_rank_order, processors_by_name};
-use apportion::measure::{UnitsRun, run_units};
+use apportion::job::InputFiles;
+use apportion::measure::{UnitsJob, UnitsRun, run_units};
 use apportion::plan::{Plan, read_plan};
-use apportion::platform::{Platform, read_platform};
 use apportion::run::World;
 
 pub fn run(args: &RunArgs, console: &Console) -> Result<()> {
-    let files = std::iter::once(args.plan.as_path()).chain(args.platform.as_deref()).collect();
+    let files = args.plan.as_deref().into_iter().chain(args.platform.as_deref()).collect();
     let inputs = InputFiles { files, ..InputFiles::default() };
     // Every rank passes on what its program prints.
     let speaker = *console;
@@ -23,9 +24,31 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<()> {
 
 /// This process's part: a single process runs the programs of all processors, a rank its own.
 fn on_world(args: &RunArgs, world: &World, speaker: Console, console: &Console) -> Result<()> {
+    let Some(path) = &args.plan else {
+        if args.fixed {
+            let error =
+                Error::input("--fixed", "there is no plan to keep to", "add --plan FILE, or remove it");
+            return world.all_ok(Err(error));
+        }
+        return run_once(args, None, world, speaker, console);
+    };
+    let plan = world.all_ok(read_plan(path))?;
     let command = world.all_ok(args.program.required())?;
-    let plan = world.all_ok(read_plan(&args.plan))?;
-    let platform = platform(&plan, args, world)?;
+    let platform = plan_platform(&plan, args, world)?;
+    let job = world.all_ok(UnitsJob::of_plan(&plan, &platform))?;
+    if let Some(job) = job.filter(|_| !args.fixed) {
+        return run_once(args, Some((job, platform)), world, speaker, console);
+    }
+    if let Some(flag) = args.dividing().first() {
+        let (what, remedy) = match args.fixed {
+            true => ("is for units that are divided while they run", "remove it, or --fixed"),
+            false => (
+                "needs a plan that knows start_up and per_unit of its processors",
+                "use a plan that run --units N -o wrote, or --units N instead of --plan",
+            ),
+        };
+        return world.all_ok(Err(Error::input(*flag, what, remedy)));
+    }
     let monitor = monitor();
     let line = move |processor: &str, text: &str| speaker.note(format!("{processor}: {text}"));
     let runs = console.watch("running", monitor, || {
@@ -33,29 +56,20 @@ fn on_world(args: &RunArgs, world: &World, speaker: Console, console: &Console) 
         // After an interruption there is no time to ask the others.
         if monitor.is_stopped() { runs } else { world.all_ok(runs) }
     })?;
+    finish(&plan, runs, world, console)
+}
+
+/// Prints what has become of a plan's programs.
+fn finish(plan: &Plan, runs: Vec<UnitsRun>, world: &World, console: &Console) -> Result<()> {
     let idle: Vec<&str> = runs.iter().filter(|r| r.outcome.is_none()).map(|r| r.processor.as_str()).collect();
     if !idle.is_empty() {
         console.note(format!("not started, since their shares are 0: {}", idle.join(", ")));
     }
     if world.rank() == 0 {
-        console.result(|| value(&plan, &runs), || text(&plan, &runs));
+        console.result(|| value(plan, &runs), || text(plan, &runs));
     }
     let verdict = verdict(runs);
-    if monitor.is_stopped() { verdict } else { world.all_ok(verdict) }
-}
-
-/// The processors of the plan. This machine's cores are pinned.
-fn platform(plan: &Plan, args: &RunArgs, world: &World) -> Result<Platform> {
-    let Some(path) = &args.platform else { return processors_by_name(&plan.processors, world) };
-    let mut platform =
-        world.all_ok(read_platform(path).and_then(|platform| in_plan_order(plan, platform)))?;
-    if world.is_solo() {
-        return Ok(platform);
-    }
-    world.all_ok(check_world_size(world, platform.len()))?;
-    // The ranks are on the machines.
-    platform.processors.iter_mut().for_each(|processor| processor.start.clear());
-    world.all_ok(in_rank_order(platform, true, world))
+    if monitor().is_stopped() { verdict } else { world.all_ok(verdict) }
 }
 
 /// The error of the programs that failed, or were stopped.

@@ -30,16 +30,15 @@ const RETURNED: u32 = 1 << 20;
 pub fn run<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
-    memory: u64,
+    (begun, memory): (&AdvectStart<'_>, u64),
     world: &World,
     console: &Console,
 ) -> Result<()> {
     return_freed_blocks(RETURNED);
-    let begun = AdvectStart::new::<T>(args, inputs, world, console)?;
     let (problem, first, every) = (&inputs.problem, begun.step(args)?, begun.every(args));
     let aside = if args.frames.is_some() { Sampler::new(problem).bytes() } else { 0 };
     let mut cut = cut::<T>(args, inputs, (memory, aside), world, console)?;
-    let mut seen = look::<T>(args, inputs, &begun, console)?;
+    let mut seen = look::<T>(args, inputs, begun, console)?;
     let byte = seen.disk.seconds / seen.disk.read.max(1) as f64;
     let most = every.min(args.steps - first);
     let steps = cut.slabs.best_steps(most, plane_cells(inputs), cut.costs::<T>(inputs, byte));
@@ -65,10 +64,10 @@ pub fn run<T: Advectable>(
         beside: None,
     };
     let outcome = console.watch("advecting", monitor(), || {
-        sweeps.all(args, inputs, (&begun, &mut seen), (first, every, steps))
+        sweeps.all(args, inputs, (begun, &mut seen), (first, every, steps))
     });
     let Sweeps { run, trace, mut disk, count, kept, beside } = sweeps;
-    outcome.map_err(|error| with_kept(error, &begun, kept, beside.as_deref()))?;
+    outcome.map_err(|error| with_kept(error, begun, kept, beside.as_deref()))?;
     disk.read += run.disk.read;
     disk.seconds += run.disk.seconds;
     let done = args.steps - first;

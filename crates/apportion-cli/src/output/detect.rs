@@ -60,9 +60,7 @@ impl Description {
     fn headline(&self) -> String {
         let host = &self.host;
         let name = host.name.as_ref().map_or(String::new(), |name| format!("{name}: "));
-        let memory = host.memory.map_or(String::new(), |bytes| {
-            format!(", {:.1} GiB of memory", bytes as f64 / (1u64 << 30) as f64)
-        });
+        let memory = host.memory.map_or(String::new(), |b| format!(", {} of memory", show_bytes(b as f64)));
         let kernels = self.instructions.as_ref().map_or(String::new(), |set| format!("; kernels: {set}"));
         let (usable, online) = (host.cores.len(), host.online_cores);
         let bound = (usable < online).then(|| format!("the process may use {usable} of {online} cores"));

@@ -1,6 +1,6 @@
 //! Devices, as `detect` and `doctor` describe them.
 
-use apportion::device::devices;
+use apportion::device::DeviceInfo;
 use apportion::platform::Platform;
 use apportion::units::show_bytes;
 use serde::{Deserialize, Serialize};
@@ -27,17 +27,17 @@ impl Device {
     }
 }
 
-/// The devices of this machine; `None` without a library that lists them.
-pub fn find_devices() -> Option<Vec<Device>> {
-    let found = devices()?.into_iter().map(|found| Device {
+/// The descriptions of devices that were found.
+pub fn describe_devices(found: Vec<DeviceInfo>) -> Vec<Device> {
+    let describe = |found: DeviceInfo| Device {
         r#type: found.kind.name().into(),
         api: found.id.split(':').next().unwrap_or_default().into(),
         id: found.id,
         name: found.name,
         memory_bytes: found.memory_bytes,
         f64: found.f64,
-    });
-    Some(found.collect())
+    };
+    found.into_iter().map(describe).collect()
 }
 
 /// Adds the devices of a host to its platform, but for those that are the cores: `gpu0`, after the name of the host

@@ -10,8 +10,9 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 
 /// The flags of all commands that name an output file.
-pub const OUTPUTS: [&str; 11] = [
+pub const OUTPUTS: [&str; 12] = [
     "output",
+    "joblog",
     "pivots",
     "links",
     "report",

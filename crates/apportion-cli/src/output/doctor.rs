@@ -1,7 +1,8 @@
 //! What this machine has, what it lacks, and what installs it.
 
-use super::devices::{Device, find_devices};
+use super::devices::{Device, describe_devices};
 use apportion::error::Result;
+use apportion::job::find_devices;
 use apportion::kernels::{Blas, instruction_set};
 use apportion::measure::{ClockNoise, CpuShare, UNDISTURBED, measure_availability, measure_clock_noise};
 use apportion::platform::{CoreKind, Grouping, Host, discover};
@@ -39,6 +40,8 @@ pub struct Findings {
     blas: Vec<Blas>,
     /// `None` without a library that lists them.
     devices: Option<Vec<Device>>,
+    /// What is wrong with the drivers of devices.
+    driver_faults: Vec<String>,
 }
 
 impl Findings {
@@ -46,6 +49,7 @@ impl Findings {
     pub fn new(monitor: &Monitor) -> Result<Self> {
         let host = discover();
         let shares = measure_availability(&host.platform(Grouping::Core), LOOK, monitor)?;
+        let found = find_devices(false, monitor)?;
         Ok(Self {
             available: available_memory(),
             shares,
@@ -53,7 +57,8 @@ impl Findings {
             mpi: mpi_libraries(),
             launchers: LAUNCHERS.into_iter().filter_map(|name| Some((name, program(name)?))).collect(),
             blas: Blas::all(),
-            devices: find_devices(),
+            devices: found.devices.map(describe_devices),
+            driver_faults: found.faults,
             host,
         })
     }
@@ -95,7 +100,11 @@ impl Findings {
                 install("libopenblas0", "OpenBLAS, BLIS or MKL"),
             );
         }
+        for fault in &self.driver_faults {
+            add(fault, "install the driver anew, or remove it: its devices are not used".into());
+        }
         match &self.devices {
+            _ if !self.driver_faults.is_empty() => {}
             None => add(
                 "no OpenCL library: devices cannot be listed",
                 install("ocl-icd-libopencl1", "an OpenCL loader") + ", and the driver of the device",
@@ -117,7 +126,12 @@ impl Findings {
         if self.noise.high - self.noise.low > NOISY {
             let what =
                 format!("times of equal work differ by {:.0} %", 100.0 * (self.noise.high - self.noise.low));
-            add(&what, "measure with more repetitions, or fix the clock of the cores".into());
+            // What a quota stops varies whatever the clock does.
+            let remedy = match self.host.scarce_cores() {
+                Some(_) => "the CPU quota stops the work now and then: measure with more repetitions",
+                None => "measure with more repetitions, or fix the clock of the cores",
+            };
+            add(&what, remedy.into());
         }
         all
     }
@@ -237,4 +251,31 @@ impl Kind<'_> {
 fn program(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
     std::env::split_paths(&paths).map(|place| place.join(name)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apportion_testing::recorded_machine;
+
+    #[test]
+    fn times_that_a_quota_spreads_are_no_matter_of_the_clock() {
+        let advice = |machine: &str| {
+            let findings = Findings {
+                host: Host::read(recorded_machine(machine).path()),
+                available: None,
+                shares: Vec::new(),
+                noise: ClockNoise { resolution: 1e-9, low: 0.9, high: 2.0 },
+                mpi: Vec::new(),
+                launchers: Vec::new(),
+                blas: Vec::new(),
+                devices: None,
+                driver_faults: Vec::new(),
+            };
+            findings.advice().into_iter().map(|one| one.remedy).collect::<Vec<_>>().join("; ")
+        };
+        assert!(advice("smt-off").contains("fix the clock"));
+        let quota = advice("container-v2");
+        assert!(quota.contains("the CPU quota stops") && !quota.contains("fix the clock"), "{quota}");
+    }
 }

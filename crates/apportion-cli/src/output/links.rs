@@ -1,6 +1,7 @@
 //! Measured links as text, JSON and a platform file.
 
 use apportion::geometry::Rank;
+use apportion::input::harmless;
 use apportion::measure::MeasuredLink;
 use apportion::model::Hockney;
 use apportion::platform::{PairLink, Platform};
@@ -17,16 +18,16 @@ pub fn file(platform: &Platform, links: &[MeasuredLink]) -> String {
     let mut text = "# Links measured by apportion measure --network, with 95 % intervals:\n".to_owned();
     for link in links {
         let [name, latency, horizontal, vertical, _] = row(platform, link);
-        let name = name.replace(char::is_control, " ");
+        let name = harmless(&name);
         // Writing to a string does not fail.
         let _ = writeln!(text, "# {name}: latency {latency}, horizontal {horizontal}, vertical {vertical}");
     }
     for line in bursts(platform, links) {
-        let _ = writeln!(text, "# {}", line.replace(char::is_control, " "));
+        let _ = writeln!(text, "# {}", harmless(&line));
     }
     let mut linked = platform.with_links(&found);
     for link in links.iter().filter(|link| link.shared) {
-        let [from, to] = [link.from, link.to].map(|rank| host(platform, rank));
+        let [from, to] = [link.from, link.to].map(|rank| platform.processors[rank.0].outermost_cluster());
         linked = linked.with_shared_link(from, to, link.link());
         if link.both_ways {
             linked = linked.with_shared_link(to, from, link.link());
@@ -54,15 +55,10 @@ fn bursts(platform: &Platform, links: &[MeasuredLink]) -> Vec<String> {
     links.iter().flat_map(kinds).collect()
 }
 
-/// The host of a processor: its outermost cluster.
-fn host(platform: &Platform, rank: Rank) -> &str {
-    let cluster = &platform.processors[rank.0].cluster;
-    cluster.split('/').next().unwrap_or(cluster)
-}
-
 /// An end of a link: a processor, or the host whose processors share it.
 fn end<'a>(platform: &'a Platform, link: &MeasuredLink, rank: Rank) -> &'a str {
-    if link.shared { host(platform, rank) } else { &platform.processors[rank.0].name }
+    let processor = &platform.processors[rank.0];
+    if link.shared { processor.outermost_cluster() } else { &processor.name }
 }
 
 fn pair(platform: &Platform, link: &MeasuredLink) -> String {

@@ -24,6 +24,7 @@ pub mod provenance;
 pub mod ranking;
 pub mod results;
 pub mod run;
+pub mod run_once;
 pub mod slabs;
 pub mod study;
 pub mod sweep;

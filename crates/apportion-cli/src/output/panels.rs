@@ -13,6 +13,7 @@ fn reason(of: CutReason) -> &'static str {
         CutReason::Panels => "--panels",
         CutReason::Memory => "--memory",
         CutReason::ProcessorMemory => "the processors' memory",
+        CutReason::FreeMemory => "free memory",
         CutReason::Default => "default",
         CutReason::Resumed => "the run that began it",
     }

@@ -50,9 +50,8 @@ pub fn text(
             format!(" (lower bound {})", units::show_count(u128::from(bound)))
         });
         facts.push(("volume", format!("{} elements{bound}", units::show_count(u128::from(volume)))));
-        let relayed = plan.layout().and_then(|l| relayed_volume(l, network)).ok().flatten();
-        if let Some(relayed) = relayed.filter(|&r| r > volume) {
-            facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed - volume)))));
+        if let Some(relayed) = relayed(plan, network).filter(|&relayed| relayed > 0) {
+            facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed)))));
         }
     }
     if let Some(f) = forecast {
@@ -68,6 +67,12 @@ pub fn text(
     out.push_str(&pairs(&facts));
     out.push_str(&rivals(candidates, chosen, network));
     out
+}
+
+/// The elements of a plan that the centre of a star passes on; `None` on other networks.
+pub fn relayed(plan: &Plan, network: &Network) -> Option<u64> {
+    let with_relayed = plan.layout().and_then(|layout| relayed_volume(layout, network)).ok().flatten()?;
+    with_relayed.checked_sub(plan.metrics.volume?)
 }
 
 /// How near the forecast is to the time that no plan can beat by the speeds that the plan was made for.

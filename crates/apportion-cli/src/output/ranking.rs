@@ -55,20 +55,20 @@ impl Ranking<'_> {
         }
     }
 
-    /// The names of the processors that stay out, and the seconds that they would add.
-    fn left_out(&self) -> Option<(Vec<&str>, f64)> {
+    /// The names of the processors that stay out, what they would do, and the seconds that they would add.
+    fn left_out(&self) -> Option<(Vec<&str>, String, f64)> {
         let best = *self.choices.first()?;
         let out = best.left_out.as_ref()?;
-        Some((out.ranks.iter().map(|rank| best.plan.processors[rank.0].as_str()).collect(), out.seconds))
+        let names = out.ranks.iter().map(|rank| best.plan.processors[rank.0].as_str()).collect();
+        Some((names, why_left_out(out.seconds, best.rank?), out.seconds))
     }
 
     /// `old1 and old2 stay out: they would add 1,215 s of communication`.
     pub fn left_out_line(&self) -> Option<String> {
-        let (names, seconds) = self.left_out()?;
-        let added = format!("would add {} of communication", added(seconds));
+        let (names, why, _) = self.left_out()?;
         Some(match &names[..] {
-            [one] => format!("{one} stays out: it {added}"),
-            _ => format!("{} stay out: they {added}", listed(&names)),
+            [one] => format!("{one} stays out: it {why}"),
+            _ => format!("{} stay out: they {why}", listed(&names)),
         })
     }
 
@@ -237,8 +237,7 @@ impl Ranking<'_> {
         let against = against.collect::<Vec<_>>();
         let mut value =
             json!({"by": self.by(), "decided_by": decided, "chosen": each(best), "against": against});
-        if let Some((names, seconds)) = self.left_out() {
-            let why = format!("would add {} of communication", added(seconds));
+        if let Some((names, why, seconds)) = self.left_out() {
             let each = |name| json!({"processor": name, "why": why, "seconds": seconds});
             value["left_out"] = names.into_iter().map(each).collect();
         }
@@ -261,6 +260,14 @@ fn run_certificate(choice: &Choice, source: SpeedSource, report: &RunReport) -> 
         ));
     }
     Some(format!("by the {source} speeds, {line}"))
+}
+
+/// What processors would do that stay out of a plan that takes `rank` seconds; negative seconds are saved.
+fn why_left_out(seconds: f64, rank: f64) -> String {
+    match seconds > 0.0 {
+        true => format!("would add {} of communication", added(seconds)),
+        false => format!("would save only {:.1} % of the time", 100.0 * seconds.abs() / rank),
+    }
 }
 
 /// Seconds with three digits at least, and whole seconds from a hundred on.

@@ -14,6 +14,7 @@ use apportion::measure::{Effort, MpdataStep, QuickSpeeds, measure_quickly};
 use apportion::model::{Machine, Model, WorkUnit, only_ratios, platform_models};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
+use apportion::process_memory::available_memory;
 use apportion::run::World;
 use apportion_advect::{
     AdvectChoice, AdvectOptions, AdvectOrder, AdvectProblem, AdvectSchedule, Courant, Plane, needed_faces,
@@ -382,7 +383,9 @@ pub fn find_machine<T: Advectable>(
     let platform = sources.processors_of_world(world)?;
     world.all_ok(platform.refuse_devices("an advection, which computes on cores"))?;
     let platform = measure_unknown_network(platform, args.remeasure, context)?;
-    note_absent_cores(&platform, context);
+    note_absent_cores(&platform, context)?;
+    // All ranks measure the same sizes.
+    let memory = memory.or(available_memory().filter(|_| world.is_solo()));
     let sizes = sizes(memory, platform.len() as u64 * size_of::<T>() as u64);
     // The loops for one Courant number on each face are slower than those for one along each axis.
     let faces = inputs.courant.iter().any(|input| matches!(input, CourantInput::File(_)));

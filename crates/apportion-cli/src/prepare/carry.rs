@@ -3,6 +3,7 @@
 use crate::args::MeasureArgs;
 use crate::args::measure::KernelName;
 use apportion::error::{Error, Result};
+use apportion::input::harmless;
 use apportion::model::{Model, Models, Point, read_models};
 use apportion::plan::shares::fpm;
 use apportion::platform::Platform;
@@ -82,7 +83,7 @@ fn ratio(known: &Models, kernel: KernelName) -> std::result::Result<f64, String>
         return Ok(1.0);
     }
     let name = kernel.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-    let shown = || known.kernel.replace(char::is_control, " ");
+    let shown = || harmless(&known.kernel);
     let (Some((family, old)), Some((wanted, new))) = (element(&known.kernel), element(&name)) else {
         return Err(format!("the element type of \"{}\" or of \"{name}\" is not known", shown()));
     };

@@ -8,6 +8,7 @@ pub mod mdem;
 pub mod measure;
 pub mod options;
 pub mod partition;
+pub mod run;
 pub mod scheme;
 pub mod sections;
 pub mod sharing;

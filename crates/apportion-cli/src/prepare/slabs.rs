@@ -1,12 +1,14 @@
 //! How a field larger than memory is cut into slabs.
 
-use super::advect::{AdvectMachine, CourantInput, Inputs, choose, find_machine};
-use crate::args::{AdvectArgs, ExchangeName};
+use super::advect::{AdvectMachine, ArrayFile, CourantInput, Inputs, Prepared, choose, find_machine};
+use crate::args::{AdvectArgs, EngineName, ExchangeName};
 use crate::console::Console;
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Advectable, Exchange};
 use apportion::matrix::NpyFile;
+use apportion::process_memory::{MemoryLeft, memory_budget, require_memory};
 use apportion::run::World;
+use apportion::units::show_bytes;
 use apportion_advect::{
     AdvectChoice, AdvectProblem, AdvectSchedule, CourantFile, SlabCosts, Slabs, slab_bytes, tallest_slab,
 };
@@ -109,6 +111,40 @@ pub fn courant_files(inputs: &Inputs) -> Result<Vec<CourantFile>> {
     inputs.courant.iter().map(one).collect()
 }
 
+/// The limit within which a field is advected by slabs, as it does not fit the free memory of a process alone at once;
+/// `None` if it fits.
+///
+/// # Errors
+/// It does not fit, and cannot be streamed: exit code 2.
+pub fn limit_by_free_memory<T: Advectable>(
+    args: &AdvectArgs,
+    inputs: &Inputs,
+    schedule: &AdvectSchedule,
+    prepared: &Prepared,
+    console: &Console,
+) -> Result<Option<u64>> {
+    let budget = memory_budget().filter(|_| args.engine.name() == EngineName::Threads);
+    let cells = |file: &ArrayFile| file.header.rows as u128 * file.header.cols as u128;
+    let faces = inputs.courant.iter().map(|input| match input {
+        CourantInput::File(file) => cells(file),
+        CourantInput::Constant(_) => 0,
+    });
+    // The field as it is read and as it comes out, the faces, and what the steps hold.
+    let arrays = (2 * cells(&inputs.field) + faces.sum::<u128>()) * size_of::<T>() as u128;
+    let bytes = arrays + u128::from(slab_bytes::<T>(schedule, &prepared.platform));
+    let Some((most, left)) = budget.zip(MemoryLeft::now()).filter(|(_, left)| !left.fits(bytes)) else {
+        return Ok(None);
+    };
+    let what = "an advection in memory";
+    if args.output.is_some() || args.checkpoint.is_some() || args.resume.is_some() {
+        let (needs, most) = (left.beside(bytes), show_bytes(most as f64));
+        console.note(format!("apportion: {what} needs {needs}: advected by slabs, within {most}"));
+        return Ok(budget);
+    }
+    let remedy = "add -o or --checkpoint, beside which slabs are kept, or use a machine with more memory";
+    require_memory(&inputs.field.path.display().to_string(), what, bytes, remedy).map(|()| None)
+}
+
 /// Refuses a limit where nothing can be streamed.
 ///
 /// # Errors
@@ -117,7 +153,7 @@ pub fn refuse(args: &AdvectArgs) -> Result<()> {
     if args.memory.is_none() {
         return Ok(());
     }
-    if args.engine.name() == crate::args::EngineName::Mpi {
+    if args.engine.name() == EngineName::Mpi {
         return Err(Error::input(
             "--memory",
             "streams the field through one process; under MPI each process holds its part in memory",

@@ -1,7 +1,7 @@
 //! From processes that mpirun started to a world: joining, leaving, and which rank reports what.
 
 use crate::args::EngineName;
-use crate::console::{Console, exit_code, in_order, monitor, say, say_of};
+use crate::console::{Console, exit_code, in_order, leave, monitor, say, say_of};
 use apportion::error::{Error, Result};
 use apportion::job::{Context, InputFiles, compare_inputs};
 use apportion::run::{MpiLaunch, World};
@@ -26,7 +26,7 @@ fn in_world(
                 && rank > 0
             {
                 say_of(rank, &error);
-                std::process::exit(exit_code(&error).into())
+                leave(exit_code(&error))
             }
             return Err(error);
         }
@@ -58,7 +58,7 @@ fn in_world(
             // No rank leaves before the error is printed: mpirun ends all processes once one has failed.
             let _ = world.barrier();
             world.finalize();
-            std::process::exit(exit_code(&error).into());
+            leave(exit_code(&error));
         }
         Err(error) if world.size() == 1 => {
             world.finalize();

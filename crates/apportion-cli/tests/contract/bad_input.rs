@@ -43,6 +43,7 @@ fn matrices() {
     bench.write("huge.npy", npy("<f8", "(4000000000, 4000000000)", 8));
     bench.write("none.npy", npy("<f8", "(0, 6)", 0));
     bench.write("matrix.txt", "1 2\n3 4\n");
+    bench.write("matrix.mtx.gz", "\x1f");
     bench.write("broken.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n");
     bench.matrix("single.npy", &whole::<f32>(6, 7, 2));
     for (a, b, word) in [
@@ -59,6 +60,7 @@ fn matrices() {
         ("huge.npy", "b.npy", "huge.npy"),
         ("none.npy", "b.npy", "empty"),
         ("matrix.txt", "b.npy", ".mtx"),
+        ("matrix.mtx.gz", "b.npy", "<(zcat FILE)"),
         ("broken.mtx", "b.npy", "broken.mtx"),
         (".", "b.npy", "."),
         ("a.npy", "a.npy", "rows"),

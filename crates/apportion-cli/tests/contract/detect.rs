@@ -19,7 +19,16 @@ struct Expected {
     memory_limit: Option<u64>,
 }
 
-const MACHINES: [Expected; 12] = [
+const MACHINES: [Expected; 13] = [
+    Expected {
+        machine: "apple-m1",
+        model: "Apple M1 Firestorm and Apple M1 Icestorm",
+        kinds: &[("m1-icestorm", 4), ("m1-firestorm", 4)],
+        pools: &[("m1-icestorm", "m1-icestorm", "0-3"), ("m1-firestorm", "m1-firestorm", "4-7")],
+        nodes: (1, "0-7"),
+        quota_cores: None,
+        memory_limit: None,
+    },
     Expected {
         machine: "arm-server",
         model: "Mt. Jade",
@@ -238,7 +247,9 @@ fn pools_are_written_and_read_back() {
     let machine = recorded_machine("intel-hybrid");
     let root = machine.path().to_str().unwrap();
     let text = bench.done(&["detect", "--root", root, "-o", "hybrid.toml"]);
-    for words in ["12th Gen Intel", "62.6 GiB", "performance", "0,2,4,6,8,10,12,14", "16-23", "3900 MHz"] {
+    for words in
+        ["12th Gen Intel", "67.2 GB of memory", "performance", "0,2,4,6,8,10,12,14", "16-23", "3900 MHz"]
+    {
         assert!(text.contains(words), "{words}: {text}");
     }
     let platform = apportion::platform::read_platform(&bench.path("hybrid.toml")).unwrap();

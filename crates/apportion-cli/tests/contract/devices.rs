@@ -386,7 +386,7 @@ fn a_signal_ends_a_device_in_the_middle_of_a_tile() {
 }
 
 /// Makes a library of a source beside this file.
-fn compile(here: &Bench, cc: &str, source: &str, library: &str, more: &str) {
+pub fn compile(here: &Bench, cc: &str, source: &str, library: &str, more: &str) {
     let built = Command::new(cc)
         .args("-std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -shared -fPIC".split(' '))
         .args(more.split_whitespace())

@@ -227,6 +227,76 @@ fn open_mpi_places_ranks_by_our_rankfile() {
     assert!(!run("short").status.success());
 }
 
+/// Processors as `detect` names those of hosts and of one machine: launchers start ranks on hosts, which exist.
+#[test]
+fn launchers_start_ranks_on_the_hosts_of_processors() {
+    let here = Bench::new();
+    let processor = |name: &str, cluster: &str, core: usize, speed: usize| {
+        format!(
+            "[[processor]]\nname = \"{name}\"\ncluster = \"{cluster}\"\ncores = [{core}]\nspeed = {speed}\n"
+        )
+    };
+    let hosts = processor("localhost-performance", "localhost/performance", 0, 2)
+        + &processor("localhost-efficient", "localhost/efficient", 1, 1);
+    here.write("hosts.toml", hosts);
+    here.write(
+        "one.toml",
+        processor("performance", "machine", 0, 2) + &processor("efficient", "machine", 1, 1),
+    );
+    for platform in ["hosts.toml", "one.toml"] {
+        let export = |format: &str, file: &str| {
+            let line =
+                format!("partition --units 3 --platform {platform} --export {format} --export-to {file}");
+            here.done(&line);
+            here.text(file)
+        };
+        let ranks_file = export("openmpi", "ranks");
+        let lines: Vec<&str> = ranks_file.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [0, 0, 1]
+                .iter()
+                .enumerate()
+                .map(|(rank, slot)| { format!("rank {rank}=localhost slot={slot}") })
+                .collect::<Vec<_>>(),
+            "{platform}"
+        );
+        assert_eq!(export("hostfile", "slots"), "localhost slots=3\n");
+        assert_eq!(export("mpich", "machines"), "localhost:3\n");
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if cores < 2 {
+            skip(Need::Cores, "two cores are needed");
+            continue;
+        }
+        let say = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"];
+        if let Some(mpirun) = installed(Need::Mpi, &["mpirun.openmpi"], "openmpi-bin") {
+            let run = |flags: &str| {
+                let mut command = Command::new(mpirun);
+                command.args("--allow-run-as-root --oversubscribe -n 3".split(' ')).args(flags.split(' '));
+                ranks(&command.args(say).current_dir(here.path(".")).output().unwrap())
+            };
+            let on = |cpus: [usize; 3]| cpus.map(|cpu| format!("Cpus_allowed_list:\t{cpu}"));
+            assert_eq!(run("--mca rmaps_rank_file_physical 1 --rankfile ranks"), on([0, 0, 1]), "{platform}");
+            assert_eq!(run("--hostfile slots").len(), 3, "{platform}");
+        }
+        if let Some(mpirun) = installed(Need::Mpich, &["mpirun.mpich"], "mpich") {
+            let flags = "-launcher fork -f machines sh -c".split(' ');
+            let out = Command::new(mpirun)
+                .args(flags)
+                .arg("echo > said.$PMI_RANK")
+                .current_dir(here.path("."))
+                .output();
+            assert!(out.unwrap().status.success());
+            assert!(here.join("said.2").exists() && !here.join("said.3").exists(), "{platform}");
+        }
+    }
+    for format in ["slurm", "slurm-het"] {
+        let text = here.done(&format!("partition --units 3 --platform hosts.toml --export {format}"));
+        assert!(!text.contains("localhost-"), "{text}");
+        here.fails(2, &format!("partition --units 3 --platform one.toml --export {format}"));
+    }
+}
+
 #[test]
 fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
     let Some(mpirun) = installed(Need::Mpich, &["mpirun.mpich"], "mpich") else { return };

@@ -28,6 +28,24 @@ fn every_set_of_instructions_gives_the_same_product() {
     }
 }
 
+/// What one set has begun, another that rounds in another way does not go on with.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_checkpoint_of_other_instructions_is_refused() {
+    if !is_x86_feature_detected!("avx2") || !is_x86_feature_detected!("fma") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.matrix("a.npy", &irrational::<f64>(70, 70, 0.3));
+    for (call, directory) in [("factor a.npy --kind lu", "factors"), ("matmul a.npy a.npy", "panels")] {
+        let call = format!("{call} -o c.npy --speeds 1 --block 16");
+        assert!(with(&bench, "portable", &format!("{call} --checkpoint {directory}")).status.success());
+        let said = bench.fails(2, &format!("{call} --resume {directory}"));
+        apportion_testing::holds(&said, &["its settings were", "portable", "fused"]);
+        assert!(with(&bench, "portable", &format!("{call} --resume {directory}")).status.success());
+    }
+}
+
 #[test]
 fn the_limit_is_shown_and_a_wrong_one_refused() {
     let bench = Bench::new();

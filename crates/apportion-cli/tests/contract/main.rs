@@ -19,6 +19,8 @@ mod distributed;
 mod divided;
 mod docs;
 mod doctor;
+#[cfg(target_os = "linux")]
+mod drivers;
 mod emulated;
 mod exports;
 mod factor;
@@ -36,6 +38,8 @@ mod interrupt;
 mod launchers;
 mod layouts;
 mod liars;
+#[cfg(target_os = "linux")]
+mod limits;
 mod links;
 mod matmul;
 mod mdem;
@@ -46,6 +50,7 @@ mod memory;
 mod models;
 #[cfg(target_os = "linux")]
 mod mpi;
+mod one_pass;
 mod outputs;
 mod owners;
 #[cfg(unix)]

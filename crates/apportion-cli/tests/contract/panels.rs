@@ -96,7 +96,7 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
     bench.matrix("b.npy", &irrational::<f64>(300, 250, 2.0));
     let run = "matmul a.npy b.npy -o c.npy --platform slow.toml --block 64 --panels 12";
     let mut random = Random::new(12345);
-    let ways = ["", "--semiring max-plus", "--flow ring --overlap", "--memory 15MiB"];
+    let ways = ["", "--semiring max-plus", "--flow ring --overlap", "--memory 24MiB"];
     for (round, way) in ways.into_iter().enumerate() {
         let run = format!("{run} {way}");
         bench.done(&run);

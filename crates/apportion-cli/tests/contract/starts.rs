@@ -151,6 +151,32 @@ fn a_launcher_starts_programs_elsewhere() {
     }
 }
 
+/// A program that would run elsewhere than its processor says is not started: here, by a launcher, in every command.
+#[test]
+fn cores_that_are_not_there_are_refused() {
+    for (start, words) in
+        [("", "cores = [30000]: [30000] cannot be used here"), ("./hands beta", "cannot be used there")]
+    {
+        if !start.is_empty() && apportion_testing::program(&["taskset"]).is_none() {
+            skip(Need::Cores, "there is no taskset");
+            continue;
+        }
+        let start = if start.is_empty() { String::new() } else { format!("start = \"{start}\"\n") };
+        let bench = Bench::new();
+        bench.program("hands", HANDS);
+        bench.program("tell", TELL);
+        bench.write("p.toml", format!("[[processor]]\nname = \"far\"\nspeed = 1\ncores = [30000]\n{start}"));
+        bench.done("partition --units 8 --platform p.toml -o plan.json");
+        for line in ["run --plan plan.json", "balance --units 8", "measure --sizes 8"] {
+            let output = bench.run(&format!("{line} --platform p.toml --command './tell {{share}}'"));
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+            holds(&said, &["processor \"far\"", words]);
+            assert!(!bench.has("told"), "{line}");
+        }
+    }
+}
+
 /// The time is the program's, without its launcher's; what it prints is passed on as it is.
 #[test]
 fn the_time_is_the_programs() {
@@ -158,10 +184,12 @@ fn the_time_is_the_programs() {
     bench.program("slow", "#!/bin/sh\nsleep 4; \"$@\"; code=$?; sleep 4; exit $code\n");
     bench.program("say", "#!/bin/sh\nprintf 'one\\ntwo'; printf 'three' >&2\n");
     bench.done("partition --units 2 --platform p.toml -o plan.json");
+    let begin = Instant::now();
     let output = bench.run("run --plan plan.json --platform p.toml --json -- ./say {share}");
+    let all = begin.elapsed().as_secs_f64();
     let found = apportion_testing::object(&output);
     let seconds = found["processors"][1]["seconds"].as_f64().unwrap();
-    assert!(seconds < 4.0, "{seconds}");
+    assert!(seconds + 8.0 < all, "{seconds} s of {all}, in 8 of which the launcher sleeps");
     let stderr = String::from_utf8(output.stderr).unwrap();
     for line in ["it's \"b\": one\n", "it's \"b\": two\n", "it's \"b\": three\n"] {
         assert!(stderr.contains(line), "{stderr}");

@@ -49,6 +49,22 @@ fn nodes_behind_slow_links_stay_out() {
     assert!(ratios["metrics"].get("time_bound").is_none());
 }
 
+/// A device behind 20 MB/s, with 0.2 % of the work, would save a few microseconds of 17 ms.
+#[test]
+fn processors_that_save_little_stay_out() {
+    let here = Bench::new();
+    here.write(
+        "two.toml",
+        "[[processor]]\nname = \"cpu\"\nspeed = \"40 Gflop/s\"\n[[processor]]\nname = \"gpu\"\ndevice = \"opencl:0\"\n\
+         speed = \"50 Gflop/s\"\n[[network.link]]\nbetween = [\"gpu\", \"cpu\"]\nbandwidth = \"20 MB/s\"\n",
+    );
+    let text = here.done("partition --shape 700x700 --platform two.toml");
+    assert!(text.contains("gpu stays out: it would save only 0."), "{text}");
+    assert!(text.contains("none: cpu alone is as fast"), "{text}");
+    let all = here.done("partition --shape 700x700 --platform two.toml --keep-all");
+    assert!(!all.contains("stays out"), "{all}");
+}
+
 /// Threads, powers, closures, simulation, arrangement, exports and pictures read a plan with shares of zero.
 #[test]
 fn every_reader_of_a_plan_takes_shares_of_zero() {
@@ -156,11 +172,13 @@ fn a_sweep_over_processors_agrees() {
         let all = point["seconds"].as_array().unwrap();
         let ours = all[auto].as_f64().unwrap();
         let best = all.iter().filter_map(serde_json::Value::as_f64).fold(f64::INFINITY, f64::min);
-        assert!(ours <= best * (1.0 + 1e-9) && ours <= before * (1.0 + 1e-9), "{point}");
+        // Processors that save less than 2 % stay out.
+        assert!(ours <= best * 1.02 && ours <= before * (1.0 + 1e-9), "{point}");
         before = ours;
     }
+    // A sweep keeps the pivot block, which `partition` chooses.
     let plan = here.json("partition --shape 4096x4096 --platform four.toml");
-    assert!((plan["forecast"]["seconds"].as_f64().unwrap() / before - 1.0).abs() < 1e-9);
+    assert!(plan["forecast"]["seconds"].as_f64().unwrap() <= before * 1.02);
     let levels = here.json(
         "simulate --shape 512x512 --platform four.toml --sweep latency=1us..1ms --sweep-points 2 \
          --methods columns --levels rows",

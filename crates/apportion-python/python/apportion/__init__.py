@@ -90,7 +90,7 @@ def shares(
     - `speeds`: a number for each. Only the ratios count. Text with a unit, "200 units/s", gives times too.
     - `seconds`: for each, the seconds of one unit, or measured times as {units: seconds}.
     - `models`: a file of `apportion measure`, its content as a dictionary, or `Models`.
-    - `platform`: a platform file with speeds.
+    - `platform`: a platform file with speeds, or its content as a dictionary.
 
     `processors` are their names (default: p0, p1, …); `speeds` and `seconds` may be dictionaries or pandas
     Series by name instead. `min`, `max` and `multiple_of` limit the shares: one number for all, one for

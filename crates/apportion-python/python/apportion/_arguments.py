@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+from _collections_abc import Mapping
 
 # `typing` takes longer to import than all of this package.
 TYPE_CHECKING = False
@@ -101,9 +102,7 @@ def sources(
     }
 
 
-def order(
-    method: str | None, flow: str | None, block: Any, overlap: bool, look_ahead: int
-) -> dict[str, Any]:
+def order(method: str | None, flow: str | None, block: Any, overlap: bool, look_ahead: int) -> dict[str, Any]:
     """How operands travel."""
     block, look_ahead = None if block is None else whole("block", block), whole("look_ahead", look_ahead)
     overlap = bool(overlap) or look_ahead > 1
@@ -145,16 +144,46 @@ def document(name: str, given: Any) -> dict[str, Any] | None:
         return None
     if hasattr(given, "to_json") and hasattr(given, "kernel"):
         return {"path": None, "text": given.to_json()}
-    if isinstance(given, dict):
+    if isinstance(given, Mapping):
         import json
 
-        return {"path": None, "text": json.dumps(given)}
+        text = "\n".join(_toml(name, given)) if name == "platform" else json.dumps(dict(given))
+        return {"path": None, "text": text}
     if isinstance(given, str) and "\n" in given:
         return {"path": None, "text": given}
     try:
         return {"path": os.fspath(given), "text": None}
     except TypeError:
         raise TypeError(f"{name}: {shown(given)} is no file (pass a path or its content)") from None
+
+
+def _toml(place: str, table: Any) -> list[str]:
+    """The entries of a dictionary as those of a TOML file, with tables within written inline."""
+    return [
+        f"{_toml_value(place, str(key))} = {_toml_value(f'{place}: {key}', value)}"
+        for key, value in table.items()
+        if value is not None
+    ]
+
+
+def _toml_value(place: str, value: Any) -> str:
+    """A value of a TOML file in one line."""
+    import json
+
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, but for a character that JSON leaves as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (bool, int, float)):
+        return repr(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(_toml(place, value)) + "}"
+    if hasattr(value, "__iter__"):
+        return "[" + ", ".join(_toml_value(place, one) for one in value) + "]"
+    raise TypeError(
+        f"{place}: {shown(value)} cannot be in a platform file (pass a number, a text, a list or a dict)"
+    )
 
 
 def _entries(name: str, given: Any) -> tuple[list[str] | None, list[Any]]:

@@ -66,7 +66,14 @@ def borrowed(tensor: Any, name: str, vector: bool = False) -> memoryview:
     """The memory of a DLPack tensor of the CPU. It keeps the tensor's capsule, whose destructor frees it."""
     import ctypes
 
-    device = tuple(map(int, tensor.__dlpack_device__()))
+    try:
+        device = tuple(map(int, tensor.__dlpack_device__()))
+    except Exception:
+        # jax traces a function with stand-ins for its arrays.
+        raise TypeError(
+            f"{name}: a {type(tensor).__name__} stands for an array that has no elements yet (call apportion outside "
+            "of functions that jax.jit and the like trace, or from jax.pure_callback)"
+        ) from None
     if device[0] != CPU:
         raise ValueError(
             f"{name}: the tensor is on device {device}, not in the memory of the CPU (pass x.cpu())"
@@ -101,14 +108,25 @@ def borrowed(tensor: Any, name: str, vector: bool = False) -> memoryview:
             f"{name}: is {rows} x {columns}: it has no elements (pass at least one row and column)"
         )
     strides = [int(told.strides[i]) for i in range(told.ndim)] if told.strides else [columns, 1]
-    strides = [*strides, 1][:2]
-    if (columns > 1 and strides[1] != 1) or (rows > 1 and strides[0] != columns):
+    step, size = [*strides, 1][:2], told.bits // 8
+    if (columns == 1 or step[1] == 1) and (rows == 1 or step[0] == columns):
+        memory = (ctypes.c_char * (rows * columns * size)).from_address(told.data + told.byte_offset)
+        memory.capsule = capsule
+        return memoryview(memory).cast("B").cast(kind, shape)  # type: ignore[call-overload, no-any-return]
+    try:
+        import numpy
+    except ImportError:
         raise ValueError(
-            f"{name}: the rows of the tensor are not consecutive in memory (pass x.contiguous())"
-        )
-    memory = (ctypes.c_char * (rows * columns * told.bits // 8)).from_address(told.data + told.byte_offset)
+            f"{name}: the rows of the tensor are not consecutive in memory (pass x.contiguous(), or install NumPy)"
+        ) from None
+    # The native half copies what has other strides.
+    ends = [(count - 1) * stride for count, stride in zip(shape, strides)]
+    before, after = (-sum(end for end in ends if end < 0), sum(end for end in ends if end > 0))
+    start = told.data + told.byte_offset - before * size
+    memory = (ctypes.c_char * ((before + after + 1) * size)).from_address(start)
     memory.capsule = capsule
-    return memoryview(memory).cast("B").cast(kind, shape)  # type: ignore[call-overload, no-any-return]
+    lent = numpy.ndarray(shape, kind, memory, before * size, [stride * size for stride in strides])
+    return lent.data
 
 
 def _tensor_type() -> Any:

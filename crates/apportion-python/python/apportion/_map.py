@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import pickle
 import sys
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from . import _native
-from ._arguments import shown, sources, whole
+from ._arguments import shown, sources
 from ._processes import (
     check_importing,
     cloudpickled,
@@ -516,9 +517,9 @@ def _workers(function: Any, given: Any, most: int) -> Iterator[tuple[Workers, st
     elif hasattr(given, "items"):
         cores = {**cores_by_name("workers", given)}
     elif hasattr(given, "__index__"):
-        count = whole("workers", given)
-        if not count:
-            raise ValueError("workers: there are none (pass a number from 1 on, or leave it out)")
+        count = operator.index(given)
+        if count < 1:
+            raise ValueError(f"workers: {count} is no number of workers (pass one from 1 on, or leave it out)")
         cores = {f"p{rank}": None for rank in range(min(count, most))}
     else:
         raise TypeError(

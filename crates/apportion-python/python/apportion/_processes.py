@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -29,6 +30,25 @@ def check_importing() -> None:
 
     if getattr(process.current_process(), "_inheriting", False):
         os._exit(UNGUARDED)
+
+
+def check_starting() -> None:
+    """Refuse to start processes in one whose processes would fail."""
+    import multiprocessing
+
+    # Processes that a worker of joblib starts do not know the way in which joblib starts its own.
+    method = multiprocessing.get_start_method(allow_none=True)
+    foreign = method is not None and method not in multiprocessing.get_all_start_methods()
+    if multiprocessing.current_process().daemon or foreign:
+        raise RuntimeError(
+            "apportion: this process is a worker of another pool, which cannot start processes (call it in the main "
+            "process, or use a loop here)"
+        )
+    if getattr(sys.modules.get("__main__"), "__file__", None) == "<stdin>":
+        raise RuntimeError(
+            "apportion: the program is read from standard input, where other processes cannot import it (save it in a "
+            "file)"
+        )
 
 
 def cores_by_name(place: str, given: Mapping[str, Iterable[int]]) -> dict[str, list[int]]:
@@ -76,6 +96,7 @@ def started(
     import signal
     from multiprocessing import get_context, resource_tracker
 
+    check_starting()
     # It is started with the first process otherwise, and would take back the mask below.
     resource_tracker.ensure_running()
     context = get_context("spawn")

@@ -471,11 +471,14 @@ fn left_out(choice: &Value) -> Option<String> {
     let names: Vec<&str> = out.iter().filter_map(|one| one["processor"].as_str()).collect();
     let seconds = out.first()?["seconds"].as_f64()?;
     let with = if names.len() == 1 { "It" } else { "They" };
-    Some(format!(
-        "{} out. {with} would add {} of communication, more than the work that they take over.",
-        listed(&names, "stays", "stay"),
-        show_seconds(seconds)
-    ))
+    let out = listed(&names, "stays", "stay");
+    Some(match seconds > 0.0 {
+        true => format!(
+            "{out} out. {with} would add {} of communication, more than the work that they take over.",
+            show_seconds(seconds)
+        ),
+        false => format!("{out} out. {with} would save no more than {} in all.", show_seconds(-seconds)),
+    })
 }
 
 /// Names, the number of others, and the verb.

@@ -67,6 +67,44 @@ fn each_rank_runs_its_own_program() {
     }
 }
 
+/// The units of one queue, on rank 0, where joblog, texts and object are; a failure ends the run of all.
+#[test]
+fn units_are_divided_among_ranks() {
+    let bench = Bench::new();
+    bench.program(
+        "work",
+        "#!/bin/sh\ni=$1; while [ $i -lt $2 ]; do echo $i; i=$((i + 1)); done\n\
+         echo \"$APPORTION_PIECE by ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" >&2\n\
+         ! [ -e fail ] || [ $1 -lt 20 ] || exit 3\n",
+    );
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let line = "run --units 100 --joblog log -o plan.json -- ./work {from} {to}";
+        let Some(mut command) = mpi.command(&bench, 3, line) else { continue };
+        let output = command.output().unwrap();
+        let (out, err) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(output.status.success(), "{err}");
+        assert!(out.lines().map(|unit| unit.parse::<u64>().unwrap()).eq(0..100), "{out}");
+        for line in bench.text("log").lines().skip(1) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert!(err.contains(&format!("{}: {} by {}\n", fields[3], fields[0], &fields[3][4..])), "{err}");
+        }
+        let again =
+            mpi.command(&bench, 3, "run --plan plan.json --json -- ./work {from} {to}").unwrap().output();
+        assert_eq!(object(&again.unwrap())["units"], 100);
+        bench.write("fail", "");
+        let output = mpi
+            .command(&bench, 3, "run --units 100 --halt now -- ./work {from} {to}")
+            .unwrap()
+            .output()
+            .unwrap();
+        let lines = said(&output);
+        assert_eq!((output.status.code(), lines.len()), (Some(1), 1), "{lines:?}");
+        holds(&lines[0], &["exit status: 3", " of 100 units are done"]);
+        ["fail", "log", "plan.json"].iter().for_each(|name| bench.remove(name));
+    }
+}
+
 /// A rank that is alone on its cores is a pool of them.
 #[test]
 fn a_rank_has_the_cores_of_its_host() {

@@ -1,8 +1,8 @@
 //! All experiments, in the order of `list`.
 
 use crate::experiment::Experiment;
-use crate::{becker, lastovetsky, malik, tinetti};
-use apportion::error::{Error, Result};
+use crate::{becker, index, lastovetsky, malik, tinetti};
+use apportion::error::Result;
 use serde_json::{Value, json};
 
 /// Every experiment, document by document.
@@ -12,17 +12,20 @@ pub fn all() -> impl Iterator<Item = &'static dyn Experiment> {
         .flat_map(|of| of.iter().copied())
 }
 
-/// The experiments of these names, each once, in the order of the catalogue.
+/// The experiments of these names or of these figures and tables, each once, in the order of the catalogue.
 ///
 /// # Errors
-/// A name that no experiment has: exit code 2.
+/// A name that no experiment has, and a figure with nothing to compare: exit code 2.
 pub fn find(ids: &[String]) -> Result<Vec<&'static dyn Experiment>> {
     let every = ids.iter().any(|id| id == "all");
-    let known = |id: &str| all().any(|e| e.about().ids.contains(&id));
-    if let Some(unknown) = ids.iter().find(|id| *id != "all" && !known(id)) {
-        return Err(Error::input("`ID`", format!("unknown experiment '{unknown}'"), "see `list`"));
+    let mut names: Vec<&str> = Vec::new();
+    for id in ids.iter().filter(|id| *id != "all") {
+        match all().any(|e| e.about().ids.contains(&id.as_str())) {
+            true => names.push(id),
+            false => names.extend(index::experiments_of(id)?),
+        }
     }
-    let wanted = |e: &&dyn Experiment| every || ids.iter().any(|id| e.about().ids.contains(&id.as_str()));
+    let wanted = |e: &&dyn Experiment| every || names.iter().any(|name| e.about().ids.contains(name));
     Ok(all().filter(wanted).collect())
 }
 
@@ -66,6 +69,19 @@ mod tests {
         let ids = ["becker-5.16".to_owned(), "becker-5.13".to_owned()];
         assert_eq!(find(&ids).unwrap().len(), 1);
         assert_eq!(find(&["all".to_owned()]).unwrap().len(), all().count());
-        assert_eq!(find(&["becker-9.9".to_owned()]).err().unwrap().exit_code(), 2);
+        let error = |id: &str| find(&[id.to_owned()]).err().unwrap();
+        assert_eq!(error("becker-9.9").exit_code(), 2);
+        for id in ["becker-", "becker-igure", "becker-table-2.7", "becker-2.3.2"] {
+            assert!(error(id).to_string().contains("unknown experiment"), "{id}");
+        }
+        assert!(error("fpm-7").to_string().contains("a drawing that explains"));
+        for (id, name) in [
+            ("becker-6.8", "becker-table-6.1"),
+            ("becker-6.3", "becker-6.6"),
+            ("becker-2.7", "slides-grid"),
+            ("becker-table-c.1", "becker-table-3.1"),
+        ] {
+            assert_eq!(find(&[id.to_owned()]).unwrap()[0].about().id(), name, "{id}");
+        }
     }
 }

@@ -118,6 +118,8 @@ pub struct Picture {
 pub enum Verdict {
     /// The value here is the published one, within the stated tolerance.
     Met,
+    /// The value here is the published one because constants were fitted to it: it confirms nothing.
+    Fitted,
     /// The published relation holds (its sign, its order), but its size is outside of the tolerance.
     RelationMet,
     /// The published value contradicts the document's own formulae or data, by arithmetic.
@@ -132,12 +134,20 @@ pub enum Verdict {
 
 impl Verdict {
     /// From the best to the worst.
-    pub const ALL: [Self; 6] =
-        [Self::Met, Self::RelationMet, Self::PublishedWrong, Self::DataNotGiven, Self::Short, Self::Missed];
+    pub const ALL: [Self; 7] = [
+        Self::Met,
+        Self::Fitted,
+        Self::RelationMet,
+        Self::PublishedWrong,
+        Self::DataNotGiven,
+        Self::Short,
+        Self::Missed,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Met => "met",
+            Self::Fitted => "fitted",
             Self::RelationMet => "relation met, magnitude not",
             Self::PublishedWrong => "published value wrong",
             Self::DataNotGiven => "data not given",
@@ -158,6 +168,8 @@ pub struct Check {
     /// How far from the published value counts as met, such as `0.1 %` or `exact`.
     pub tolerance: String,
     met: bool,
+    /// Which constants were fitted to the published value; `None` where it follows from the document.
+    fitted: Option<String>,
     /// The verdict where it is not met, and why.
     otherwise: Option<(Verdict, String)>,
 }
@@ -167,7 +179,16 @@ impl Check {
     pub fn new(what: impl Into<String>, published: impl ToString, here: impl ToString, met: bool) -> Self {
         let (published, here) = (published.to_string(), here.to_string());
         let what = what.into();
-        Self { what, published, here, difference: None, tolerance: "exact".into(), met, otherwise: None }
+        Self {
+            what,
+            published,
+            here,
+            difference: None,
+            tolerance: "exact".into(),
+            met,
+            fitted: None,
+            otherwise: None,
+        }
     }
 
     /// A value that the document does not print, or whose data it does not give: what is found here stands
@@ -217,6 +238,12 @@ impl Check {
         Self { here: here.into(), ..self }
     }
 
+    /// The same check of a value to which constants were fitted: where it is met it is [`Verdict::Fitted`].
+    #[must_use]
+    pub fn fitted(self, constants: impl Into<String>) -> Self {
+        Self { fitted: Some(constants.into()), ..self }
+    }
+
     /// The same check for the case that the size is another one: it is [`Verdict::RelationMet`] if the
     /// relation `holds`, and stays missed if not.
     #[must_use]
@@ -237,16 +264,20 @@ impl Check {
     }
 
     pub fn verdict(&self) -> Verdict {
-        match (self.met, &self.otherwise) {
-            (true, _) => Verdict::Met,
-            (false, Some((verdict, _))) => *verdict,
-            (false, None) => Verdict::Missed,
+        match (self.met, &self.fitted, &self.otherwise) {
+            (true, None, _) => Verdict::Met,
+            (true, Some(_), _) => Verdict::Fitted,
+            (false, _, Some((verdict, _))) => *verdict,
+            (false, _, None) => Verdict::Missed,
         }
     }
 
-    /// Why it is not met; `None` where it is met or the reason is not known.
+    /// Why it is not met, or what was fitted; `None` where it is met or the reason is not known.
     pub fn reason(&self) -> Option<&str> {
-        self.otherwise.as_ref().filter(|_| !self.met).map(|(_, reason)| reason.as_str())
+        match self.met {
+            true => self.fitted.as_deref(),
+            false => self.otherwise.as_ref().map(|(_, reason)| reason.as_str()),
+        }
     }
 }
 
@@ -280,6 +311,13 @@ mod tests {
         assert_eq!((known.verdict(), known.reason()), (Verdict::DataNotGiven, Some("known")));
         assert_eq!(check.clone().if_only_the_relation(true, "small").verdict(), Verdict::RelationMet);
         assert_eq!(check.if_only_the_relation(false, "small").verdict(), Verdict::Missed);
+    }
+
+    #[test]
+    fn a_value_to_which_constants_were_fitted_is_not_met() {
+        let check = Check::near("x", 57.0, 57.4, 0.01).fitted("the peak");
+        assert_eq!((check.verdict(), check.reason()), (Verdict::Fitted, Some("the peak")));
+        assert_eq!(Check::near("x", 57.0, 70.0, 0.01).fitted("the peak").verdict(), Verdict::Missed);
     }
 
     #[test]

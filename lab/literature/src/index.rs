@@ -6,6 +6,7 @@ use crate::record::{Record, Statement};
 use crate::{becker, lastovetsky, malik, tinetti};
 use apportion::error::{Error, Result};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A source document.
@@ -92,21 +93,25 @@ impl Item {
         self.statements(record).iter().map(|s| s.verdict).max()
     }
 
-    /// The verdict in words: with the numbers of statements where they differ, and the reason where there is
-    /// nothing to compare.
+    /// The verdict in words: the numbers of statements, with the tolerances of those that are met, and the
+    /// reason where there is nothing to compare.
     fn outcome(&self, record: &Record) -> String {
         if let Proof::Nothing(reason) = self.proof {
             return format!("nothing to compare: {reason}");
         }
         let statements = self.statements(record);
-        let counts: Vec<String> = Verdict::ALL
-            .into_iter()
-            .rev()
-            .map(|verdict| (verdict, statements.iter().filter(|s| s.verdict == verdict).count()))
-            .filter(|(_, count)| *count > 0)
-            .map(|(verdict, count)| format!("{} ({count})", verdict.name()))
-            .collect();
-        counts.join("; ")
+        let mut parts = Vec::new();
+        for verdict in Verdict::ALL.into_iter().rev() {
+            let these: Vec<_> = statements.iter().filter(|s| s.verdict == verdict).collect();
+            let within: BTreeSet<&str> = these.iter().map(|s| s.tolerance.as_str()).collect();
+            let within = within.into_iter().collect::<Vec<_>>().join("; ");
+            match (these.len(), verdict) {
+                (0, _) => {}
+                (count, Verdict::Met) => parts.push(format!("met ({count}; tolerance: {within})")),
+                (count, _) => parts.push(format!("{} ({count})", verdict.name())),
+            }
+        }
+        parts.join("; ")
     }
 }
 
@@ -148,6 +153,36 @@ pub fn find(ids: &[String]) -> Result<Vec<&'static Document>> {
         return Err(Error::input("`DOCUMENT`", format!("unknown document '{unknown}'"), remedy));
     }
     Ok(DOCUMENTS.into_iter().filter(|d| ids.is_empty() || ids.iter().any(|id| id == d.id)).collect())
+}
+
+/// The experiments that show a figure, table or slide, by the name that `run` takes, such as `becker-6.8` or
+/// `becker-table-c.1`.
+///
+/// # Errors
+/// A name that no document has, and a figure with nothing to compare: exit code 2.
+pub fn experiments_of(id: &str) -> Result<Vec<&'static str>> {
+    let named = |document: &Document| {
+        let number = id.strip_prefix(document.id)?.strip_prefix('-')?;
+        let (kinds, number) = match number.strip_prefix("table-") {
+            Some(number) => (&["Table"][..], number),
+            None => (&["Figure", "Slide"][..], number),
+        };
+        let is_named = |item: &&Item| {
+            kinds.iter().any(|kind| item.place.starts_with(kind))
+                && contains(&item.place.to_lowercase(), &number.to_lowercase())
+        };
+        let has_digit = number.contains(|c: char| c.is_ascii_digit());
+        Some(document.items().filter(move |_| has_digit).filter(is_named).collect::<Vec<_>>())
+    };
+    let items: Vec<&Item> = DOCUMENTS.into_iter().filter_map(named).flatten().collect();
+    let found: Vec<&str> = items.iter().flat_map(|item| item.selections()).map(|s| s.experiment).collect();
+    match (found.is_empty(), items.first().map(|item| &item.proof)) {
+        (true, Some(Proof::Nothing(reason))) => {
+            Err(Error::input("`ID`", format!("nothing to compare in '{id}': {reason}"), "see `list`"))
+        }
+        (true, _) => Err(Error::input("`ID`", format!("unknown experiment '{id}'"), "see `list`")),
+        (false, _) => Ok(found),
+    }
 }
 
 impl Document {
@@ -206,9 +241,9 @@ impl Document {
         page += &wrapped(
             "In the document's own order: every numbered figure, table, equation, algorithm, definition and \
              theorem, and the claims of the text. An item's verdict is the worst of those of the statements \
-             that show it, whose number is in brackets; the page of the experiment has published and \
-             computed values, differences and tolerances. [Results: literature](../literature.md) explains \
-             the verdicts.",
+             that show it, whose number is in brackets, with the tolerances of those that are met; the page \
+             of the experiment has published and computed values, and differences. \
+             [Results: literature](../literature.md) explains the verdicts.",
             "",
         );
         let _ = write!(
@@ -252,7 +287,7 @@ pub fn summary(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use crate::catalogue;
 
     #[test]
     fn numbers_match_whole() {
@@ -268,6 +303,34 @@ mod tests {
             let distinct: BTreeSet<&[&str; 2]> = places.iter().collect();
             assert_eq!(places.len(), distinct.len(), "{}", document.id);
         }
+    }
+
+    /// Every figure and table is a name that `run` takes: it has an experiment, or a reason why it has none.
+    #[test]
+    fn every_figure_and_table_has_an_answer() {
+        for document in DOCUMENTS {
+            for item in document.items() {
+                let Some((kind, numbers)) = item.place.split_once(' ') else { continue };
+                let table = match kind {
+                    "Figure" | "Figures" => "",
+                    "Table" | "Tables" => "table-",
+                    _ => continue,
+                };
+                for number in numbers.split([' ', ',']).filter(|n| n.contains(|c: char| c.is_ascii_digit())) {
+                    let id = format!("{}-{table}{number}", document.id);
+                    let error = catalogue::find(&[id]).err().map(|error| error.to_string());
+                    assert!(error.is_none_or(|e| e.contains("nothing to compare in")), "{}", item.place);
+                }
+            }
+        }
+    }
+
+    /// The tolerance of what is met stands beside it.
+    #[test]
+    fn what_is_met_has_its_tolerance_beside_it() {
+        let record = Record::of_repository().unwrap();
+        let table_2 = DOCUMENTS[1].items().find(|item| item.place == "Table 2").unwrap();
+        assert_eq!(table_2.outcome(&record), "fitted (3); met (1; tolerance: exact)");
     }
 
     /// Every item that names statements has some, and every statement shows an item.

@@ -21,23 +21,25 @@ pub struct Statement {
     pub what: String,
     pub published: String,
     pub here: String,
+    /// How far from the published value counts as met.
+    pub tolerance: String,
     pub verdict: Verdict,
 }
 
 impl Statement {
     pub fn of(check: &Check) -> Self {
-        let Check { what, published, here, .. } = check.clone();
-        Self { what, published, here, verdict: check.verdict() }
+        let Check { what, published, here, tolerance, .. } = check.clone();
+        Self { what, published, here, tolerance, verdict: check.verdict() }
     }
 
     fn to_value(&self) -> Value {
-        json!([self.verdict.name(), self.what, self.published, self.here])
+        json!([self.verdict.name(), self.what, self.published, self.here, self.tolerance])
     }
 
     fn parse(value: &Value) -> Option<Self> {
         let text = |i: usize| value.get(i)?.as_str().map(str::to_owned);
         let verdict = Verdict::ALL.into_iter().find(|v| text(0).as_deref() == Some(v.name()))?;
-        Some(Self { what: text(1)?, published: text(2)?, here: text(3)?, verdict })
+        Some(Self { what: text(1)?, published: text(2)?, here: text(3)?, tolerance: text(4)?, verdict })
     }
 }
 

@@ -121,7 +121,7 @@ pub const DOCUMENT: Document = Document {
                 Item::of("Table C.1", "Table 3.1 again", "becker-table-3.1", &["Table 3.1"]),
                 Item::of("Table C.2", "Table 3.2 again", "becker-table-3.1", &["Table 3.2"]),
                 Item::nothing(
-                    "Figures D.1 to D.5",
+                    "Figures D.1, D.2, D.3, D.4, D.5",
                     "load, CPU, memory and network, node by node",
                     MONITORING,
                 ),
@@ -476,7 +476,19 @@ pub const DOCUMENT: Document = Document {
                     &["about 20 %"],
                 ),
                 Item::of("Figure 6.14", "communication on a star, 100 Mbit/s", "becker-6.14", &["6.14"]),
-                Item::of("Section 6.2", "volumes converge; the \"illegal\" schedule", "becker-6.6", &["6.2"]),
+                Item::of(
+                    "Section 6.2",
+                    "volumes converge; the \"illegal\" schedule",
+                    "becker-6.6",
+                    &["6.2: volumes", "6.2: an", "6.2: the corner"],
+                ),
+                Item::of(
+                    "Section 6.2",
+                    "the volumes agree with Figure 6.14, with one exception",
+                    "becker-6.6",
+                    &["Figure 6.14"],
+                ),
+                Item::of("Section 6.2", "the CPU limiter, within 2 %", "becker-5.6.1", &[]),
                 Item::of(
                     "Figure 6.15",
                     "execution on a star, with and without overlap",
@@ -542,6 +554,12 @@ pub const DOCUMENT: Document = Document {
                 Item::of("Section 7.5.1", "powers benefit as products do", "becker-7.1", &["Section 7.5.1"]),
                 Item::of("Figure 7.4", "communication of the MDEM's core", "becker-7.4", &["figure 7.4"]),
                 Item::of("Figure 7.5", "execution of the MDEM's core", "becker-7.4", &["figure 7.5"]),
+                Item::of(
+                    "Section 7.5.2",
+                    "it saves less of the execution time than max-plus",
+                    "becker-5.6.2",
+                    &["Section 7.5.2"],
+                ),
             ],
         },
         Chapter {

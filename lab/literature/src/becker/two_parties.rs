@@ -33,7 +33,7 @@ pub const BORDEAUX: Original =
 
 /// 7.5 states no speed: an eighth of what the same hardware did with ATLAS (5.8) is assumed for a loop that
 /// has not been optimised.
-const LOOP: Original = Original { size: 7000, speed: BORDEAUX.speed / 8.0, element: 8, here: 5.0 };
+pub const LOOP: Original = Original { size: 7000, speed: BORDEAUX.speed / 8.0, element: 8, here: 5.0 };
 
 /// The thesis runs 1:1 to 1:25; the ratios from 14 on show where the fast processor alone is as fast.
 pub const RATIOS: [u64; 17] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 15, 17, 20, 22, 23, 24, 25];

@@ -6,7 +6,7 @@
 //! division takes a fifth of a second.
 
 use super::table_2::{RATIOS, SHIPPED};
-use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict};
+use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
 use apportion::error::{Error, Result};
 use apportion::model::{Surface, Surfaces};
 use apportion::plan::shares::{fpm, proportional};
@@ -74,31 +74,36 @@ impl Experiment for Figure10 {
 /// What section 4 says of the three curves.
 fn checks(report: &mut Report, curves: &[Vec<[f64; 2]>; 3]) {
     let least = curves.iter().flatten().map(|p| p[1]).fold(f64::INFINITY, f64::min);
-    report.checks.push(Check::new(
-        "speed functions are at least as good for all sizes",
-        "yes",
-        format!("ratios of {least:.2} or more"),
-        least > 0.995,
-    ));
-    let most = |curve: usize, from: f64, to: f64| {
-        let within = curves[curve].iter().filter(|p| from <= p[0] && p[0] <= to);
-        within.map(|p| p[1]).fold(0.0, f64::max)
+    let here = format!("ratios of {least:.2} or more");
+    let better = Check::new("speed functions are at least as good for all sizes", "yes", here, least > 0.995);
+    report.checks.push(better.within("0.5 %"));
+    let poor = |what: &str, published: &str, curve: usize, [from, to]: [f64; 2]| {
+        let within = || curves[curve].iter().filter(|p| from <= p[0] && p[0] <= to).map(|p| p[1]);
+        let [least, most] = [within().fold(f64::INFINITY, f64::min), within().fold(0.0, f64::max)];
+        let here = format!("{least:.2} to {most:.2} times as long");
+        Check::new(what, published, here, least > 1.1)
+            .within("more than 1.1 times as long at every size")
+            .if_only_the_relation(
+                most > 1.1,
+                "Not at every size. The constants follow the paper's three ratios only; how fast its \
+                 machines are at other sizes is not in the text.",
+            )
     };
-    let poor = |what: &str, curve, from, to| {
-        let here = most(curve, from, to);
-        Check::new(what, "performs poorly", format!("up to {here:.2} times as long"), here > 1.1)
-            .within("more than 1.1 times as long")
-    };
-    report.checks.push(poor("the small measurement on medium and large sizes", 0, 4000.0, 10_000.0));
-    report.checks.push(poor("the medium measurement on small sizes", 1, 1000.0, 3000.0));
-    report.checks.push(poor("the medium measurement on large sizes", 1, 8000.0, 10_000.0));
-    report.checks.push(poor("the large measurement on small and medium sizes", 2, 1000.0, 6000.0));
-    let beyond = poor("the large measurement beyond 8,000", 2, 8001.0, 10_000.0);
-    report.checks.push(beyond.unless(
-        Verdict::DataNotGiven,
-        "The constants follow the paper's three ratios only; what its machines do beyond 8,000 is not in \
-             the text.",
-    ));
+    let not_well = "does not perform well";
+    for check in [
+        poor("the small measurement on medium and large sizes", "performs poorly", 0, [5e3, 1e4]),
+        poor("the medium measurement on small sizes", not_well, 1, [1e3, 3e3]),
+        poor("the medium measurement on large sizes", not_well, 1, [8e3, 1e4]),
+        poor("the large measurement on small and medium sizes", not_well, 2, [1e3, 7e3]),
+        poor("the large measurement beyond 8,000", not_well, 2, [8001.0, 1e4]),
+    ] {
+        report.checks.push(check);
+    }
+    report.note(
+        "Small sizes are those to 3,000, medium ones 5,000 to 7,000, large ones 8,000 and more, about the \
+         paper's measurements at 1,000, 5,000 and 8,000. The surfaces were fitted to its three ratios \
+         (fpm-table-2), so that these curves follow from the constants chosen there.",
+    );
 }
 
 /// Fig. 10: how many times longer each single-number model takes.

@@ -63,7 +63,7 @@ pub const PAPER: Document = Document {
                 Item::of("Proposition 2", "Algorithm 1.2 is optimal", "fpm-3", &["Proposition 2"]),
                 Item::of("Proposition 3", "O(p log2 n) for Algorithm 1.1", "fpm-3", &["Proposition 3"]),
                 Item::nothing(
-                    "Lemma 3.1, Figures 5 and 6",
+                    "Figures 5 and 6, Lemma 3.1",
                     "the lines' lengths are bounded",
                     "a step of a proof; Proposition 3 is what follows",
                 ),

@@ -87,7 +87,10 @@ impl Experiment for Table2 {
         let speed = |i: usize, rows: f64, n: f64| shipped.surfaces[i].speed(&[rows, n]);
         for (rows, n, published) in RATIOS {
             let here = speed(0, rows, n) / speed(4, rows, n);
-            report.checks.push(Check::near(format!("X1 over X5 at ({rows}, {n})"), published, here, 0.01));
+            let check = Check::near(format!("X1 over X5 at ({rows}, {n})"), published, here, 0.01);
+            report.checks.push(check.fitted(
+                "The paper's curves are pictures: the constants of the surfaces were chosen for this ratio.",
+            ));
         }
         let mut table = Table::new(
             "Million multiply-adds per second",

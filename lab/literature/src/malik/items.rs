@@ -62,9 +62,19 @@ pub const DOCUMENT: Document = Document {
                     "malik-3.8",
                     &["optimal: cost_B", "Table 3.5"],
                 ),
-                Item::of("Table 3.6", "cost_A of the worst case", "malik-3.8", &["worst: cost_A"]),
+                Item::of(
+                    "Table 3.6",
+                    "cost_A of the worst case",
+                    "malik-3.8",
+                    &["worst: cost_A", "Table 3.6"],
+                ),
                 Item::of("(3.6)", "their sum", "malik-3.8", &["optimal case's"]),
-                Item::of("Table 3.7", "cost_A of the optimal case", "malik-3.8", &["optimal: cost_A"]),
+                Item::of(
+                    "Table 3.7",
+                    "cost_A of the optimal case",
+                    "malik-3.8",
+                    &["optimal: cost_A", "Table 3.7"],
+                ),
                 Item::of("Algorithm 1", "heuristic by hops, and its tests", "malik-3.1", &["Algorithm 1"])
                     .and("malik-3.6", &["combined cost"]),
                 Item::of(
@@ -135,7 +145,7 @@ pub const DOCUMENT: Document = Document {
                     "(4.1), (4.2)",
                     "costs of the two directions",
                     "malik-table-4.2",
-                    &["cost of the mapping given"],
+                    &["(4.1), (4.2)", "cost of the mapping given"],
                 ),
                 Item::of(
                     "(4.3)",

@@ -17,6 +17,10 @@ const PRECISION: f64 = 0.025;
 const REPETITIONS: std::ops::RangeInclusive<usize> = 10..=2000;
 const SEARCHES: u32 = 20;
 
+/// Why the search takes less time than the thesis's.
+const FASTER: &str = "It is as quick as the thesis says, and quicker: the thesis names neither the program nor the \
+     machine of its search.";
+
 pub struct Timing;
 
 impl Experiment for Timing {
@@ -53,13 +57,14 @@ impl Experiment for Timing {
                 found.count.to_string(),
             ]);
             report.checks.push(
-                Check::new(
+                Check::near(
                     format!("Section {section}: seconds in which Algorithm 3 finds its mapping, {name}"),
-                    short(published),
-                    format!("{} +- {:.1} %", short(found.mean), 100.0 * found.ci / found.mean),
-                    found.mean <= published,
+                    published,
+                    found.mean,
+                    0.2,
                 )
-                .within("no longer"),
+                .found(format!("{} +- {:.1} %", short(found.mean), 100.0 * found.ci / found.mean))
+                .if_only_the_relation(found.mean < published, FASTER),
             );
             report.checks.push(
                 Check::new(

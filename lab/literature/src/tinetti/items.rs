@@ -96,7 +96,7 @@ pub const DOCUMENT: Document = Document {
                     "(3.10)",
                     "time without overlap",
                     "tinetti-3.10",
-                    &["(3.10)", "the forecast is", "the run takes"],
+                    &["the forecast is", "the run takes"],
                 )
                 .and("tinetti-3.2", &["(3.10)"]),
                 Item::of(

@@ -1,12 +1,14 @@
 //! The ratio of the layouts' cost to the lower bound: mean and maximum for columns and the best of all
 //! methods, over seeded draws; the worst ratio that a search for bad speeds finds; and the time for large
 //! numbers of processors. Then the volume of boxes over the least of any plan; and plans on random machines:
-//! processors that stay out and the certificate of time, shares by forecast, and arrangement.
+//! processors that stay out and the certificate of time, shares by forecast, arrangement, and on a fifth of them
+//! `auto` beside everything that can be typed.
 //!
 //! `cargo run --release -p targets --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS] [MACHINES]`,
 //! with the number of steps of the adversarial search
 
 mod arrangement;
+mod auto;
 mod depth;
 mod machines;
 mod shares;
@@ -230,5 +232,6 @@ fn main() -> Result<()> {
     depth::depths((count as usize).min(30), seed)?;
     subsets::table(machines, seed)?;
     shares::table(machines, seed)?;
-    arrangement::table(machines, seed)
+    arrangement::table(machines, seed)?;
+    auto::table(machines.div_ceil(5), seed)
 }

@@ -519,7 +519,7 @@ impl Classes {
     /// The classes with a member in a set.
     fn in_set(&self, set: usize) -> impl Iterator<Item = usize> {
         (0..self.members.len())
-            .filter(move |&class| set / self.weights[class] % (self.members[class].len() + 1) > 0)
+            .filter(move |&class| !(set / self.weights[class]).is_multiple_of(self.members[class].len() + 1))
     }
 
     /// The ranks in the order that the last classes of sets describe.

@@ -225,7 +225,12 @@ pub fn plan_matmul(shape: Shape, machine: &Machine, options: &PlanOptions) -> Re
             Some(options) => {
                 let by_block = Appraiser::new(machine, &options);
                 let (found, _) = rank_candidates(&by_block, shape)?;
-                choices.extend(improve::improve(&by_block, shape, found)?);
+                let found = improve::improve(&by_block, shape, found)?;
+                // Where others stay out now, it may not have been the block.
+                if found[0].left_out.is_some() {
+                    choices = improve::improve(&appraiser, shape, choices)?;
+                }
+                choices.extend(found);
                 in_order_of_preference(choices)
             }
             None => improve::improve(&appraiser, shape, choices)?,

@@ -52,7 +52,7 @@ pub fn try_pivot_blocks(
 }
 
 /// A candidate with another pivot block that is faster than the first of `choices`; the fastest one found. Of each
-/// order of steps the first candidate is tried.
+/// order of steps the first candidate is tried whose work leaves time for that.
 pub(super) fn with_other_block(appraiser: &Appraiser<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let timed = appraiser.options.minimise == Minimise::Time && appraiser.machine.processors() > 1;
     let Some(seconds) = choices[0].rank.filter(|_| timed && appraiser.options.open_block) else {
@@ -63,7 +63,10 @@ pub(super) fn with_other_block(appraiser: &Appraiser<'_>, choices: &[Choice]) ->
     let (mut best, mut limit, mut flows) = (None, seconds * (1.0 - WORTHWHILE), Vec::new());
     for choice in choices {
         let flow = (choice.order.flow, choice.order.look_ahead);
-        let Some(mut own) = choice.rank.filter(|_| !flows.contains(&flow)) else { continue };
+        // No block makes the work of a processor shorter.
+        let busy =
+            choice.plan.forecast.iter().flat_map(|forecast| &forecast.compute).any(|&time| time >= limit);
+        let Some(mut own) = choice.rank.filter(|_| !busy && !flows.contains(&flow)) else { continue };
         flows.push(flow);
         let layout = choice.plan.layout()?;
         try_pivot_blocks(shape.k, appraiser.machine, choice.order, |order| {

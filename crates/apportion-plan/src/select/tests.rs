@@ -126,6 +126,63 @@ fn auto_is_no_slower_than_inner_cuts_that_avoid_a_slow_link() {
     }
 }
 
+/// Every method with every flow, overlapped or not, and every way to size parts that can be typed: slow, and
+/// obviously the least that `auto` has to reach.
+fn least_typed(shape: Shape, machine: &Machine) -> (f64, String) {
+    let mut least = (f64::INFINITY, String::new());
+    for method in Method::all().filter(|&method| method != Method::ColumnGroups) {
+        for order in orders(None, 128, false, 1) {
+            for sizing in [Sizing::Proportional, Sizing::ByForecast, Sizing::ForOverlap] {
+                let (flow, overlap) = (Some(order.flow), order.overlaps());
+                let options =
+                    PlanOptions { method: Some(method), flow, overlap, sizing, ..PlanOptions::open(128, 8) };
+                if sizing == Sizing::ForOverlap && method != Method::SquareCorner {
+                    continue;
+                }
+                let Ok(choices) = plan_matmul(shape, machine, &options) else { continue };
+                let seconds = choices[0].plan.forecast.as_ref().unwrap().seconds;
+                if seconds < least.0 {
+                    least = (seconds, format!("{method}, {order}, {sizing:?}"));
+                }
+            }
+        }
+    }
+    least
+}
+
+/// Within 3 %: the search for shares ends with its budget, and may miss a layout whose best shares are far
+/// from those in proportion, as on the first machine.
+///
+/// Two processors of 5:2 on a slow link of one direction at a time, where a corner for the slow one is best
+/// at 6.6:1 only, and three at random.
+#[test]
+#[ignore = "slow"]
+fn auto_is_the_best_that_can_be_typed() {
+    let mut random = Random::new(11);
+    let mut machines =
+        vec![("duplex = false\nbandwidth = \"400 Mbit/s\"\n".to_owned(), vec![5.0, 2.0], [500; 3])];
+    for network in ["duplex = false\n", "topology = \"bus\"\n", ""] {
+        let speeds: Vec<f64> = (0..2 + random.below(2)).map(|_| 9f64.powf(random.unit())).collect();
+        let bandwidth = 1e7 * 100f64.powf(random.unit());
+        let network = format!("{network}latency = 1e-5\nbandwidth = {bandwidth}\n");
+        let sides = [(); 3].map(|()| 100 + random.below(500) as u64);
+        machines.push((network, speeds, sides));
+    }
+    for (network, speeds, [m, k, n]) in machines {
+        let mut text = format!("[network]\n{network}");
+        for (i, speed) in speeds.iter().enumerate() {
+            text += &format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{speed} Gflop/s\"\n");
+        }
+        let platform = crate::platform::parse_platform(&text, "test").unwrap();
+        let machine = Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap();
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let ours = plan_matmul(shape, &machine, &PlanOptions::open(128, 8)).unwrap().remove(0);
+        let seconds = ours.plan.forecast.unwrap().seconds;
+        let (least, how) = least_typed(shape, &machine);
+        assert!(seconds <= least * 1.03, "{} {seconds}, {how} {least}: {text}", ours.plan.method);
+    }
+}
+
 /// Two to six processors in two clusters on slow links, and a product.
 fn random_case(random: &mut Random) -> (Machine, Shape) {
     let p = 2 + random.below(5);

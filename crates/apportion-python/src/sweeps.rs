@@ -86,12 +86,14 @@ pub fn sweep(
             return Err(refuse("margin", format!("{margin} is out of range"), "use 0 up to 1"));
         }
         let wanted = ParameterSweep { points, margin, ..wanted };
+        let flow = order.run_options()?.flow;
         let candidates = sweep_candidates(SweepQuestion {
             parameter: wanted.parameter,
             methods: methods.as_deref(),
             levels: None,
             plan: None,
-            orders: &order.run_options()?.flow.orders(shape.k)?,
+            orders: &flow.orders(shape.k)?,
+            open_block: !flow.has_block(),
         })?;
         let setup = SweepSetup { shape, machine: &machine, element, sharing: None };
         let result = swept(&setup, &candidates, &wanted, monitor)?;

@@ -46,6 +46,7 @@ pub fn run(
             levels: flags.levels.as_deref(),
             plan,
             orders: &args.flow.options().orders(shape.k)?,
+            open_block: !args.flow.options().has_block(),
         })?,
     };
     let setting = layouts::setup(shape, processors, args.element(), rule);

@@ -22,6 +22,8 @@ pub struct SweepQuestion<'a> {
     pub plan: Option<&'a Plan>,
     /// Orders of steps.
     pub orders: &'a [ScheduleOptions],
+    /// Whether the best plan of all may have another pivot block than these.
+    pub open_block: bool,
 }
 
 /// The candidates: methods, each with all orders; or the orders of one layout if it is the only one.
@@ -29,7 +31,7 @@ pub struct SweepQuestion<'a> {
 /// # Errors
 /// An unknown method, or none; a plan that cannot be laid out again.
 pub fn sweep_candidates(question: SweepQuestion<'_>) -> Result<Vec<Candidate>> {
-    let SweepQuestion { parameter, methods, levels, plan, orders } = question;
+    let SweepQuestion { parameter, methods, levels, plan, orders, open_block } = question;
     let by = |method: Method| (method.to_string(), LayoutSource::By(method));
     let mut layouts = Vec::new();
     match (methods, plan.and_then(|plan| Some((plan, plan.layout().ok()?)))) {
@@ -59,7 +61,7 @@ pub fn sweep_candidates(question: SweepQuestion<'_>) -> Result<Vec<Candidate>> {
         },
         (None, None) => {
             layouts.extend(Method::candidates().map(by));
-            layouts.push(("auto".into(), LayoutSource::Auto));
+            layouts.push(("auto".into(), LayoutSource::Auto { open_block }));
         }
     }
     if let Some(names) = levels {

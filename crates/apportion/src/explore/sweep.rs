@@ -48,7 +48,10 @@ pub enum LayoutSource {
     Levels(Vec<Option<Method>>),
     /// The best plan by any method, for the processors that are worth their messages, as
     /// [`plan_matmul`] makes it. Beside methods it stands out of competition: it would win everywhere.
-    Auto,
+    Auto {
+        /// Whether the forecast chooses the pivot block too.
+        open_block: bool,
+    },
     /// Block columns of a factorisation.
     Columns {
         /// Into which factors.
@@ -229,7 +232,7 @@ impl Race<'_> {
 
     /// The place of the best plan beside other candidates.
     fn aside(&self) -> Option<usize> {
-        let auto = |candidate: &Candidate| matches!(candidate.way, LayoutSource::Auto);
+        let auto = |candidate: &Candidate| matches!(candidate.way, LayoutSource::Auto { .. });
         self.contenders.iter().position(auto).filter(|_| self.contenders.len() > 1)
     }
 
@@ -294,11 +297,11 @@ impl Race<'_> {
                 LayoutSource::Given(layout) => Some((**layout).clone()),
                 LayoutSource::By(method) => self.laid_out(*method, &weights, platform)?,
                 LayoutSource::Levels(methods) => self.by_levels(methods, &weights, platform)?,
-                LayoutSource::Auto if all || self.aside() != Some(place) => {
-                    forecasts.push(Some(self.automatic(contender, machine)?));
+                LayoutSource::Auto { open_block } if all || self.aside() != Some(place) => {
+                    forecasts.push(Some(self.automatic(contender, *open_block, machine)?));
                     continue;
                 }
-                LayoutSource::Auto => None,
+                LayoutSource::Auto { .. } => None,
             };
             forecasts.push(layout.map(|l| self.fastest(&l, contender, machine)).transpose()?);
         }
@@ -335,9 +338,15 @@ impl Race<'_> {
     }
 
     /// The best plan, with any of the candidate's orders.
-    fn automatic(&self, contender: &Candidate, machine: &Machine) -> Result<CandidateForecast> {
+    fn automatic(
+        &self,
+        contender: &Candidate,
+        open_block: bool,
+        machine: &Machine,
+    ) -> Result<CandidateForecast> {
         let SweepSetup { shape, sharing, .. } = *self.setting;
-        let options = self.plan_options(&contender.orders.iter().collect::<Vec<_>>(), machine);
+        let orders: Vec<&ScheduleOptions> = contender.orders.iter().collect();
+        let options = PlanOptions { open_block, ..self.plan_options(&orders, machine) };
         let best = plan_matmul(shape, machine, &options)?.swap_remove(0);
         match &best.plan.forecast {
             Some(forecast) if sharing.is_none() => Ok(CandidateForecast {

@@ -170,7 +170,14 @@ fn a_sweep_makes_the_plans_of_a_partition() {
     let shape = Shape::new(600, 600, 600, "t").unwrap();
     let orders = orders(None, 100, false, 1);
     let parameter = Parameter::Bandwidth;
-    let question = SweepQuestion { parameter, methods: None, levels: None, plan: None, orders: &orders };
+    let question = SweepQuestion {
+        parameter,
+        methods: None,
+        levels: None,
+        plan: None,
+        orders: &orders,
+        open_block: true,
+    };
     let candidates = sweep_candidates(question).unwrap();
     let auto = candidates.iter().position(|one| one.name == "auto").unwrap();
     let setting = SweepSetup { shape, machine: &machine, element: 8, sharing: None };
@@ -180,7 +187,8 @@ fn a_sweep_makes_the_plans_of_a_partition() {
     for point in &found.points {
         let mut there = machine.clone();
         there.platform.network = machine.platform.network.at_bandwidth(point.value);
-        let plan = plan_matmul(shape, &there, &PlanOptions::open(100, 8)).unwrap().swap_remove(0).plan;
+        let options = PlanOptions { open_block: true, ..PlanOptions::open(100, 8) };
+        let plan = plan_matmul(shape, &there, &options).unwrap().swap_remove(0).plan;
         assert_eq!(point.forecasts[auto].unwrap().seconds, plan.forecast.as_ref().unwrap().seconds);
         assert_eq!(point.baselines, plan.baselines);
         assert_eq!(point.pays(), plan.gain().map(|gain| gain > 1.0), "{}", point.value);

@@ -132,12 +132,13 @@ def test_every_item_is_computed_once(tmp_path: Path, monkeypatch) -> None:
     assert sorted(map(int, log.read_text().split())) == list(range(700))
 
 
-def test_the_counts_are_the_items_of_each_worker(tmp_path: Path, monkeypatch) -> None:
+def test_a_slow_worker_gets_fewer_items(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv(map_jobs.LOG, str(tmp_path / "slow"))
     found = apportion.map(map_jobs.unequal, range(400), workers=2)
     assert len({process for process, _ in found}) == 2
     slow = sum(pace == 4e-3 for _, pace in found)
-    assert sorted(found.counts) == sorted([slow, 400 - slow])
+    # A fifth of the items, by speed; sleeps that the system makes longer change it.
+    assert 20 < slow < 150 and sorted(found.counts) == sorted([slow, 400 - slow])
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5])

@@ -87,11 +87,10 @@ fn squares_are_sized_for_overlap() {
     let seconds = |plan: &serde_json::Value| plan["forecast"]["seconds"].as_f64().unwrap();
     assert!(seconds(&sized) < 0.9 * seconds(&plain), "{} {}", seconds(&sized), seconds(&plain));
     assert!(sized["shares"][1].as_u64() < plain["shares"][1].as_u64());
-    // auto is not worse with the flag than with shares in proportion, and shares by forecast are not, but for what its
-    // budget leaves untried.
+    // auto is never worse with the flag than with shares in proportion, and shares by forecast never worse.
     let auto = "partition --shape 1000x1000 --platform three.toml";
     let by = |shares: &str| seconds(&bench.json(&format!("{auto} --shares {shares}")));
-    assert!(by("overlap") <= 1.02 * by("proportional") && by("forecast") <= by("proportional"));
+    assert!(by("overlap") <= by("proportional") && by("forecast") <= by("proportional"));
     // Ratios: the thesis's shares. A side of 575 x sqrt(0.1) = 182 for 316.
     let ratios = "partition --shape 1000x1000 --speeds 9,1 --method square-corner";
     let share = bench.json(&format!("{ratios} --shares overlap"))["shares"][1].as_u64().unwrap();

@@ -39,6 +39,11 @@ pub struct OnePassOptions {
     pub costs: Option<Arc<[f64]>>,
     /// Each processor runs one piece, by its line or its hint, and nothing is divided again.
     pub fixed: bool,
+    /// About how many seconds a message takes to start a piece, where processors are processes that stay; `None` where
+    /// each piece starts a program.
+    ///
+    /// The first piece of such a process is one unit, and a trial: it also imports, compiles and touches memory.
+    pub message: Option<f64>,
 }
 
 /// The time of a piece: `start_up` + `per_unit` times its number of units, in seconds.
@@ -99,8 +104,10 @@ struct Running {
 #[derive(Debug, Clone, Default)]
 struct Processor {
     running: Option<Running>,
-    /// The pieces that ended well, but for those without any work, which tell nothing of the time per unit.
+    /// The pieces that ended well, but for those without any work, which tell nothing of the time per unit, and for
+    /// the trial once another has ended.
     ended: Vec<Piece>,
+    trial: Option<Piece>,
     pieces: u64,
     /// Its line from an earlier run.
     known: Option<Line>,
@@ -215,6 +222,9 @@ impl OnePass {
         processor.pieces += 1;
         if running.work > 0.0 {
             let seconds = (now - running.started).max(0.0);
+            if self.options.message.is_some() && processor.trial.is_none() {
+                processor.trial = processor.ended.pop();
+            }
             processor.ended.push(Piece { work: running.work, seconds });
         }
     }
@@ -340,6 +350,9 @@ fn check(options: &OnePassOptions) -> Result<()> {
             let what = format!("a piece takes {start_up} s and {per_unit} s for each unit");
             return refuse("`lines`", what, "give a start-up of at least 0 and a time per unit above 0");
         }
+    }
+    if let Some(message) = options.message.filter(|message| !(message.is_finite() && *message >= 0.0)) {
+        return refuse("`message`", format!("a message takes {message} s"), "give seconds of at least 0");
     }
     Ok(())
 }

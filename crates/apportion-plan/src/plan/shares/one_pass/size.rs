@@ -22,6 +22,10 @@ const SAVED: f64 = 0.5;
 /// happens to a processor, the others can take over half of what it would have done.
 const CHEAP: f64 = 0.01;
 const MOST_IF_CHEAP: f64 = 0.5;
+/// The same for processes that stay, whose pieces cost a message.
+const MOST_BY_MESSAGE: f64 = 0.25;
+/// A process that stays takes at most this many times the work that it has done: its trial may deceive.
+const GROWTH: f64 = 8.0;
 
 /// What is believed of the processors at a time.
 pub(super) struct Outlook {
@@ -42,11 +46,12 @@ impl OnePass {
             .iter()
             .flat_map(|p| &p.ended)
             .fold(f64::INFINITY, |t, piece| t.min(piece.seconds));
-        let mut common = match shortest < f64::INFINITY {
-            true => {
+        let mut common = match self.options.message {
+            Some(seconds) => Prior { mean: seconds, deviation: seconds },
+            None if shortest < f64::INFINITY => {
                 Prior { mean: START_UP_PART.mean * shortest, deviation: START_UP_PART.deviation * shortest }
             }
-            false => Prior { mean: 0.0, deviation: 1.0 },
+            None => Prior { mean: 0.0, deviation: 1.0 },
         };
         let mut noise = assumed;
         // Start-ups and noise that several pieces show are those of the others too; these improve the lines.
@@ -67,6 +72,7 @@ impl OnePass {
         }
         let mut fitted: Vec<Option<Fitted>> =
             self.processors.iter().map(|p| fit(&p.ended, p.priors(common), noise)).collect();
+        self.compare_trials(&mut fitted, common, now);
         self.heed_late_pieces(&mut fitted, common, now);
         // Processors that have shown nothing yet are like the others, by their hints.
         let of_hint_1: Vec<f64> = (0..fitted.len())
@@ -81,6 +87,19 @@ impl OnePass {
             .collect();
         let free = self.processors.iter().zip(&lines).map(|(p, line)| p.free(line, now)).collect();
         Some(Outlook { lines, free })
+    }
+
+    /// A process that has had its trial only becomes as much faster as another did after its own.
+    fn compare_trials(&self, fitted: &mut [Option<Fitted>], common: Prior, now: f64) {
+        let gain = |p: &Processor, line: &Fitted| Some(p.trial?.seconds / (p.trial?.work * line.per_unit));
+        let gains = self.processors.iter().zip(&*fitted).filter_map(|(p, line)| gain(p, line.as_ref()?));
+        let Some(gain) = gains.reduce(f64::max) else { return };
+        for (p, line) in fitted.iter_mut().enumerate() {
+            let me = &self.processors[p];
+            if let (Some(_), None, [trial]) = (self.options.message, me.trial, me.ended.as_slice()) {
+                *line = Some(self.unseen(p, trial.seconds / trial.work / gain, common, now));
+            }
+        }
     }
 
     /// Pieces that run for longer than expected count as if they ended now.
@@ -147,18 +166,27 @@ impl OnePass {
         let speed: f64 =
             (0..lines.len()).filter(|&p| free[p] < f64::INFINITY).map(|p| 1.0 / lines[p].per_unit).sum();
         let caution = (2.0 * (speed * line.per_unit).ln()).max(0.0).sqrt() / (2.0 * 2.0_f64.ln()).sqrt();
-        if line.start_up >= SAVED * caution * deviation {
-            return share;
-        }
-        let part = 1.0 / (1.0 + RESERVE * caution * deviation / line.seconds(share));
-        match line.start_up < CHEAP * line.seconds(share) {
-            true => share * part.min(MOST_IF_CHEAP),
-            false => share * part,
+        let part = match line.start_up >= SAVED * caution * deviation {
+            true => 1.0,
+            false => 1.0 / (1.0 + RESERVE * caution * deviation / line.seconds(share)),
+        };
+        let is_cheap = part < 1.0 && line.start_up < CHEAP * line.seconds(share);
+        match self.options.message {
+            None if is_cheap => share * part.min(MOST_IF_CHEAP),
+            None => share * part,
+            Some(_) => {
+                let most = if is_cheap { MOST_BY_MESSAGE } else { 1.0 };
+                let done: f64 = me.trial.iter().chain(&me.ended).map(|piece| piece.work).sum();
+                (share * part.min(most)).min(GROWTH * done)
+            }
         }
     }
 
     /// The work of a first piece: by hints if there are any, else the same for all.
     fn first_size(&self, processor: usize, present: usize) -> f64 {
+        if self.options.message.is_some() {
+            return f64::MIN_POSITIVE;
+        }
         let all: f64 = (0..self.processors.len()).map(|p| self.hint(p)).sum();
         let part = self.hint(processor) * self.processors.len() as f64 / all;
         let present = present as f64;

@@ -11,6 +11,7 @@ mod forecast;
 mod layouts;
 mod machine;
 mod models;
+mod pieces;
 mod product;
 mod report;
 mod shares;
@@ -34,7 +35,9 @@ mod _native {
     #[pymodule_export]
     use super::layouts::{Layout, layout};
     #[pymodule_export]
-    use super::models::{Models, processors, summarise};
+    use super::models::{Models, cores_are_alike, processors, summarise};
+    #[pymodule_export]
+    use super::pieces::Pieces;
     #[pymodule_export]
     use super::product::{product, product_on};
     #[pymodule_export]

@@ -154,6 +154,13 @@ pub fn processors(py: Python<'_>) -> Vec<(String, Vec<usize>)> {
     platform.processors.into_iter().map(|p| (p.name, p.cores)).collect()
 }
 
+/// Whether the cores that this process may use are all of one kind.
+#[pyfunction]
+#[pyo3(name = "_cores_are_alike")]
+pub fn cores_are_alike(py: Python<'_>) -> bool {
+    py.detach(|| discover().kinds.len() < 2)
+}
+
 /// Mean, half-width of its 95 % interval, and the band of repeated times.
 #[pyfunction]
 #[pyo3(name = "_summarise")]

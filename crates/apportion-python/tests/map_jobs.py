@@ -41,6 +41,26 @@ def affinity(_):
     return sorted(os.sched_getaffinity(0))
 
 
+def cores_at_import(_):
+    return AT_IMPORT, tuple(sorted(os.sched_getaffinity(0)))
+
+
+AT_IMPORT = tuple(sorted(os.sched_getaffinity(0)))
+
+
+def calls(_):
+    """How often this process has called this."""
+    _calls[0] += 1
+    return _calls[0], os.getpid()
+
+
+_calls = [0]
+
+
+def surroundings(name):
+    return os.environ.get(name), os.getcwd()
+
+
 class Peculiar(Exception):
     """It pickles, and cannot be read again."""
 

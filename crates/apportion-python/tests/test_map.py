@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import math
+import multiprocessing
 import os
 import pickle
 import random
@@ -19,43 +21,53 @@ from pathlib import Path
 import apportion
 import map_jobs
 import pytest
-from apportion._map import Chunk, Place, Worker, _crowded, speeds_now, take
+from apportion import _native
+from apportion._map import Chunk, Worker, _crowded
 
 CORES = sorted(os.sched_getaffinity(0))
 
 
 def simulate(
-    count: int, speeds: list[float], late: float = 0.0, change: float = 1.0
+    count: int,
+    speeds: list[float],
+    late: float = 0.0,
+    change: float = 1.0,
+    trials: list[float] | None = None,
 ) -> tuple[float, list[int]]:
-    """Time and chunks of a call whose workers have these speeds, the last ready late, the first changing."""
-    places = [
-        Place(Worker(f"p{rank}"), ready=rank < len(speeds) - 1 or late == 0.0) for rank in range(len(speeds))
-    ]
-    ends = [math.inf] * len(speeds)
-    now, sent, counts = 0.0, 0, [0] * len(speeds)
-    while True:
-        for rank, taken in enumerate(take(count - sent, places, 0.0, now) if sent < count else []):
-            if taken:
-                assert places[rank].ready and not places[rank].count
-                places[rank].begin, places[rank].count, places[rank].sent = sent, taken, now
-                pace = change if rank == 0 and sent > count // 2 else 1.0
-                ends[rank] = now + taken / (speeds[rank] * pace)
-                sent += taken
-                counts[rank] += taken
-        if late and not places[-1].ready and late < min(ends):
-            now, places[-1].ready = late, True
-            continue
-        rank = ends.index(min(ends))
-        if ends[rank] == math.inf:
-            # Nobody works: then nothing may be left.
-            assert sent == count
-            return now, counts
-        now, ends[rank] = ends[rank], math.inf
-        place = places[rank]
-        assert place.worker
-        seconds = now - place.sent
-        place.worker.chunks.append(Chunk(place.count, seconds, 0.0, seconds))
-        place.count = 0
+    """Time and items of a call whose workers have these speeds, the last ready late, the first changing."""
+    pieces = _native._Pieces(count, len(speeds), None)
+    asks = [0.0] * (len(speeds) - 1) + [late]
+    running: set[int] = set()
+    now, last, sent, counts = 0.0, 0.0, 0, [0] * len(speeds)
+    while min(asks) < math.inf:
+        rank = asks.index(min(asks))
+        now = asks[rank]
+        if rank in running:
+            running.remove(rank)
+            pieces.ended(rank, now)
+            last = now
+            asks = [
+                ask if other in running or (late > now and other == len(speeds) - 1) else now
+                for other, ask in enumerate(asks)
+            ]
+        order = pieces.next(rank, now)
+        if order is None:
+            asks[rank] = math.inf
+        elif isinstance(order, float):
+            asks[rank] = max(order, now + 1e-3)
+        else:
+            begin, end = order
+            assert begin == sent < end <= count
+            pace = change if rank == 0 and sent > count // 2 else 1.0
+            asks[rank] = now + (end - begin) / (speeds[rank] * pace)
+            if trials and not counts[rank]:
+                asks[rank] = now + trials[rank]
+            running.add(rank)
+            sent = end
+            counts[rank] += end - begin
+    # Nobody works: then nothing may be left.
+    assert sent == count and not running
+    return last, counts
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -82,17 +94,13 @@ def test_long_items_are_not_left_to_the_slow() -> None:
 
 
 def test_a_worker_whose_first_item_compiles_still_takes_part() -> None:
-    first, second = Worker("p0", [Chunk(1, 5.0, 0.0, 5.0)]), Worker("p1", [Chunk(1, 9.0, 0.0, 9.0)])
-    places = [Place(first, ready=True), Place(second, ready=True)]
-    assert take(1000, places, 0.0, 9.0) == [8, 8]
-    first.chunks.append(Chunk(8, 0.008, 0.0, 0.008))
-    places[0].count, places[0].sent = 64, 9.0
-    # By their first items the second is 5 / 9 as fast, not 1 / 9000.
-    assert speeds_now(places, 9.0) == pytest.approx([1000, 1000 * 5 / 9])
-    assert take(1000, places, 0.0, 9.0) == [0, 8]
+    # Their first items take 5 s and 9 s, and all others a millisecond. By its first item alone, the second would
+    # need longer for another than the first for all that are left.
+    seconds, counts = simulate(6000, [1000.0, 1000.0], trials=[5.0, 9.0])
+    assert counts[1] > 500 and seconds <= 10.3
     # What is in its first item for long is slow.
-    places[1] = Place(Worker("p1"), True, 0, 1, 9.0)
-    assert speeds_now(places, 9.05)[1] == pytest.approx(20)
+    seconds, counts = simulate(2000, [1000.0, 1000.0], trials=[0.001, 9.0])
+    assert counts[1] == 1 and seconds == 9.0
 
 
 def test_forecasts_of_the_rivals() -> None:
@@ -169,7 +177,130 @@ def test_processes_run_on_the_cores_that_they_are_given() -> None:
     assert {tuple(cores) for cores in found} <= {(CORES[0],), (CORES[-1],)}
     assert set(found.processors) <= {"first", "last"}
     assert set(apportion.map(map_jobs.square, range(50)).processors) <= set(apportion.processors())
+    # Cores that are alike need no process each, but what is imported sees one.
+    places = [tuple(cores) for cores in apportion.processors().values()]
+    for at_import, now in apportion.map(map_jobs.cores_at_import, range(50)):
+        assert at_import in places and now == (tuple(CORES) if _native._cores_are_alike() else at_import)
     assert os.sched_getaffinity(0) == set(CORES)
+
+
+def children() -> set[int | None]:
+    """The processes of this one."""
+    return {child.pid for child in multiprocessing.active_children()}
+
+
+def test_processes_stay_for_the_next_call(monkeypatch) -> None:
+    assert apportion.map(abs, range(-2, 2), workers=2) == [2, 1, 0, 1]
+    first = children()
+    # Those that have not begun yet answer a call that is over.
+    assert apportion.map(map_jobs.square, range(3), workers=2) == [0, 1, 4]
+    assert apportion.map(str, range(3), workers=1) == ["0", "1", "2"]
+    assert children() == first and len(first) >= 2
+    assert apportion.map(str, range(5), workers=3) == ["0", "1", "2", "3", "4"]
+    assert first < children()
+    # What is left in a module stays.
+    assert len({number for number, _ in apportion.map(map_jobs.calls, range(20), workers=1)}) == 20
+    assert apportion.map(map_jobs.calls, [0], workers=1)[0][0] > 20
+
+
+def test_processes_are_what_new_ones_would_be(tmp_path: Path, monkeypatch) -> None:
+    def changed() -> bool:
+        before = children()
+        assert apportion.map(map_jobs.surroundings, ["TEST_MAP"], workers=1) == [
+            (os.environ.get("TEST_MAP"), os.getcwd())
+        ]
+        return not before & children()
+
+    changed()
+    assert not changed()
+    monkeypatch.setenv("TEST_MAP", "set")
+    assert changed() and not changed()
+    monkeypatch.chdir(tmp_path)
+    assert changed() and not changed()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert changed() and not changed()
+    with pytest.raises(KeyError):
+        apportion.map(map_jobs.failing, [17], workers=1)
+    assert changed() and not changed()
+
+
+def test_a_module_that_is_edited_is_imported_again(tmp_path: Path, monkeypatch) -> None:
+    file = tmp_path / "map_edited.py"
+    file.write_text("def f(x):\n    return x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    edited = importlib.import_module("map_edited")
+    assert apportion.map(edited.f, [3], workers=1) == [3]
+    file.write_text("def f(x):\n    return 100 * x\n")
+    importlib.invalidate_caches()
+    edited = importlib.reload(edited)
+    assert apportion.map(edited.f, [3], workers=1) == [300]
+
+
+def test_a_function_that_is_defined_again_is_the_one_that_runs(tmp_path: Path) -> None:
+    pytest.importorskip("cloudpickle")
+    script = tmp_path / "job.py"
+    script.write_text("import apportion\ndef g(x):\n    return x\ndef f(x):\n    return g(x)\n")
+    lines = [
+        "print(apportion.map(f, [1, 2], workers=1))",
+        "def g(x): return 10 * x",
+        "",
+        "print(apportion.map(f, [1, 2], workers=1))",
+        "f = lambda x: 100 * x",
+        "print(apportion.map(f, [1, 2], workers=1))",
+    ]
+    done = python("-i", str(script), input="\n".join(lines) + "\n")
+    assert done.stdout.split("\n")[:3] == ["[1, 2]", "[10, 20]", "[100, 200]"], done.stderr
+    notebook = "import apportion\n" + "".join(
+        f"exec({code!r})\n" for code in [script.read_text(), *("\n".join(lines).split("\n\n"))]
+    )
+    done = python("-c", notebook)
+    assert done.stdout.split("\n")[:3] == ["[1, 2]", "[10, 20]", "[100, 200]"], done.stderr
+
+
+FORKED = """
+import os, sys, apportion, multiprocessing
+if __name__ == "__main__":
+    apportion.map(abs, range(10), workers=2)
+    child = os.fork()
+    assert apportion.map(abs, [-1, -2], workers=2) == [1, 2]
+    if not child:
+        sys.exit()
+    _, status = os.waitpid(child, 0)
+    assert apportion.map(abs, [-1, -2], workers=2) == [1, 2]
+    print(status, *(child.pid for child in multiprocessing.active_children()))
+"""
+
+
+def test_processes_are_of_one_program_and_end_with_it(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(FORKED)
+    done = python(str(script))
+    status, *workers = map(int, done.stdout.split())
+    assert done.returncode == 0 and status == 0 and workers and done.stderr == "", done
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+
+
+def test_threads_call_at_the_same_time() -> None:
+    with ThreadPoolExecutor(3) as threads:
+        calls = [threads.submit(apportion.map, map_jobs.square, range(number), 1) for number in (5, 6, 7)]
+    assert [call.result() for call in calls] == [[x * x for x in range(number)] for number in (5, 6, 7)]
+
+
+def test_costs_of_items() -> None:
+    costs = [1.0] * 99 + [100.0]
+    found = apportion.map(map_jobs.square, range(100), workers=2, costs=iter(costs))
+    assert found == [x * x for x in range(100)] and sum(found.counts) == 100
+    assert apportion.map(map_jobs.square, [], workers=2, costs=[]) == []
+    for wrong, words in [
+        ([1.0], "costs: 1 for 2 items"),
+        ([1.0, -1.0], "costs: the cost of unit 1 is -1"),
+        ([1.0, math.nan], "costs: the cost of unit 1 is NaN"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            apportion.map(abs, [1, 2], workers=2, costs=wrong)
+    for wrong in (5, ["one", "two"]):
+        with pytest.raises(TypeError, match="costs: .* is no list of numbers"):
+            apportion.map(abs, [1, 2], workers=2, costs=wrong)
 
 
 def test_an_exception_arrives_with_its_item() -> None:

@@ -575,7 +575,7 @@ def processors():
     return dict(_native.processors())
 
 
-def map(f, data, workers=None, *, verbose=False):
+def map(f, data, workers=None, *, costs=None, verbose=False):
     """Apply `f` to each item of `data` in processes, each of which takes as many items as it is fast.
 
     Returns the results in the order of the data, as a list that knows how the work was divided: `seconds`,
@@ -584,15 +584,21 @@ def map(f, data, workers=None, *, verbose=False):
 
     `workers` is one of these:
 
-    - None: a process for each core of this machine, pinned to it.
+    - None: a process for each core of this machine, pinned to it if the cores are of several kinds.
     - A number: so many processes, which the system places.
     - A dictionary such as {"big": [0, 1], "small": [2]}: processes pinned to these cores.
     - An executor of `concurrent.futures`, joblib (`joblib.externals.loky.get_reusable_executor()`) or Dask
       (`client.get_executor()`), or a client of Dask.
 
-    The first items measure the workers; no item is computed twice. `shares` then divides what is left by the
-    measured speeds, and again while it becomes less, so that a worker that becomes slower gets fewer items.
-    Iterators are read to their end before the work begins; arrays are sent in slices.
+    The first items measure the workers; no item is computed twice. What is left is divided by these measures,
+    and again while it becomes less, as by `apportion run`, so that a worker that becomes slower gets fewer
+    items. `costs` has a number for each item, such as its size, where items take unequal times. Iterators are
+    read to their end before the work begins; arrays are sent in slices.
+
+    Processes stay for the next call, up to a minute, so modules and what `f` leaves in them stay as well. They
+    start anew after an error, and if new ones would be others: when the number or the cores of workers, the
+    environment, the working directory, `sys.path`, `sys.argv`, the standard streams or the file of a loaded
+    module (but for installed packages) has changed. A function of a notebook is sent as it is at each call.
 
     An exception of `f` arrives as it is, with a note that names the item. It ends all processes, as Ctrl-C
     does; of a given executor it cancels what has not begun. Functions and data are pickled. Functions of a
@@ -605,7 +611,7 @@ def map(f, data, workers=None, *, verbose=False):
     """
     from ._map import run
 
-    return run(f, data, workers, bool(verbose))
+    return run(f, data, workers, costs, bool(verbose))
 
 
 def measured(

@@ -661,6 +661,7 @@ def map(
     data: Iterable[_T],
     workers: SupportsIndex | Mapping[str, Iterable[SupportsIndex]] | _Executor | None = None,
     *,
+    costs: Iterable[SupportsFloat] | None = None,
     verbose: bool = False,
 ) -> Results[_R]: ...
 def measured(

@@ -14,31 +14,22 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from . import _native
-from ._arguments import shown, sources
+from ._arguments import shown
 from ._processes import (
+    IDLE_SECONDS,
+    Pool,
     check_importing,
     cloudpickled,
     cores_by_name,
     ignore_interrupts,
+    kept,
     line,
+    receive_answer,
     receive_begin,
-    started,
 )
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-GROWTH = 8
-"""A worker takes at most this many times the items that it has done: the first chunks measure it."""
-
-PART = 4
-"""A chunk is this part of a worker's share of what is left."""
-
-LEAST_SECONDS = 0.01
-"""A chunk lasts at least this long, if items are left, so that messages cost little."""
-
-LATENCIES = 10
-"""A chunk lasts at least this many times the time that its messages take."""
 
 
 class Results(list[R]):
@@ -184,10 +175,11 @@ def _dumps(packer: str) -> Callable[[Any], bytes]:
 def _pack(function: Callable[[Any], Any], elsewhere: bool) -> tuple[bytes, str]:
     """The function in bytes, and the module that packs items and results as well.
 
-    Processes of this program import its script. Workers `elsewhere` do not, and nothing can import what a
-    notebook defines: cloudpickle sends that.
+    Processes of this program import its script. Workers `elsewhere` do not, and nothing can import what is defined
+    in a notebook or at a prompt, also if that follows a script: cloudpickle sends it.
     """
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    prompted = sys.flags.interactive or hasattr(sys, "ps1")
+    script = None if prompted else getattr(sys.modules.get("__main__"), "__file__", None)
     name = _name(function)
     try:
         content = pickle.dumps(function)
@@ -214,39 +206,51 @@ class Workers(Protocol):
 
     def send(self, place: int, chunk: bytes) -> None: ...
 
-    def receive(self) -> tuple[int, bytes | None]:
-        """The next place that answers; nothing if it has only become ready to begin."""
+    def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
+        """The next place that answers, with nothing if it has only become ready to begin; none in time is none."""
 
 
 class Processes:
     """Processes of this program, on cores of their own or anywhere."""
 
-    def __init__(self, names: list[str], team: Sequence[Any], function: str, crowded: bool) -> None:
+    def __init__(self, names: list[str], pool: Pool, function: tuple[str, bytes, str], crowded: bool) -> None:
         self.names: list[str | None] = [*names]
         self.crowded = crowded
-        self._team, self._function = team, function
-        self._ready = [False] * len(team)
+        self._team, self._owed = pool.team[: len(names)], pool.owed
+        self._function, *sent = function
         self._answered: list[int] = []
+        for place, (_, here) in enumerate(self._team):
+            self._owed[place] += 1
+            self._send(here.send, sent)
 
-    def send(self, place: int, chunk: bytes) -> None:
+    def _send(self, send: Callable[[Any], None], value: Any) -> None:
         try:
-            self._team[place][1].send_bytes(chunk)
+            send(value)
         except OSError:
             pass  # The answer says that the process is gone.
 
-    def receive(self) -> tuple[int, bytes | None]:
+    def send(self, place: int, chunk: bytes) -> None:
+        self._send(self._team[place][1].send_bytes, chunk)
+
+    def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
         from multiprocessing.connection import wait
 
-        pipes = [here for _, here in self._team]
         if not self._answered:
-            self._answered = [pipes.index(pipe) for pipe in wait(pipes)]
+            pipes = [here for _, here in self._team]
+            self._answered = [
+                pipes.index(pipe) for pipe in wait(pipes, None if seconds == math.inf else seconds)
+            ]
+        if not self._answered:
+            return None
         place = self._answered.pop(0)
         process, here = self._team[place]
         name = str(self.names[place])
-        if not self._ready[place]:
-            receive_begin(process, here, name, self._function)
-            self._ready[place] = True
-            return place, None
+        if self._owed[place]:
+            # A process that started late still answers calls that ended without it.
+            ask = receive_begin if self._owed[place] == 1 else receive_answer
+            ask(process, here, name, self._function)
+            self._owed[place] -= 1
+            return None if self._owed[place] else (place, None)
         try:
             return place, here.recv_bytes()
         except (EOFError, OSError):
@@ -255,27 +259,35 @@ class Processes:
                 f"worker {name} was lost: its process ended with status {process.exitcode}"
             ) from None
 
-    def kill_late(self) -> None:
-        """End those that have not begun, whose work others have done meanwhile."""
-        for ready, (process, _) in zip(self._ready, self._team):
-            if not ready:
-                process.kill()
 
-
-def serve(pipe: Any, content: bytes, packer: str) -> None:
-    """The life of a process: find the function, answer chunks until the pipe is closed."""
+def serve(pipe: Any, anywhere: Sequence[int] | None) -> None:
+    """The life of a process: the calls that it takes part in, until there is none for long."""
     ignore_interrupts()
+    own = os.sched_getaffinity(0)
     try:
-        function = pickle.loads(content)
-        told = "begun", ""
-    except Exception as error:
-        told = "missing", line(error)
-    try:
-        pipe.send(told)
-        while told[0] == "begun":
-            pipe.send_bytes(_answer(function, pipe.recv_bytes(), packer))
+        while pipe.poll(IDLE_SECONDS):
+            if message := pipe.recv_bytes():
+                _serve_call(pipe, message, own, anywhere or own)
     except (EOFError, OSError):
         pass  # Nobody listens any more.
+
+
+def _serve_call(pipe: Any, message: bytes, own: Iterable[int], anywhere: Iterable[int]) -> None:
+    """Find the function of a call, and answer chunks until there is an empty one.
+
+    What the function imports sees the cores that the process has started on; then it may move.
+    """
+    os.sched_setaffinity(0, own)
+    content, packer = pickle.loads(message)
+    try:
+        function = pickle.loads(content)
+    except Exception as error:
+        pipe.send(("missing", line(error)))
+        return
+    os.sched_setaffinity(0, anywhere)
+    pipe.send(("begun", ""))
+    while chunk := pipe.recv_bytes():
+        pipe.send_bytes(_answer(function, chunk, packer))
 
 
 class Executor:
@@ -318,10 +330,15 @@ class Executor:
         self._futures[place] = future
         future.add_done_callback(lambda done: self._answers.put((place, done)))
 
-    def receive(self) -> tuple[int, bytes | None]:
+    def receive(self, seconds: float) -> tuple[int, bytes | None] | None:
+        import queue
+
         if self._ready:
             return self._ready.pop(0), None
-        place, future = self._answers.get()
+        try:
+            place, future = self._answers.get(timeout=None if seconds == math.inf else seconds)
+        except queue.Empty:
+            return None
         del self._futures[place]
         return place, future.result()
 
@@ -374,14 +391,10 @@ class Worker:
         later = self.chunks[1:]
         return sum(chunk.count for chunk in later), sum(chunk.round_trip for chunk in later)
 
-    def trial_seconds(self) -> float:
-        """Seconds of an item of the first chunk; 0 before it."""
-        return max(self.chunks[0].seconds / self.chunks[0].count, 1e-9) if self.chunks else 0.0
-
     def even_seconds(self, count: int) -> float:
         """The end of a call in which it has `count` items, whatever the others do."""
         items, seconds = self.measured()
-        per_item = seconds / items if items else self.trial_seconds()
+        per_item = seconds / items if items else self.chunks[0].seconds / self.chunks[0].count
         return self.first_end + max(count - self.chunks[0].count, 0) * per_item
 
     def alone_seconds(self, count: int, crowded: bool) -> float:
@@ -391,86 +404,22 @@ class Worker:
         return own[0] + max(count - first.count, 0) * sum(own[1:]) / sum(chunk.count for chunk in later)
 
 
-@dataclass
-class Place:
-    """Where one chunk at a time is computed: by a worker that is known, or by whoever is free."""
-
-    worker: Worker | None = None
-    ready: bool = False
-    begin: int = 0
-    """The first item of the chunk that is there."""
-    count: int = 0
-    """Its number of items; 0 if there is none."""
-    sent: float = 0.0
-
-    def measured(self) -> tuple[int, float]:
-        """Items and seconds of its worker, as far as they are known."""
-        return self.worker.measured() if self.worker else (0, 0.0)
-
-    def most_speed(self, now: float) -> float:
-        """The items per second if its present chunk ended now."""
-        items, seconds = self.measured()
-        return (items + self.count) / max(seconds + now - self.sent, 1e-9) if self.count else math.inf
-
-
-def speeds_now(places: Sequence[Place], now: float) -> list[float]:
-    """The items per second of each place, or ratios as long as nothing is known.
-
-    Workers that have had their first chunk only are compared by this chunk with those that are measured. One
-    without is assumed to be as fast as the fastest. None is faster than its present chunk shows.
-    """
-    measured = [items / max(seconds, 1e-9) for items, seconds in (place.measured() for place in places)]
-    trials = [place.worker.trial_seconds() if place.worker else 0.0 for place in places]
-    factor = max((speed * trial for speed, trial in zip(measured, trials)), default=0.0) or 1.0
-    known = [speed or (factor / trial if trial else 0.0) for speed, trial in zip(measured, trials)]
-    fastest = max(known)
-    if not fastest:
-        return [1.0] * len(places)
-    return [
-        max(min(speed or fastest, place.most_speed(now)), 1e-9 * fastest)
-        for speed, place in zip(known, places)
-    ]
-
-
-def take(left: int, places: Sequence[Place], latency: float, now: float) -> list[int]:
-    """The number of items that each idle place takes now, of those that are left.
-
-    The planner divides what is left and what is still being computed among all, by the speeds so far. Part of
-    a share is taken, so that the chunks become shorter toward the end and errors of the speeds cost little
-    (weighted factoring: Hummel, Schmidt, Uma, Wein, SPAA 1996, with halves). A share of none means that the
-    others finish earlier without it.
-    """
-    speeds = speeds_now(places, now)
-    held = [
-        max(1, math.ceil(place.count - (now - place.sent) * speed)) if place.count else 0
-        for place, speed in zip(places, speeds)
-    ]
-    counts = _native.shares(left + sum(held), sources(speeds), None, held, None, None).counts
-    least = max(LEAST_SECONDS, LATENCIES * latency)
-    taken = []
-    for place, own, speed in zip(places, counts, speeds):
-        if place.count or not place.ready:
-            taken.append(0)
-            continue
-        done = place.worker.done if place.worker else 0
-        wanted = max(math.ceil(own / PART), math.ceil(min(least * speed, own)))
-        taken.append(min(own, wanted, GROWTH * done or 1))
-    return taken
-
-
-def run(function: Callable[[T], R], data: Iterable[T], workers: Any, verbose: bool) -> Results[R]:
+def run(
+    function: Callable[[T], R], data: Iterable[T], workers: Any, costs: Any, verbose: bool
+) -> Results[R]:
     """What `apportion.map` does."""
     check_importing()
     if not callable(function):
         raise TypeError(f"f: {shown(function)} is no function (pass one that takes an item)")
     start = time.perf_counter()
     items = _items(data)
+    costs = _costs(costs, len(items))
     results: Results[R] = Results()
     done: list[Worker] = []
     if len(items):
         with _workers(function, workers, len(items)) as (team, packer):
             crowded = team.crowded
-            values, done = _compute(items, team, packer, start)
+            values, done = _compute(items, costs, team, packer, start)
             computed = time.perf_counter() - start
         results.seconds = time.perf_counter() - start
         results.extend(values)
@@ -501,6 +450,19 @@ def _items(data: Any) -> Any:
     return list(iterator)
 
 
+def _costs(given: Any, count: int) -> list[float] | None:
+    """One cost for each item."""
+    if given is None:
+        return None
+    try:
+        costs = [float(cost) for cost in given]
+    except (TypeError, ValueError):
+        raise TypeError(f"costs: {shown(given)} is no list of numbers (pass one for each item)") from None
+    if len(costs) != count:
+        raise ValueError(f"costs: {len(costs)} for {count} items (pass one for each item)")
+    return costs
+
+
 @contextmanager
 def _workers(function: Any, given: Any, most: int) -> Iterator[tuple[Workers, str]]:
     """The workers of a call, at most as many as there are items, and the module that packs values."""
@@ -512,25 +474,29 @@ def _workers(function: Any, given: Any, most: int) -> Iterator[tuple[Workers, st
             executor.cancel()
         return
     cores: dict[str, list[int] | None]
+    anywhere = None
     if given is None:
         cores = {**cores_by_name("workers", dict(_native.processors()))}
+        # Cores that are alike need no process each: the system knows which of them are free.
+        anywhere = tuple(sorted(os.sched_getaffinity(0))) if _native._cores_are_alike() else None
     elif hasattr(given, "items"):
         cores = {**cores_by_name("workers", given)}
     elif hasattr(given, "__index__"):
         count = operator.index(given)
         if count < 1:
-            raise ValueError(f"workers: {count} is no number of workers (pass one from 1 on, or leave it out)")
+            raise ValueError(
+                f"workers: {count} is no number of workers (pass one from 1 on, or leave it out for one a core)"
+            )
         cores = {f"p{rank}": None for rank in range(min(count, most))}
     else:
         raise TypeError(
             f"workers: {shown(given)} is no number of processes (pass 4, {{'p0': [0]}}, or an executor)"
         )
     names = list(cores)[:most]
+    places = [cores[name] for name in names]
     content, packer = _pack(function, elsewhere=False)
-    with started(serve, (content, packer), [cores[name] for name in names]) as team:
-        processes = Processes(names, team, _name(function), _crowded([cores[name] for name in names]))
-        yield processes, packer
-        processes.kill_late()
+    with kept(serve, (anywhere,), places) as pool:
+        yield Processes(names, pool, (_name(function), content, packer), _crowded(places)), packer
 
 
 def _crowded(cores: Sequence[Sequence[int] | None]) -> bool:
@@ -544,52 +510,51 @@ def _name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or shown(function)
 
 
-def _compute(items: Any, team: Workers, packer: str, start: float) -> tuple[list[Any], list[Worker]]:
+def _compute(
+    items: Any, costs: list[float] | None, team: Workers, packer: str, start: float
+) -> tuple[list[Any], list[Worker]]:
     """Send chunks until all are answered: the results in order, and the workers that had some."""
     dumps = _dumps(packer)
-    places = [Place(Worker(name)) if name else Place() for name in team.names]
-    threads: dict[str, Worker] = {}
+    pieces = _native._Pieces(len(items), len(team.names), costs)
+    workers = {name: Worker(name) for name in team.names if name}
+    idle: set[int] = set()
+    sent: dict[int, tuple[int, int, float]] = {}
     parts: dict[int, list[Any]] = {}
-    sent, answered, latency = 0, 0, math.inf
-    while answered < len(items):
-        rank, content = team.receive()
-        now = time.perf_counter()
-        place = places[rank]
-        place.ready = True
-        if content is not None:
-            reply = _read(content, place)
-            if not team.names[rank]:
-                _move(places, rank, threads.setdefault(reply.thread, Worker(reply.thread)))
-            assert place.worker
-            if reply.failed:
-                raise _error(reply.failed, place.worker.name)
-            parts[place.begin] = reply.results
-            answered += place.count
-            round_trip = now - place.sent
-            latency = min(latency, max(round_trip - reply.seconds, 0.0))
-            place.worker.first_end = place.worker.first_end or now - start
-            place.worker.chunks.append(Chunk(place.count, reply.seconds, reply.delay, round_trip))
-            place.count = 0
-        if sent == len(items):
+    left = len(items)
+    while left:
+        until = math.inf
+        for place in sorted(idle):
+            now = time.perf_counter()
+            order = pieces.next(place, now)
+            if isinstance(order, tuple):
+                begin, end = order
+                team.send(place, _packed(items[begin:end], begin, dumps))
+                sent[place] = begin, end, now
+                idle.remove(place)
+            elif order is not None:
+                until = min(until, order)
+        answer = team.receive(max(until - time.perf_counter(), 1e-3))
+        if not answer:
             continue
-        for rank, count in enumerate(take(len(items) - sent, places, min(latency, 1.0), now)):
-            if not count:
-                continue
-            chunk = _packed(items[sent : sent + count], sent, dumps)
-            places[rank].begin, places[rank].count = sent, count
-            places[rank].sent = time.perf_counter()
-            team.send(rank, chunk)
-            sent += count
-    workers = list(threads.values()) or [place.worker for place in places if place.worker]
-    return [result for begin in sorted(parts) for result in parts[begin]], [w for w in workers if w.chunks]
-
-
-def _move(places: Sequence[Place], rank: int, worker: Worker) -> None:
-    """Note that a worker has been in a place, and so is in no other."""
-    for place in places:
-        if place.worker is worker:
-            place.worker = None
-    places[rank].worker = worker
+        place, content = answer
+        idle.add(place)
+        if content is None:
+            continue
+        begin, end, then = sent.pop(place)
+        reply = _read(content, begin, end)
+        now = time.perf_counter()
+        pieces.ended(place, now)
+        name = team.names[place] or reply.thread
+        if reply.failed:
+            raise _error(reply.failed, name)
+        parts[begin] = reply.results
+        left -= end - begin
+        worker = workers.setdefault(name, Worker(name))
+        worker.first_end = worker.first_end or now - start
+        worker.chunks.append(Chunk(end - begin, reply.seconds, reply.delay, now - then))
+    return [result for begin in sorted(parts) for result in parts[begin]], [
+        worker for worker in workers.values() if worker.chunks
+    ]
 
 
 def _packed(items: Any, first: int, dumps: Callable[[Any], bytes]) -> bytes:
@@ -604,13 +569,13 @@ def _packed(items: Any, first: int, dumps: Callable[[Any], bytes]) -> bytes:
         ) from None
 
 
-def _read(content: bytes, place: Place) -> Answer:
+def _read(content: bytes, begin: int, end: int) -> Answer:
     """An answer from its bytes."""
     try:
         found: Answer = pickle.loads(content)
     except Exception as error:
         raise RuntimeError(
-            f"the results of items {place.begin} to {place.begin + place.count - 1} cannot be read: "
+            f"the results of items {begin} to {end - 1} cannot be read: "
             f"{line(error, 200)} (define their classes at the top level of a file)"
         ) from None
     return found

@@ -1,9 +1,14 @@
-"""Processes on chosen cores, each with the pipe that leads to it, and what can be sent to them."""
+"""Processes on chosen cores, each with the pipe that leads to it, and what can be sent to them.
+
+Those of `map` stay for its next call, unless a new process would be another: by its cores, or by what it inherits
+and reads.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +22,9 @@ GUARD = 'put the script\'s own actions, but not its functions, under `if __name_
 
 LAST_SECONDS = 5.0
 """How long a process that has nothing left to do may take to end by itself."""
+
+IDLE_SECONDS = 60.0
+"""How long a process stays without work. It is not used any more after half of that, so that it cannot end then."""
 
 
 def line(error: BaseException, most: int = 300) -> str:
@@ -93,6 +101,20 @@ def started(
     serve: Callable[..., None], arguments: Sequence[Any], cores: Iterable[Sequence[int] | None]
 ) -> Iterator[list[Any]]:
     """A process for each entry of `cores`, on these or anywhere, with its pipe: `serve(pipe, *arguments)`."""
+    team: list[Any] = []
+    try:
+        _start(team, serve, arguments, cores)
+        yield team
+    except BaseException:
+        _end(team, 0.0)
+        raise
+    _end(team, LAST_SECONDS)
+
+
+def _start(
+    team: list[Any], serve: Callable[..., None], arguments: Sequence[Any], cores: Iterable[Sequence[int] | None]
+) -> None:
+    """Add processes to a team."""
     import signal
     from multiprocessing import get_context, resource_tracker
 
@@ -100,28 +122,158 @@ def started(
     # It is started with the first process otherwise, and would take back the mask below.
     resource_tracker.ensure_running()
     context = get_context("spawn")
-    team: list[Any] = []
     before = os.sched_getaffinity(0)
+    for own in cores:
+        here, there = context.Pipe()
+        process = context.Process(target=serve, args=(there, *arguments))
+        team.append((process, here))
+        # A new process inherits the cores of this thread: packages that it imports see only these.
+        os.sched_setaffinity(0, own or before)
+        # Ctrl-C reaches all processes of a terminal; this one ends the others, even those that just start.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            os.sched_setaffinity(0, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        there.close()
+
+
+class Pool:
+    """Processes that stay between calls. Each waits for a message that ends a call with an empty one."""
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        self.cores: list[Sequence[int] | None] = []
+        self.team: list[Any] = []
+        self.owed: list[int] = []
+        """How often each has been given a function and has not answered that it found it."""
+        self.used = time.monotonic()
+        self._files: dict[str, float | None] = {}
+        self.files_changed()
+
+    def fits(self, key: Any, cores: Sequence[Sequence[int] | None]) -> bool:
+        """Whether new processes would be the same."""
+        common = min(len(cores), len(self.cores))
+        return (
+            self.key == key
+            and self.cores[:common] == list(cores[:common])
+            and time.monotonic() - self.used < IDLE_SECONDS / 2
+            and not self.files_changed()
+            and all(process.is_alive() for process, _ in self.team)
+        )
+
+    def files_changed(self) -> bool:
+        """Whether a file of a module has changed since a call began that saw it. Installed packages do not change."""
+        files = {getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())}
+        for path in files:
+            if isinstance(path, str) and path not in self._files and not _is_installed(path):
+                self._files[path] = _changed_at(path)
+        return any(_changed_at(path) != then for path, then in self._files.items())
+
+
+def _is_installed(path: str) -> bool:
+    return "-packages/" in path or path.startswith(os.path.dirname(os.__file__))
+
+
+def _changed_at(path: str) -> float | None:
     try:
-        for own in cores:
-            here, there = context.Pipe()
-            process = context.Process(target=serve, args=(there, *arguments))
-            team.append((process, here))
-            # A new process inherits the cores of this thread: packages that it imports see only these.
-            os.sched_setaffinity(0, own or before)
-            # Ctrl-C reaches all processes of a terminal; this one ends the others, even those that just start.
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                process.start()
-            finally:
-                os.sched_setaffinity(0, before)
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            there.close()
-        yield team
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return None
+
+
+_waiting: list[Pool] = []
+"""Pools that no call uses: one, or as many as threads have called at the same time."""
+
+
+@contextmanager
+def kept(
+    serve: Callable[..., None], arguments: tuple[Any, ...], cores: Sequence[Sequence[int] | None]
+) -> Iterator[Pool]:
+    """A pool whose first processes are those that `started` would give; an error ends them."""
+    key = serve, arguments, _inherited()
+    pool = None
+    while found := _take():
+        if pool is None and found.fits(key, cores):
+            pool = found
+        else:
+            _end(found.team, LAST_SECONDS)
+    pool = pool or Pool(key)
+    try:
+        more = cores[len(pool.cores) :]
+        if more:
+            _end_at_exit()
+            _start(pool.team, serve, arguments, more)
+            pool.cores += more
+            pool.owed += [0] * len(more)
+        yield pool
+        try:
+            for _, here in pool.team[: len(cores)]:
+                here.send_bytes(b"")
+        except OSError:
+            # A process is lost that was not needed.
+            _end(pool.team, 0.0)
+            return
     except BaseException:
-        _end(team, 0.0)
+        _end(pool.team, 0.0)
         raise
-    _end(team, LAST_SECONDS)
+    pool.used = time.monotonic()
+    _waiting.append(pool)
+
+
+def _take() -> Pool | None:
+    try:
+        return _waiting.pop()
+    except IndexError:
+        return None
+
+
+def _inherited() -> Any:
+    """What a process inherits from this one when it starts."""
+    try:
+        directory = os.getcwd()
+    except OSError:
+        directory = None
+    streams = []
+    for number in range(3):
+        try:
+            stream = os.fstat(number)
+            streams.append((stream.st_dev, stream.st_ino))
+        except OSError:
+            streams.append((0, 0))
+    return dict(os.environ), directory, list(sys.path), list(sys.argv), os.sched_getaffinity(0), streams
+
+
+def _end_at_exit() -> None:
+    """End pools when the program ends, before `multiprocessing` waits for their processes."""
+    global _ends_at_exit
+    if _ends_at_exit:
+        return
+    import atexit
+    import multiprocessing.util  # Its own action at exit comes after those that are registered later.
+
+    _ends_at_exit = True
+    atexit.register(end_waiting)
+    os.register_at_fork(after_in_child=_forget)
+
+
+_ends_at_exit = False
+
+
+def end_waiting() -> None:
+    """End the processes that wait for a call."""
+    while pool := _take():
+        _end(pool.team, LAST_SECONDS)
+
+
+def _forget() -> None:
+    """Leave the processes to the program that this one was forked from."""
+    from multiprocessing import process
+
+    for pool in _waiting:
+        getattr(process, "_children", set()).difference_update(one for one, _ in pool.team)
+    _waiting.clear()
 
 
 def ignore_interrupts() -> None:
@@ -134,8 +286,6 @@ def ignore_interrupts() -> None:
 
 def _end(team: Sequence[Any], seconds: float) -> None:
     """End all processes: by themselves, as their pipes are closed, or by force after some seconds."""
-    import time
-
     deadline = time.monotonic() + seconds
     running = [process for process, _ in team if process.pid is not None]
     for _, here in team:
@@ -150,8 +300,17 @@ def _end(team: Sequence[Any], seconds: float) -> None:
 
 def receive_begin(process: Any, here: Any, processor: str, name: str) -> None:
     """Wait until a process has the function of this name."""
+    if why := receive_answer(process, here, processor, name):
+        raise RuntimeError(
+            f"{name}: the process of {processor} did not find it: {why} (define it at the top level of a module or "
+            'script, not under `if __name__ == "__main__":`)'
+        )
+
+
+def receive_answer(process: Any, here: Any, processor: str, name: str) -> str:
+    """Wait until a process has looked for a function: why it did not find it, or nothing."""
     try:
-        word, why = here.recv()
+        _, why = here.recv()
     except (EOFError, OSError):
         process.join()
         if process.exitcode == UNGUARDED:
@@ -162,8 +321,4 @@ def receive_begin(process: Any, here: Any, processor: str, name: str) -> None:
             f"processor {processor} was lost: its process ended with status {process.exitcode} while it imported "
             f"the script ({GUARD})"
         ) from None
-    if word == "missing":
-        raise RuntimeError(
-            f"{name}: the process of {processor} did not find it: {why} (define it at the top level of a module or "
-            'script, not under `if __name__ == "__main__":`)'
-        )
+    return str(why)

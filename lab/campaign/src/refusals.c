@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void *__libc_malloc(size_t);
@@ -57,6 +58,13 @@ __attribute__((destructor)) static void ends(void) {
     int length = snprintf(text, sizeof text, "%ld", asked);
     if (write(file, text, length) != length) abort();
     close(file);
+}
+
+/* A program may also leave without its destructors. */
+void _exit(int code) {
+    ends();
+    syscall(SYS_exit_group, code);
+    __builtin_unreachable();
 }
 
 static int refused(size_t bytes, void *caller) {

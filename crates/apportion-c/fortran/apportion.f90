@@ -122,6 +122,14 @@ module apportion
          integer(c_int) :: code
       end function
 
+      function apportion_balancer_slowest(balancer, rank) &
+         bind(C, name="apportion_balancer_slowest") result(code)
+         import :: c_int, c_int64_t, c_ptr
+         type(c_ptr), value :: balancer
+         integer(c_int64_t), intent(out) :: rank
+         integer(c_int) :: code
+      end function
+
       function apportion_balancer_shares(balancer, processors, shares, offsets) &
          bind(C, name="apportion_balancer_shares") result(code)
          import :: c_int, c_int64_t, c_ptr

@@ -33,7 +33,7 @@ extern "C" {
 /* Reasons of a balancer's decision; only APPORTION_FASTER changes the shares. */
 #define APPORTION_FASTER 0
 #define APPORTION_BALANCED 1       /* the times are within the tolerance of each other */
-#define APPORTION_WARMING_UP 2     /* the first rounds are not used */
+#define APPORTION_WARMING_UP 2     /* the first round after a change is not used */
 #define APPORTION_UNCERTAIN 3      /* the difference may be noise */
 #define APPORTION_SMALL_GAIN 4     /* the saving is below the hysteresis */
 #define APPORTION_MOVING_COST 5    /* moving costs more than it saves */
@@ -91,7 +91,7 @@ int apportion_balancer_new(int64_t units, int64_t processors, apportion_balancer
 /* Sets an option before the first round:
  *   "tolerance"        largest (longest - shortest) / shortest time that counts as balanced; 0.05
  *   "hysteresis"       least saving, as a fraction of a round, that is worth a change; 0.02
- *   "warm_up"          number of first rounds that are not used; 0
+ *   "warm_up"          number of rounds that are not used, at the start and after each change of shares; 1
  *   "cost_per_change"  seconds of any change of shares; 0
  *   "cost_per_unit"    seconds for each unit that the busiest processor sends or receives; 0
  *   "rounds"           number of rounds in which a change must earn its cost; any number. "cost_rounds" is the
@@ -111,6 +111,9 @@ int apportion_balancer_start(apportion_balancer *balancer, const apportion_model
  * units (processors + 1 entries) to `offsets`, and why to `reason`. Each may be NULL. */
 int apportion_balancer_observe(apportion_balancer *balancer, int64_t processors, const double *seconds,
                                int64_t *shares, int64_t *offsets, int *reason);
+
+/* The rank of the processor that held up the last round: the one that took longest. Invalid before a round. */
+int apportion_balancer_slowest(const apportion_balancer *balancer, int64_t *rank);
 
 /* The shares and offsets of the present round, as for apportion_balancer_observe. */
 int apportion_balancer_shares(const apportion_balancer *balancer, int64_t processors, int64_t *shares,

@@ -14,6 +14,14 @@ use std::ffi::{c_char, c_int};
 /// A balancer.
 pub struct Balanced {
     balancer: Balancer,
+    /// The processor that took longest in the last round.
+    slowest: Option<usize>,
+}
+
+impl From<Balancer> for Balanced {
+    fn from(balancer: Balancer) -> Self {
+        Self { balancer, slowest: None }
+    }
 }
 
 impl Balanced {
@@ -54,7 +62,7 @@ pub unsafe extern "C" fn apportion_balancer_new(
     guard(|| {
         let found = Balancer::new(units(total, "units")?, count(processors, "processors", 1)?)?;
         // SAFETY: the caller's promise.
-        unsafe { hand_out(balancer, Balanced { balancer: found }, "balancer") }
+        unsafe { hand_out(balancer, found.into(), "balancer") }
     })
 }
 
@@ -164,12 +172,30 @@ pub unsafe extern "C" fn apportion_balancer_observe(
         let (balanced, seconds) = unsafe { (value(balancer, "balancer")?, array(seconds, p, "seconds")?) };
         check_processors(p, balanced.balancer.processors())?;
         let decision = balanced.balancer.observe(seconds)?;
+        balanced.slowest = Some(decision.slowest);
         // SAFETY: the caller's promises.
         unsafe {
             write_if_wanted(shares, &to_c(&decision.shares), "shares")?;
             write_if_wanted(offsets, &to_c(&decision.offsets), "offsets")?;
             write_if_wanted(reason, &[number(decision.reason)], "reason")
         }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_slowest(balancer: *const Balanced, rank: *mut i64) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let slowest = unsafe { look(balancer, "balancer") }?.slowest;
+        let Some(slowest) = slowest else {
+            return Err(refuse("balancer", "it has observed no round", "observe the times of a round first"));
+        };
+        // SAFETY: the caller's promise.
+        unsafe { write_if_wanted(rank, &[slowest as i64], "rank") }
     })
 }
 
@@ -233,7 +259,7 @@ pub unsafe extern "C" fn apportion_balancer_load(
             other => other,
         })?;
         // SAFETY: the caller's promise.
-        unsafe { hand_out(balancer, Balanced { balancer: found }, "balancer") }
+        unsafe { hand_out(balancer, found.into(), "balancer") }
     })
 }
 

@@ -81,13 +81,14 @@ static void models(void)
 static void balancer(void)
 {
     double speeds[3] = {300, 200, 100}, seconds[3];
-    int64_t found[3], offsets[4], least[3] = {0, 0, 150}, block[3] = {10, 10, 10}, length = 0;
+    int64_t found[3], offsets[4], least[3] = {0, 0, 150}, block[3] = {10, 10, 10}, length = 0, slowest = -1;
     int reason = -1;
     apportion_balancer *one = NULL, *two = NULL;
     RIGHT(apportion_balancer_new(600, 3, &one) == APPORTION_OK);
     RIGHT(apportion_balancer_set(one, "tolerance", 0.02) == APPORTION_OK);
     RIGHT(apportion_balancer_set(one, "speed", 1) == APPORTION_INVALID && says("hysteresis"));
     RIGHT(apportion_balancer_set(one, "warm_up", 0.5) == APPORTION_INVALID);
+    RIGHT(apportion_balancer_set(one, "warm_up", 0) == APPORTION_OK);
     RIGHT(apportion_balancer_set(one, "rounds", 1e9) == APPORTION_OK);
     RIGHT(apportion_balancer_set(one, "cost_rounds", 1e9) == APPORTION_OK);
     RIGHT(apportion_balancer_set(one, "cost_per_unit", -1) == APPORTION_INVALID);
@@ -96,8 +97,10 @@ static void balancer(void)
     for (int i = 0; i < 3; i++)
         seconds[i] = (double)found[i] / speeds[i];
     RIGHT(apportion_balancer_observe(one, 2, seconds, found, offsets, &reason) == APPORTION_INVALID);
+    RIGHT(apportion_balancer_slowest(one, &slowest) == APPORTION_INVALID && says("no round"));
     RIGHT(apportion_balancer_observe(one, 3, seconds, found, offsets, &reason) == APPORTION_OK);
     RIGHT(reason == APPORTION_FASTER && found[0] == 300 && found[1] == 200 && found[2] == 100);
+    RIGHT(apportion_balancer_slowest(one, &slowest) == APPORTION_OK && slowest == 2);
     RIGHT(offsets[1] == 300 && offsets[2] == 500 && offsets[3] == 600);
     RIGHT(apportion_balancer_set(one, "tolerance", 0.1) == APPORTION_INVALID && says("before the first round"));
 
@@ -119,6 +122,8 @@ static void balancer(void)
     RIGHT(apportion_balancer_new(600, 3, &one) == APPORTION_OK);
     RIGHT(apportion_balancer_limits(one, 3, least, NULL, block) == APPORTION_OK);
     RIGHT(apportion_balancer_shares(one, 3, found, NULL) == APPORTION_OK);
+    RIGHT(apportion_balancer_observe(one, 3, seconds, NULL, NULL, &reason) == APPORTION_OK);
+    RIGHT(reason == APPORTION_WARMING_UP);
     for (int i = 0; i < 3; i++)
         seconds[i] = (double)found[i] / speeds[i];
     RIGHT(apportion_balancer_observe(one, 3, seconds, found, NULL, NULL) == APPORTION_OK);

@@ -26,6 +26,7 @@ pub struct Decision {
     words: String,
     #[serde(with = "bits")]
     spread: f64,
+    slowest: usize,
     #[serde(with = "bits")]
     pub gain: f64,
     #[serde(with = "bits")]
@@ -41,6 +42,7 @@ impl From<library::Decision> for Decision {
             words: decision.reason.to_string(),
             counts: decision.shares,
             spread: decision.spread,
+            slowest: decision.slowest,
             gain: decision.gain,
             cost: decision.cost,
             units_moved: decision.moved,
@@ -86,6 +88,12 @@ impl Decision {
         self.spread
     }
 
+    /// Rank of the processor that held up the round: the one that took longest.
+    #[getter]
+    fn slowest(&self) -> usize {
+        self.slowest
+    }
+
     /// Seconds that the best shares found save in each round, by prediction.
     #[getter]
     fn gain(&self) -> f64 {
@@ -122,7 +130,7 @@ impl Decision {
 /// Rounds whose times differ by at most the fraction `tolerance` stay as they are. A change must save more
 /// than the fraction `hysteresis` of a round, and earn what it costs within `rounds` rounds:
 /// `cost_per_change` seconds, and `cost_per_unit` for each unit that the busiest processor sends or receives.
-/// The first `warm_up` rounds are not used. `min`, `max` and `multiple_of` limit the shares as for
+/// The first `warm_up` rounds (1) at the start and after each change are not used. `min`, `max` and `multiple_of` limit the shares as for
 /// `apportion.shares`. The first shares are equal, or follow `speeds` or `models`. `cost_per_move`, `least`
 /// and `most` are the old names of `cost_per_change`, `min` and `max`.
 #[pyclass(module = "apportion", eq)]
@@ -213,7 +221,7 @@ impl Balancer {
         let sources = sources(py, speeds, models)?;
         let units: u64 = whole("units", units)?;
         let processors: usize = whole("processors", processors)?;
-        let warm_up: u32 = warm_up.map_or(Ok(0), |rounds| whole("warm_up", &rounds))?;
+        let warm_up: u32 = warm_up.map_or(Ok(1), |rounds| whole("warm_up", &rounds))?;
         let cost = renamed(("cost_per_change", cost_per_change), ("cost_per_move", cost_per_move))?;
         let cost_per_change = cost.map_or(Ok(0.0), |seconds| seconds.extract())?;
         let min = each("min", renamed(("min", min), ("least", least))?)?;

@@ -60,8 +60,21 @@ def test_moving_has_its_price() -> None:
     assert free.counts == [75, 25] and dear.counts == [50, 50]
 
 
+def test_a_slow_first_step_is_forgotten_and_the_slowest_named() -> None:
+    for warm_up in (0, 1):
+        balancer = apportion.Balancer(1000, 2, warm_up=warm_up)
+        for step in range(21):
+            times = [count / speed for count, speed in zip(balancer.counts, (3.0, 1.0))]
+            if step == 0:
+                times[0] *= 10
+            decision = balancer.observe(times)
+            assert decision.slowest == times.index(max(times))
+        assert abs(balancer.counts[0] - 750) <= 12
+    assert apportion.Balancer(10, 2).observe([1.0, 9.0]).reason == "warming-up"
+
+
 def test_a_notebook_draws_balancers_and_models() -> None:
-    balancer = apportion.Balancer(1200, 2)
+    balancer = apportion.Balancer(1200, 2, warm_up=0)
     balancer.observe([count / speed for count, speed in zip(balancer.counts, (3.0, 1.0))])
     picture = balancer._repr_svg_()
     assert (

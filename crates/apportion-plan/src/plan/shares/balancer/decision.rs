@@ -16,7 +16,7 @@ pub enum Reason {
     Faster,
     /// All processors with units finish within the tolerance of each other.
     Balanced,
-    /// The round belongs to those that are not used.
+    /// The round is one of the first after the start or a change, which are not used.
     WarmingUp,
     /// Other shares look faster, by less than the noise of the rounds so far can explain.
     Uncertain,
@@ -49,7 +49,7 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::Faster => "the new shares are faster",
             Self::Balanced => "the times are within the tolerance of each other",
-            Self::WarmingUp => "the first rounds are not used",
+            Self::WarmingUp => "the first round after a change is not used",
             Self::Uncertain => "the difference may be noise",
             Self::SmallGain => "the saving is below the hysteresis",
             Self::MovingCost => "moving costs more than it saves",
@@ -70,6 +70,8 @@ pub struct Decision {
     pub offsets: Vec<u64>,
     /// (longest - shortest) / shortest time of the round, of processors with units.
     pub spread: f64,
+    /// The processor that took longest in the round; the first of equal ones.
+    pub slowest: usize,
     /// Predicted saving per round, in seconds, of the best shares found; 0 if none was looked for or found.
     pub gain: f64,
     /// Predicted seconds of moving to them.
@@ -164,6 +166,27 @@ struct Proposal {
     pub cost: f64,
 }
 
+/// How even the times of a round were.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    spread: f64,
+    slowest: usize,
+}
+
+impl Round {
+    fn of(seconds: &[f64], shares: &[u64]) -> Self {
+        let (mut least, mut longest, mut slowest) = (f64::INFINITY, 0.0, 0);
+        for (rank, (&time, _)) in seconds.iter().zip(shares).enumerate().filter(|(_, (_, share))| **share > 0)
+        {
+            least = time.min(least);
+            if time > longest {
+                (longest, slowest) = (time, rank);
+            }
+        }
+        Self { spread: (longest - least) / least, slowest }
+    }
+}
+
 impl Balancer {
     /// Takes the times in seconds that the processors needed for their [`Balancer::shares`] (ignored for
     /// shares of 0), and decides on the shares of the next round. O(p log units log rounds).
@@ -174,12 +197,11 @@ impl Balancer {
     /// Not one time per processor, or a time that is not a positive number; nothing is then remembered.
     pub fn observe(&mut self, seconds: &[f64]) -> Result<Decision> {
         self.check_times(seconds)?;
-        let working = || seconds.iter().zip(&self.shares).filter(|(_, share)| **share > 0).map(|(t, _)| *t);
-        let (least, longest) = working().fold((f64::INFINITY, 0.0_f64), |(l, h), t| (l.min(t), h.max(t)));
-        let spread = (longest - least) / least;
+        let round = Round::of(seconds, &self.shares);
         self.rounds = self.rounds.saturating_add(1);
-        if self.rounds <= u64::from(self.warm_up) {
-            return Ok(self.stay(Reason::WarmingUp, spread, None));
+        if self.unused > 0 {
+            self.unused -= 1;
+            return Ok(self.stay(Reason::WarmingUp, round, None));
         }
         let first = self.processors.iter().all(|observed| observed.rounds() == 0) && !self.from_models;
         if self.learn(seconds)? {
@@ -187,7 +209,7 @@ impl Balancer {
             self.tried.clear();
         }
         if self.searching {
-            return self.search(spread);
+            return self.search(round);
         }
         let proposal = self.proposal()?;
         let memory = self.memory();
@@ -203,24 +225,24 @@ impl Balancer {
             Some(_) => Reason::Faster,
         };
         match (reason, proposal) {
-            (Reason::Faster, Some(proposal)) => Ok(self.go(proposal, spread)),
-            (_, proposal) => Ok(self.stay(reason, spread, proposal.as_ref())),
+            (Reason::Faster, Some(proposal)) => Ok(self.go(proposal, round)),
+            (_, proposal) => Ok(self.stay(reason, round, proposal.as_ref())),
         }
     }
 
     /// A round of a search: every share that promises a shorter time is tried once.
-    fn search(&mut self, spread: f64) -> Result<Decision> {
+    fn search(&mut self, round: Round) -> Result<Decision> {
         self.tried.push(self.shares.clone());
-        if spread <= self.tolerance {
+        if round.spread <= self.tolerance {
             self.tried.clear();
-            return Ok(self.stay(Reason::Balanced, spread, None));
+            return Ok(self.stay(Reason::Balanced, round, None));
         }
         let proposal = self.best()?;
         if self.tried.contains(&proposal.shares) {
             self.tried.clear();
-            return Ok(self.stay(Reason::NothingBetter, spread, Some(&proposal)));
+            return Ok(self.stay(Reason::NothingBetter, round, Some(&proposal)));
         }
-        Ok(self.go(proposal, spread))
+        Ok(self.go(proposal, round))
     }
 
     /// Remembers a round; true if a processor has changed.
@@ -283,25 +305,28 @@ impl Balancer {
         doubt(DEVIATIONS, self.processors.len(), self.noise().unwrap_or(UNKNOWN_NOISE), rounds)
     }
 
-    fn stay(&self, reason: Reason, spread: f64, other: Option<&Proposal>) -> Decision {
+    fn stay(&self, reason: Reason, round: Round, other: Option<&Proposal>) -> Decision {
         Decision {
             reason,
             shares: self.shares.clone(),
             offsets: self.offsets(),
-            spread,
+            spread: round.spread,
+            slowest: round.slowest,
             gain: other.map_or(0.0, |p| p.gain.max(0.0)),
             cost: other.map_or(0.0, |p| p.cost),
             moved: 0,
         }
     }
 
-    fn go(&mut self, proposal: Proposal, spread: f64) -> Decision {
+    fn go(&mut self, proposal: Proposal, round: Round) -> Decision {
         self.shares = proposal.shares;
+        self.unused = if self.searching { 0 } else { self.warm_up };
         Decision {
             reason: Reason::Faster,
             shares: self.shares.clone(),
             offsets: self.offsets(),
-            spread,
+            spread: round.spread,
+            slowest: round.slowest,
             gain: proposal.gain.max(0.0),
             cost: proposal.cost,
             moved: proposal.moved,

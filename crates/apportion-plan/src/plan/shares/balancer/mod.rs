@@ -35,11 +35,12 @@ const NEAR: f64 = 0.1;
 /// [`Balancer::observe`] and use the shares of its decision in the next round. On several processes, every
 /// process holds a balancer and observes the times of all: all decide the same without a message.
 ///
-/// The first round moves the shares to where the times suggest. From then on a change must be certain, beyond
-/// the noise that repeated rounds show, and worth it: it must save more than the hysteresis, and more than it
+/// The first round that is used moves the shares to where the times suggest. From then on a change must be certain,
+/// beyond the noise that repeated rounds show, and worth it: it must save more than the hysteresis, and more than it
 /// costs. A processor that becomes slower or faster is noticed after two rounds if the change is large, and
-/// later if it is close to the noise. A processor without units is not observed: give it a minimum share to
-/// keep watching it.
+/// later if it is close to the noise. What was seen at other shares is forgotten after a few rounds, so that no
+/// disturbance, whenever it comes, decides for long. A processor without units is not observed: give it a minimum
+/// share to keep watching it.
 ///
 /// # Example
 /// ```
@@ -48,11 +49,13 @@ const NEAR: f64 = 0.1;
 /// // The first processor is three times as fast.
 /// let round = |shares: &[u64]| vec![shares[0] as f64 / 3e3, shares[1] as f64 / 1e3];
 /// let decision = balancer.observe(&round(balancer.shares()))?;
+/// assert_eq!((decision.reason, decision.slowest), (Reason::WarmingUp, 1));
+/// let decision = balancer.observe(&round(balancer.shares()))?;
 /// assert!(decision.is_move());
 /// assert_eq!(decision.shares, [750, 250]);
 /// assert_eq!(decision.offsets, [0, 750, 1000]);
-/// let decision = balancer.observe(&round(balancer.shares()))?;
-/// assert_eq!(decision.reason, Reason::Balanced);
+/// let mut balancer = balancer.with_warm_up(0);
+/// assert_eq!(balancer.observe(&round(balancer.shares()))?.reason, Reason::Balanced);
 /// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +68,8 @@ pub struct Balancer {
     /// One per processor, or none.
     limits: Vec<Limits>,
     warm_up: u32,
+    /// Rounds to come that are not used.
+    unused: u32,
     /// True for a search by repeated measurement, which believes each round.
     searching: bool,
     /// True if the first shares follow models.
@@ -78,7 +83,7 @@ pub struct Balancer {
 
 impl Balancer {
     /// A balancer of `units` units on `processors` processors, starting from equal shares. Tolerance 0.05,
-    /// hysteresis 0.02; moving costs nothing.
+    /// hysteresis 0.02, one round of warm-up; moving costs nothing.
     ///
     /// # Errors
     /// No processors, no units, or more than 2^53 units or 2^20 processors.
@@ -100,7 +105,8 @@ impl Balancer {
             hysteresis: 0.02,
             cost: MovingCost::default(),
             limits: Vec::new(),
-            warm_up: 0,
+            warm_up: 1,
+            unused: 1,
             searching: false,
             from_models: false,
             processors: vec![Observations::none(); processors],
@@ -173,10 +179,12 @@ impl Balancer {
         Self { processors, from_models: true, ..self }.restarted()
     }
 
-    /// With a number of first rounds that are not used, such as those that touch memory for the first time.
+    /// With a number of rounds that are not used, at the start and after each change of shares, such as those that
+    /// touch memory for the first time; 1 by default. In a search only those at the start are not used, and by default
+    /// all are.
     #[must_use]
     pub fn with_warm_up(self, rounds: u32) -> Self {
-        Self { warm_up: rounds, ..self }
+        Self { warm_up: rounds, unused: rounds, ..self }
     }
 
     /// For a search by repeated measurement, as `measure::balance` makes it, instead of a loop that
@@ -185,7 +193,7 @@ impl Balancer {
     /// [`Reason::NothingBetter`]; further rounds begin another one.
     #[must_use]
     pub fn searching(self) -> Self {
-        Self { searching: true, ..self }
+        Self { searching: true, ..self }.with_warm_up(0)
     }
 
     /// The first shares, by what is known.
@@ -301,6 +309,7 @@ impl Balancer {
 }
 
 const FORMAT: &str = "apportion-balancer";
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -313,7 +322,7 @@ struct File<B> {
 impl Balancer {
     /// The whole state as one line of JSON. [`Balancer::from_json`] returns an equal balancer.
     pub fn to_json(&self) -> String {
-        let file = File { format: FORMAT.into(), version: 1, balancer: self };
+        let file = File { format: FORMAT.into(), version: VERSION, balancer: self };
         serde_json::to_string(&file).expect("the state has finite numbers only")
     }
 
@@ -325,7 +334,7 @@ impl Balancer {
         let refuse =
             |what: String| Error::input("state of a balancer", what, "give a text that to_json has returned");
         let file: File<Self> = serde_json::from_str(text).map_err(|e| refuse(e.to_string()))?;
-        if file.format != FORMAT || file.version != 1 {
+        if file.format != FORMAT || file.version != VERSION {
             return Err(refuse(format!("format {:?}, version {}", file.format, file.version)));
         }
         let state = file.balancer;
@@ -363,6 +372,8 @@ fn check_hysteresis(hysteresis: f64) -> Result<()> {
     }
 }
 
+#[cfg(test)]
+mod loops;
 #[cfg(test)]
 mod search_tests;
 #[cfg(test)]

@@ -30,6 +30,9 @@ impl Memory {
 /// about one in a million for normal noise.
 const RUNS: [(usize, f64); 3] = [(2, 3.0), (4, 2.0), (8, 1.0)];
 
+/// Rounds after which a point is doubted.
+const LIFE: u32 = 3;
+
 /// Number of differences between successive rounds that are kept for the estimate of noise.
 const DIFFERENCES: usize = 16;
 
@@ -52,6 +55,10 @@ pub(super) struct Observations {
     interpolation: Interpolation,
     /// Size and seconds, ascending by size: from models, or of shares that are no longer used.
     points: Vec<(f64, f64)>,
+    /// For each point, the rounds since it was seen.
+    ages: Vec<u32>,
+    /// How often in a row it was slower with more units.
+    failed: u32,
     cap: Option<f64>,
     /// True if the points are a model's: the rounds near the present share correct their height.
     believed: bool,
@@ -68,6 +75,8 @@ impl Observations {
         Self {
             interpolation: Interpolation::PiecewiseLinear,
             points: Vec::new(),
+            ages: Vec::new(),
+            failed: 0,
             cap: None,
             believed: false,
             ratio: false,
@@ -80,6 +89,7 @@ impl Observations {
         Self {
             interpolation: model.interpolation(),
             points: model.points().iter().map(|p| (p.size, p.seconds)).collect(),
+            ages: vec![0; model.points().len()],
             cap: model.max_size(),
             believed: true,
             ratio: model.is_ratio(),
@@ -110,6 +120,10 @@ impl Observations {
                 push(&mut self.differences, difference(seconds, last.seconds), DIFFERENCES);
             }
             let moved = last.units != units;
+            if units > last.units && memory.window > 1 {
+                let slower = new.per_unit() > self.per_unit() * (1.0 + memory.threshold());
+                self.failed = if slower { self.failed.saturating_add(1) } else { 0 };
+            }
             let other =
                 memory.window > 1 && moved && !alike(new.per_unit(), self.per_unit(), memory.threshold());
             if other || !is_near(self.recent[0].units as f64, units as f64, memory.near) {
@@ -131,11 +145,30 @@ impl Observations {
             }
         }
         if !self.believed {
-            self.points.retain(|p| !is_near(p.0, units as f64, memory.near));
+            self.retain(|p, _| !is_near(p.0, units as f64, memory.near));
         }
         push(&mut self.recent, new, memory.window);
         self.ratio = false;
-        Ok(changed | self.follow(memory))
+        changed |= self.follow(memory);
+        self.doubt(memory);
+        Ok(changed)
+    }
+
+    /// Drops the points that are old: whatever was seen once is doubted. A point at which the processor is slower than
+    /// here is thus tried again, and ever more rarely where it is slow each time.
+    fn doubt(&mut self, memory: &Memory) {
+        self.ages.iter_mut().for_each(|age| *age = age.saturating_add(1));
+        if self.believed || memory.window == 1 {
+            return;
+        }
+        let slow = self.per_unit() * (1.0 + memory.threshold());
+        let life = LIFE << (2 * self.failed.saturating_sub(1)).min(24);
+        self.retain(|p, age| age < if p.1 > slow * p.0 { life } else { LIFE });
+    }
+
+    fn retain(&mut self, keep: impl Fn(&(f64, f64), u32) -> bool) {
+        let pairs = self.points.iter().copied().zip(self.ages.iter().copied());
+        (self.points, self.ages) = pairs.filter(|(point, age)| keep(point, *age)).unzip();
     }
 
     /// Applies the run rules; true if the processor has changed. The earlier rounds are then forgotten.
@@ -176,13 +209,15 @@ impl Observations {
             self.believed = false;
             if self.interpolation == Interpolation::Constant {
                 self.points.clear();
+                self.ages.clear();
             }
             self.interpolation = Interpolation::PiecewiseLinear;
         }
         let (size, seconds) = self.present();
-        self.points.retain(|p| !is_near(p.0, size, near));
+        self.retain(|p, _| !is_near(p.0, size, near));
         let place = self.points.partition_point(|p| p.0 < size);
         self.points.insert(place, (size, seconds));
+        self.ages.insert(place, 0);
         self.recent.clear();
         Ok(())
     }
@@ -248,6 +283,8 @@ impl Observations {
             Some("a round is not a positive number of units and seconds")
         } else if self.differences.iter().any(bad_difference) {
             Some("a difference is not between 0 and 2")
+        } else if self.ages.len() != self.points.len() {
+            Some("points have no age")
         } else if self.believed && self.points.is_empty() || self.ratio && !self.believed {
             Some("a model has no point")
         } else {

@@ -211,8 +211,10 @@ impl OnePass {
 
     /// What is left of the part of a processor that does not change.
     fn size_by_quota(&self, processor: usize) -> f64 {
-        let others: f64 =
-            (0..self.processors.len()).filter(|&p| p != processor).map(|p| self.processors[p].quota).sum();
+        // What rounding has left of the part of one that has had its piece is of no more use.
+        let waits = |p: &Processor| p.running.is_none() && p.pieces == 0;
+        let others = self.processors.iter().enumerate().filter(|(p, other)| *p != processor && waits(other));
+        let others: f64 = others.map(|(_, other)| other.quota).sum();
         match others > 0.0 || self.processors[processor].quota == 0.0 {
             true => self.processors[processor].quota,
             false => self.rest.work(),

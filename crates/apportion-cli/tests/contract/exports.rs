@@ -283,7 +283,8 @@ fn launchers_start_ranks_on_the_hosts_of_processors() {
             let flags = "-launcher fork -f machines sh -c".split(' ');
             let out = Command::new(mpirun)
                 .args(flags)
-                .arg("echo > said.$PMI_RANK")
+                // Hydra is ended by a closed pipe where a program leaves while others are being started.
+                .arg("echo > said.$PMI_RANK; sleep 1")
                 .current_dir(here.path("."))
                 .output();
             assert!(out.unwrap().status.success());

@@ -118,7 +118,7 @@ def test_shares_compare_with_arrays(needs) -> None:
 
 def test_a_platform_may_be_a_dictionary(needs) -> None:
     numpy = needs("numpy")
-    one, two = {"name": 'a "fast" one\n\x7f\u2028', "speed": numpy.float64(3)}, {"name": "b", "speed": 1}
+    one, two = {"name": 'a "fast" \\ o\u00efe', "speed": numpy.float64(3)}, {"name": "b", "speed": 1}
     found = apportion.shares(10, platform={"processor": [one, two], "name": None})
     assert found == [8, 2] and found.processors[1] == "b"
     platform = {
@@ -142,6 +142,7 @@ def test_a_platform_may_be_a_dictionary(needs) -> None:
         ({"processor": [{"name": "a", "speed": {1}}]}, ValueError, "platform"),
         ({"processor": object}, TypeError, "platform: processor: .* cannot be in a platform file"),
         ({"processors": []}, ValueError, "platform.*processors"),
+        ({"processor": [{"name": "a\n\x7f", "speed": 1}]}, ValueError, "platform.*control character"),
     ]:
         with pytest.raises(error, match=words):
             apportion.shares(10, platform=wrong)

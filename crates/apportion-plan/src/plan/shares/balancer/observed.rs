@@ -162,7 +162,7 @@ impl Observations {
             return;
         }
         let slow = self.per_unit() * (1.0 + memory.threshold());
-        let life = LIFE << (2 * self.failed.saturating_sub(1)).min(24);
+        let life = LIFE << (2 * self.failed.saturating_sub(1).min(12));
         self.retain(|p, age| age < if p.1 > slow * p.0 { life } else { LIFE });
     }
 

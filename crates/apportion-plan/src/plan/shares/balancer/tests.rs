@@ -205,6 +205,18 @@ fn a_changed_text_is_refused() {
     }
 }
 
+/// Numbers of a text that no loop reaches are taken as they are.
+#[test]
+fn an_extreme_text_goes_on() {
+    let text = Balancer::new(10, 2).unwrap().with_warm_up(0).to_json();
+    let text = text.replace("\"failed\":0", &format!("\"failed\":{}", u32::MAX));
+    let mut balancer = Balancer::from_json(&text).unwrap();
+    for _ in 0..9 {
+        balancer.observe(&[1.0, 9.0]).unwrap();
+    }
+    assert!(text.contains("4294967295") && balancer.shares()[0] > balancer.shares()[1]);
+}
+
 #[test]
 fn moving_must_be_earned() {
     // Speeds of 100 and 50 units a second.

@@ -1,11 +1,10 @@
 //! `run` without a plan: units are divided while they run, each runs once, and what is done stays done.
 
 use super::bench::Bench;
-use apportion_testing::{holds, object};
+use apportion_testing::{holds, object, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 /// Prints its units, and says which processor has them.
 const COUNT: &str = "#!/bin/sh\ni=$1; while [ $i -lt $2 ]; do echo unit $i; i=$((i + 1)); done\n\
@@ -19,14 +18,6 @@ fn bench() -> Bench {
 
 fn units(text: &str) -> Vec<u64> {
     text.lines().filter_map(|line| line.strip_prefix("unit ")?.parse().ok()).collect()
-}
-
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// stdout is what the pieces print, in the order of the units; all else is on stderr, or in one object.
@@ -83,7 +74,7 @@ fn whatever_ends_a_run_it_goes_on() {
     let bench = bench();
     bench.program(
         "work",
-        "#!/bin/sh\nif [ $1 -ge 60 ] && ! [ -e go ]; then sleep 1000 & echo $! >pid-$APPORTION_RANK; wait; fi\n\
+        "#!/bin/sh\nif [ $2 -gt 60 ] && ! [ -e go ]; then sleep 1000 & echo $! >pid-$APPORTION_RANK; wait; fi\n\
          exec ./count $1 $2\n",
     );
     let line = "run --units 200 --processors 2 --joblog log --resume --command './work {from} {to}'";
@@ -99,7 +90,10 @@ fn whatever_ends_a_run_it_goes_on() {
     let mut done = Vec::new();
     for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
         let mut child = bench.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        until("one waits", || !waiting().is_empty());
+        until("one waits", || {
+            assert_eq!(child.try_wait().unwrap(), None, "it ends before");
+            !waiting().is_empty()
+        });
         kill_process(Pid::from_child(&child), signal).unwrap();
         let code = child.wait().unwrap().code();
         assert_eq!(code, (signal != Signal::KILL).then_some(128 + signal.as_raw()));

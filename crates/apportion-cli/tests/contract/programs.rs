@@ -1,21 +1,12 @@
 //! A user's program under `measure`, `balance` and `run`: ranges, limits, failures, and what is kept.
 
 use super::bench::Bench;
-use apportion_testing::holds;
+use apportion_testing::{holds, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
-/// Waits for a condition that must come true.
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+use std::time::Duration;
 
 /// Starts the binary with its output piped.
 fn started(bench: &Bench, line: &str) -> Child {

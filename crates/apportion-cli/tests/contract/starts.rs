@@ -2,10 +2,10 @@
 //! its words on, as `srun` and `docker exec`; the other has a shell read them again, as `ssh`.
 
 use super::bench::Bench;
-use apportion_testing::{Need, holds, skip};
+use apportion_testing::{Need, holds, skip, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Says where and with what it runs, and that it takes as many seconds as it has units.
 const TELL: &str = "#!/bin/sh\n\
@@ -47,14 +47,6 @@ fn allowed() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     line.unwrap().trim().to_owned()
-}
-
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// A program gets the cores of its pool and is told to use as many threads, whatever the environment says to all; the

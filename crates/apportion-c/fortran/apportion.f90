@@ -15,6 +15,7 @@ module apportion
    integer(c_int), parameter :: APPORTION_FASTER = 0, APPORTION_BALANCED = 1, APPORTION_WARMING_UP = 2, &
       APPORTION_UNCERTAIN = 3, APPORTION_SMALL_GAIN = 4, APPORTION_MOVING_COST = 5, &
       APPORTION_NOTHING_BETTER = 6
+   integer(c_int), parameter :: APPORTION_ANY_ORDER = 1, APPORTION_LATENCY = 2
 
    interface
       function apportion_version() bind(C, name="apportion_version") result(text)
@@ -75,6 +76,20 @@ module apportion
          integer(c_int64_t), value :: units, processors
          integer(c_int64_t), intent(out) :: shares(*)
          real(c_double), intent(out), optional :: seconds(*)
+         integer(c_int) :: code
+      end function
+
+      function apportion_shares_from_costs(models, units, costs, memory, processors, capacities, flags, &
+         shares, offsets) bind(C, name="apportion_shares_from_costs") result(code)
+         import :: c_int, c_int64_t, c_double, c_ptr
+         type(c_ptr), value :: models
+         integer(c_int64_t), value :: units, processors
+         real(c_double), intent(in) :: costs(*)
+         real(c_double), intent(in), optional :: memory(*)
+         integer(c_int64_t), intent(in), optional :: capacities(*)
+         integer(c_int), value :: flags
+         integer(c_int64_t), intent(out) :: shares(*)
+         integer(c_int64_t), intent(out), optional :: offsets(*)
          integer(c_int) :: code
       end function
 

@@ -39,6 +39,10 @@ extern "C" {
 #define APPORTION_MOVING_COST 5    /* moving costs more than it saves */
 #define APPORTION_NOTHING_BETTER 6 /* no other shares are faster */
 
+/* Flags of apportion_shares_from_costs. */
+#define APPORTION_ANY_ORDER 1 /* processors may change places */
+#define APPORTION_LATENCY 2   /* the sum of the times is least, not the longest of them */
+
 typedef struct apportion_models apportion_models;
 typedef struct apportion_balancer apportion_balancer;
 typedef struct apportion_layout apportion_layout;
@@ -81,6 +85,15 @@ void apportion_models_free(apportion_models *models);
  * `shares`, and the forecast of its seconds to `seconds`, unless that is NULL. */
 int apportion_shares_from_models(const apportion_models *models, int64_t units, int64_t processors,
                                  int64_t *shares, double *seconds);
+
+/* Divides a row of `units` units of different cost into contiguous parts so that the longest time is as short as
+ * possible. The models' sizes are costs: a unit of cost 2 takes as long as two of cost 1. `memory` has the bytes of each
+ * unit and `capacities` those of each processor; both may be NULL. `flags` is 0 or a sum of flags. Writes the units of
+ * each processor to `shares`, and its first unit to `offsets`, unless that is NULL: without APPORTION_ANY_ORDER
+ * processors have their parts in their order. */
+int apportion_shares_from_costs(const apportion_models *models, int64_t units, const double *costs,
+                                const double *memory, int64_t processors, const int64_t *capacities, int flags,
+                                int64_t *shares, int64_t *offsets);
 
 /* ---- The balancer: times in, shares out, round after round ----------------------------------------------- */
 

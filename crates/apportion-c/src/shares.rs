@@ -5,7 +5,7 @@ use crate::boundary::{
 };
 use crate::models::{Models, machine_of};
 use apportion::Result;
-use apportion::job::{UnitOptions, divide_units, models_from_times};
+use apportion::job::{UnitObjective, UnitOptions, divide_units, models_from_times};
 use apportion::model::{Machine, Point};
 use apportion::plan::Plan;
 use std::ffi::c_int;
@@ -102,6 +102,68 @@ pub unsafe extern "C" fn apportion_shares_from_models(
         unsafe {
             write(shares, &to_c(&plan.shares), "shares")?;
             write_if_wanted(seconds, &times, "seconds")
+        }
+    })
+}
+
+/// Bits of the flags of [`apportion_shares_from_costs`].
+const ANY_ORDER: c_int = 1;
+const LATENCY: c_int = 2;
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_shares_from_costs(
+    models: *const Models,
+    total: i64,
+    costs: *const f64,
+    memory: *const f64,
+    processors: i64,
+    capacities: *const i64,
+    flags: c_int,
+    shares: *mut i64,
+    offsets: *mut i64,
+) -> c_int {
+    guard(|| {
+        let (n, p) = (count(total, "units", 1)?, count(processors, "processors", 1)?);
+        // SAFETY: the caller's promises.
+        let (mut machine, costs, memory, capacities) = unsafe {
+            let machine = machine_of(look(models, "models")?)?;
+            check_processors(p, machine.processors())?;
+            let (costs, memory) = (array(costs, n, "costs")?, optional(memory, n, "memory")?);
+            (machine, costs, memory, optional(capacities, p, "capacities")?)
+        };
+        if memory.is_some() != capacities.is_some() {
+            let remedy = "give both, or NULL for both";
+            return Err(refuse("memory", "of units and capacities of processors belong together", remedy));
+        }
+        if flags & !(ANY_ORDER | LATENCY) != 0 {
+            return Err(refuse(
+                "flags",
+                format!("{flags} has unknown bits"),
+                "use APPORTION_ANY_ORDER and others",
+            ));
+        }
+        for (processor, capacity) in
+            machine.platform.processors.iter_mut().zip(capacities.unwrap_or_default())
+        {
+            processor.memory = Some(units(*capacity, "capacities")?);
+        }
+        let options = UnitOptions {
+            costs: costs.to_vec(),
+            unit_memory: memory.map_or_else(Vec::new, <[f64]>::to_vec),
+            any_order: flags & ANY_ORDER != 0,
+            objective: if flags & LATENCY != 0 { UnitObjective::Latency } else { UnitObjective::Time },
+            ..UnitOptions::default()
+        };
+        let plan = with_context(|context| divide_units(n as u64, &options, &machine, context))?.plan;
+        let begins: Vec<u64> = plan.ranges().into_iter().map(|range| range.start).collect();
+        // SAFETY: the caller's promises.
+        unsafe {
+            write(shares, &to_c(&plan.shares), "shares")?;
+            write_if_wanted(offsets, &to_c(&begins), "offsets")
         }
     })
 }

@@ -70,6 +70,30 @@ static void models(void)
     RIGHT(apportion_models_read("models.json", &file) == APPORTION_OK);
     RIGHT(apportion_shares_from_models(file, 100, 2, found, NULL) == APPORTION_OK && found[0] == 61);
     apportion_models_free(file);
+    /* A row of units: the heavy one goes to the fast processor, wherever that is. */
+    double costs[5] = {1, 1, 1, 1, 4}, bytes[5] = {1, 1, 1, 1, 1}, one[2] = {1, 1}, unequal[2] = {1, 3};
+    int64_t begins[2], rooms[2] = {3, 9};
+    RIGHT(apportion_models_new(2, 1, one, one, NULL, &some) == APPORTION_OK);
+    RIGHT(apportion_shares_from_costs(some, 5, costs, NULL, 2, NULL, 0, found, begins) == APPORTION_OK);
+    RIGHT(found[0] == 4 && found[1] == 1 && begins[0] == 0 && begins[1] == 4);
+    RIGHT(apportion_shares_from_costs(some, 5, costs, bytes, 2, rooms, 0, found, NULL) == APPORTION_OK);
+    RIGHT(found[0] == 3 && found[1] == 2);
+    RIGHT(apportion_shares_from_costs(some, 5, costs, bytes, 2, NULL, 0, found, NULL) == APPORTION_INVALID);
+    RIGHT(says("memory"));
+    RIGHT(apportion_shares_from_costs(some, 5, costs, NULL, 2, NULL, 8, found, NULL) == APPORTION_INVALID);
+    RIGHT(says("flags"));
+    RIGHT(apportion_shares_from_costs(some, 5, NULL, NULL, 2, NULL, 0, found, NULL) == APPORTION_INVALID);
+    rooms[1] = 1;
+    RIGHT(apportion_shares_from_costs(some, 5, costs, bytes, 2, rooms, 0, found, NULL) == APPORTION_FAILED);
+    apportion_models_free(some);
+    RIGHT(apportion_models_new(2, 1, one, unequal, NULL, &some) == APPORTION_OK);
+    RIGHT(apportion_shares_from_costs(some, 5, costs, NULL, 2, NULL, APPORTION_ANY_ORDER, found, begins) ==
+          APPORTION_OK);
+    RIGHT(found[0] == 3 && found[1] == 2 && begins[0] == 2 && begins[1] == 0);
+    RIGHT(apportion_shares_from_costs(some, 5, costs, NULL, 2, NULL, APPORTION_LATENCY, found, NULL) ==
+          APPORTION_OK);
+    RIGHT(found[0] == 5 && found[1] == 0);
+    apportion_models_free(some);
     times[3] = -1;
     RIGHT(apportion_models_new(2, 2, sizes, times, NULL, &some) == APPORTION_INVALID && says("p1"));
     RIGHT(apportion_models_new(INT64_MAX, INT64_MAX, sizes, times, NULL, &some) == APPORTION_INVALID);

@@ -5,8 +5,12 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 
 /// Parameters of the library that have another name in Python.
-const RENAMED: [(&str, &str); 3] =
-    [("export", "format"), ("granularity", "multiple_of"), ("predecessors", "predecessors=True")];
+const RENAMED: [(&str, &str); 4] = [
+    ("export", "format"),
+    ("granularity", "multiple_of"),
+    ("predecessors", "predecessors=True"),
+    ("unit_memory", "memory"),
+];
 
 /// The exception for an error: wrong input is a `ValueError`, work that failed a `RuntimeError`, a file an
 /// `OSError` of the operating system's kind.

@@ -6,7 +6,7 @@ use crate::models::{from_json, write};
 use crate::value::{Reduced, Value, reduce};
 use crate::wait::short;
 use apportion::Result;
-use apportion::job::{Context, ShareLimit, UnitOptions, divide_units, limits_by_rank};
+use apportion::job::{Context, ShareLimit, UnitObjective, UnitOptions, divide_units, limits_by_rank};
 use apportion::plan::shares::Limits;
 use apportion::plan::{Division, ExportFormat, Plan, export_plan, read_plan};
 use apportion::platform::Platform;
@@ -17,6 +17,7 @@ use pyo3::exceptions::{PyIndexError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// A number for all processors, one for each, or one for each of some names (`None`: no limit).
@@ -86,6 +87,25 @@ fn of_units(plan: Plan) -> Result<Shares> {
     }
 }
 
+/// Units in a row, in contiguous parts.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Row {
+    costs: Option<Vec<f64>>,
+    memory: Option<Vec<f64>>,
+    any_order: bool,
+    objective: Option<String>,
+}
+
+/// What shares are chosen for.
+fn objective(name: Option<&str>) -> Result<UnitObjective> {
+    match name.unwrap_or("makespan") {
+        "makespan" | "time" => Ok(UnitObjective::Time),
+        "latency" => Ok(UnitObjective::Latency),
+        other => Err(refuse("objective", format!("there is no objective \"{other}\""), "use makespan or latency")),
+    }
+}
+
 /// Divides units by speed.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
@@ -97,6 +117,7 @@ pub fn shares(
     least: Option<Each>,
     most: Option<Each>,
     multiple_of: Option<Each>,
+    row: Row,
 ) -> PyResult<Shares> {
     let plan = short(py, || {
         let machine = sources.machine(apportion::model::WorkUnit::Unit)?;
@@ -108,6 +129,10 @@ pub fn shares(
             method: method.filter(|name| name != "auto" && !robust),
             limits,
             robust,
+            costs: row.costs.unwrap_or_default(),
+            unit_memory: row.memory.unwrap_or_default(),
+            any_order: row.any_order,
+            objective: objective(row.objective.as_deref())?,
             ..UnitOptions::default()
         };
         let monitor = Monitor::new();
@@ -160,13 +185,26 @@ impl Shares {
     /// The first unit of each processor, by rank: the displacements of `Scatterv`.
     #[getter]
     fn offsets(&self) -> Vec<u64> {
-        offsets(&self.plan.shares)
+        self.plan.ranges().into_iter().map(|range| range.start).collect()
+    }
+
+    /// The ranks in the order of their units.
+    #[getter]
+    fn order(&self) -> Vec<usize> {
+        self.plan.ranks_in_order()
+    }
+
+    /// The cost of each processor's units, by rank; `None` if units do not differ in it.
+    #[getter]
+    fn costs(&self) -> Option<Vec<f64>> {
+        self.plan.costs.clone()
     }
 
     /// The units of each processor as slices, by rank.
     #[getter]
     fn slices<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PySlice>> {
-        slices(py, &self.plan.shares)
+        let slice = |range: Range<u64>| PySlice::new(py, range.start as isize, range.end as isize, 1);
+        self.plan.ranges().into_iter().map(slice).collect()
     }
 
     /// The names of the processors, by rank.

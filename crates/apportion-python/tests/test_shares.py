@@ -215,3 +215,46 @@ def test_exports_and_files(tmp_path: Path) -> None:
     assert found.to_dict()["shares"] == found.counts
     assert found._repr_svg_().startswith("<svg")
     assert found == apportion.shares(10, speeds=[4, 1, 0.0001]) != apportion.shares(10, speeds=[1, 1])
+
+
+def test_units_of_different_cost_have_contiguous_parts(needs) -> None:
+    costs = [1, 1, 1, 1, 4]
+    found = apportion.shares(costs=costs, speeds=[1, 1])
+    assert (found.counts, found.order, found.costs, found.imbalance) == ([4, 1], [0, 1], [4.0, 4.0], 1.0)
+    assert apportion.shares(5, costs=costs, speeds=[3, 1]).counts == [5, 0]
+    moved = apportion.shares(costs=iter(costs), speeds=[3, 1], any_order=True)
+    assert (moved.counts, moved.order, moved.offsets) == ([3, 2], [1, 0], [2, 0])
+    assert moved.slices == [slice(2, 5, 1), slice(0, 2, 1)]
+    assert apportion.shares(5, speeds=[3, 1]).costs is None
+    machine = {
+        "processor": [{"name": "a", "speed": 3, "memory": 20}, {"name": "b", "speed": 1, "memory": 99}]
+    }
+    capped = apportion.shares(costs=costs, memory=[10] * 5, platform=machine)
+    assert capped.counts == [2, 3]
+    timed = apportion.shares(costs=costs, seconds=[1.0, 2.0], objective="latency")
+    assert (timed.counts, timed.seconds) == ([5, 0], [8.0, 0.0])
+    numpy = needs("numpy")
+    assert apportion.shares(costs=numpy.array(costs, "f4"), speeds=[1, 1]).counts == [4, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "word"),
+    [
+        ({}, TypeError, "units"),
+        ({"costs": []}, ValueError, "costs"),
+        ({"costs": "1 2"}, TypeError, "costs"),
+        ({"costs": 3}, TypeError, "costs"),
+        ({"costs": [1, "x"]}, TypeError, "costs"),
+        ({"costs": [1, -1]}, ValueError, "costs"),
+        ({"costs": [1, float("nan")]}, ValueError, "costs"),
+        ({"costs": [0, 0]}, ValueError, "costs"),
+        ({"costs": [1, 2], "units": 3}, ValueError, "costs"),
+        ({"costs": [1, 2], "memory": [1]}, ValueError, "memory"),
+        ({"costs": [1, 2], "memory": [1, 1]}, ValueError, "memory"),
+        ({"costs": [1, 2], "objective": "speed"}, ValueError, "objective"),
+        ({"costs": [1, 2], "method": "even"}, ValueError, "method"),
+    ],
+)
+def test_costs_that_are_none_are_refused(arguments, kind, word) -> None:
+    with pytest.raises(kind, match=word):
+        apportion.shares(**arguments, speeds=[1, 1])

@@ -12,8 +12,12 @@ use std::path::PathBuf;
 #[command(after_help = help())]
 pub struct BalanceArgs {
     /// Number of independent units to divide.
-    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
-    pub units: u64,
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), required_unless_present = "costs")]
+    pub units: Option<u64>,
+    /// Cost of each unit (text with one number a line, or 1-D .npy): parts are contiguous, and balanced by it.
+    /// --units may be left out.
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
     #[command(flatten)]
     pub program: ProgramArgs,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 /// stays there.
 const HEADINGS: [(&str, &[&str]); 14] = [
     ("Simulation", &["until", "firings", "replications", "scenario", "allow-deadlock"]),
-    ("What is divided", &["units", "shape", "grid", "traces"]),
+    ("What is divided", &["units", "costs", "shape", "grid", "traces"]),
     (
         "Processors and speeds",
         &[
@@ -154,11 +154,12 @@ const HEADINGS: [(&str, &[&str]); 14] = [
 const EXPERT: &str = "For experts";
 
 /// The flags under it.
-const EXPERT_FLAGS: [&str; 72] = [
+const EXPERT_FLAGS: [&str; 74] = [
     "accuracy",
     "algorithm",
     "alone",
     "alpha",
+    "any-order",
     "any-size",
     "at",
     "beta",
@@ -226,6 +227,7 @@ const EXPERT_FLAGS: [&str; 72] = [
     "tolerance",
     "transpose-a",
     "transpose-b",
+    "unit-memory",
     "warm-up",
 ];
 

@@ -29,6 +29,7 @@ pub enum MinimiseName {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  apportion partition --units 1000 --speeds 9:1\n  \
+    apportion partition --costs layers.txt --speeds 2,1 --export vllm\n  \
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n  \
     apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
     apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
@@ -59,7 +60,7 @@ pub struct PartitionArgs {
         "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
         "compare", "flow", "overlap", "look_ahead", "block", "blocks", "output", "robust", "objective", "min",
         "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit", "mesh", "shares", "left_over",
-        "messages", "mix", "keep_all"])]
+        "messages", "mix", "keep_all", "costs", "unit_memory", "any_order"])]
     pub plan: Option<PathBuf>,
     #[command(flatten)]
     pub sources: Sources,

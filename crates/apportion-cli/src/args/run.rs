@@ -46,6 +46,9 @@ pub struct RunArgs {
     /// Number of units to run, each once.
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 53), conflicts_with = "plan")]
     pub units: Option<u64>,
+    /// Cost of each unit (text with one number a line, or 1-D .npy): pieces are sized by it. --units may be left out.
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
     /// Run the units of this plan (plan.json), and start as it says.
     #[arg(long, value_name = "FILE", help_heading = "What is divided")]
     pub plan: Option<PathBuf>,
@@ -95,6 +98,7 @@ impl RunArgs {
     /// The flags that only a run takes which divides while it runs, as far as they are given.
     pub fn dividing(&self) -> Vec<&'static str> {
         let given = [
+            ("--costs", self.costs.is_some()),
             ("--order", self.order.is_some()),
             ("--joblog", self.joblog.is_some()),
             ("--retries", self.retries.is_some()),

@@ -7,7 +7,7 @@ use crate::output::balance::{cap_text, headline, text, value};
 use crate::output::open;
 use crate::output::provenance::add_machine;
 use crate::prepare::measure::world_processors;
-use crate::prepare::units::limits_of;
+use crate::prepare::units::{limits_of, units_of};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{InputFiles, processors_by_name};
@@ -23,7 +23,8 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         let what = format!("{} is not a positive fraction", args.tolerance);
         return Err(Error::input("--tolerance", what, "use 0.05"));
     }
-    let files = [args.platform.as_deref(), args.models.as_deref()].into_iter().flatten().collect();
+    let files =
+        [&args.platform, &args.models, &args.costs].into_iter().filter_map(|path| path.as_deref()).collect();
     let inputs = InputFiles { files, ..InputFiles::default() };
     on_engine((EngineName::of(None), None), &inputs, console, |world, console| on_world(args, world, console))
 }
@@ -32,6 +33,9 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
 fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> {
     let first = world.rank() == 0;
     let command = world.all_ok(args.program.required())?;
+    let units = world.all_ok(units_of(args.units, args.costs.as_deref()))?;
+    let count = units.count;
+    let costs = world.all_ok(units.of_one_kind(args.costs.as_deref()))?;
     let known = world.all_ok(args.models.as_deref().map(read_models).transpose())?;
     let platform = match (&known, &args.platform, args.processors) {
         (Some(models), None, None) => processors_by_name(&models.names(), world)?,
@@ -45,6 +49,7 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
             repetitions: args.repetitions,
             limits: limits_of((args.min.as_ref(), args.max.as_ref(), None), platform.len())?,
             models: known.map(|models| models.in_order(&platform.names())).transpose()?,
+            costs,
         })
     };
     let options = world.all_ok(prepare())?;
@@ -69,7 +74,7 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
         latest = Some(so_far.clone());
     };
     let outcome =
-        console.watch(name, monitor, || balance(&platform, &command, args.units, &options, &mut each, world));
+        console.watch(name, monitor, || balance(&platform, &command, count, &options, &mut each, world));
     let Some(found) = latest else { return world.all_ok(outcome.map(drop)) };
     let finished = if first { finish(args, (&found, &platform), files, console) } else { Ok(()) };
     let count = found.rounds.len();

@@ -12,7 +12,8 @@ use crate::output::{appear, open, picture};
 use crate::prepare::partition::{check, minimise, plan_options};
 use crate::prepare::sections::{sections, surfaces};
 use crate::prepare::shape;
-use crate::prepare::units::with_memory;
+use crate::prepare::sources::UnitProcessors;
+use crate::prepare::units::{units_of, with_memory};
 use apportion::error::Result;
 use apportion::job::{Context, divide_units};
 use apportion::model::{Machine, WorkUnit};
@@ -34,23 +35,27 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     }
     let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
     let mut division = None;
-    let (plan, processors, others) = match (&args.units, &args.shape) {
-        (Some(n), _) => {
-            let processors = match &args.surfaces {
-                Some(path) => sections(path, &args.at, args.sources.platform()?)?,
-                None => match args.of_units.mix {
-                    Some(weight) => args.sources.mixed(weight)?,
-                    None => args.sources.machine(WorkUnit::Unit)?,
-                },
+    let (plan, processors, others) = match &args.shape {
+        None => {
+            let units = units_of(args.units, args.of_units.costs.as_deref())?;
+            let count = units.count;
+            let UnitProcessors { machine, second } = match &args.surfaces {
+                Some(path) => {
+                    let machine = sections(path, &args.at, args.sources.platform()?)?;
+                    UnitProcessors { machine, second: Vec::new() }
+                }
+                None => args.sources.for_units(args.of_units.mix, &units)?,
             };
-            let processors = with_memory(processors, &args.of_units, console)?;
-            let options = args.unit_options(&processors)?;
+            let machine = with_memory(machine, &args.of_units, console)?;
+            let processors = UnitProcessors { machine, second };
+            let options = args.unit_options(units, &processors)?;
+            let processors = processors.machine;
             let context = Context { world: &World::solo(monitor()), monitor: monitor(), observer: console };
-            let divided = divide_units(*n, &options, &processors, context)?;
+            let divided = divide_units(count, &options, &processors, context)?;
             let divided = division.insert(divided);
             (divided.plan.clone(), processors, Vec::new())
         }
-        (None, Some(sizes)) => {
+        Some(sizes) => {
             let shape = shape(sizes, "--shape")?;
             let (processors, mut choices) = match &args.surfaces {
                 Some(path) => by_surfaces(shape, args, path)?,
@@ -66,7 +71,6 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             let best = choices.remove(0);
             (best.plan.clone(), processors, std::iter::once(best).chain(choices).collect())
         }
-        (None, None) => unreachable!("one of them was checked to be there"),
     };
     let candidates = ranking(args, &processors, &others);
     let choice = candidates.as_ref().and_then(Ranking::value);

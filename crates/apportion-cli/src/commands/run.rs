@@ -13,7 +13,8 @@ use apportion::plan::{Plan, read_plan};
 use apportion::run::World;
 
 pub fn run(args: &RunArgs, console: &Console) -> Result<()> {
-    let files = args.plan.as_deref().into_iter().chain(args.platform.as_deref()).collect();
+    let files =
+        [&args.plan, &args.platform, &args.costs].into_iter().filter_map(|path| path.as_deref()).collect();
     let inputs = InputFiles { files, ..InputFiles::default() };
     // Every rank passes on what its program prints.
     let speaker = *console;

@@ -5,6 +5,7 @@ use crate::console::{Console, monitor};
 use crate::output::run_once::{text, value};
 use crate::output::{appear, open};
 use crate::prepare::run::platform;
+use crate::prepare::units::units_of;
 use apportion::error::{Error, Result};
 use apportion::measure::{JobLog, PieceObserver, UnitsJob, UnitsReport, run_units_once};
 use apportion::platform::Platform;
@@ -39,14 +40,24 @@ pub fn run_once(
     let first = world.rank() == 0;
     let command = world.all_ok(args.program.required())?;
     let (job, platform) = match planned {
-        Some(planned) => planned,
+        Some((job, platform)) => {
+            let path = args.costs.as_deref();
+            let costs = units_of(Some(job.units), path).and_then(|units| units.of_one_kind(path));
+            let costs = world.all_ok(costs)?.map_or(job.costs, |costs| Some(costs.into()));
+            (UnitsJob { costs, ..job }, platform)
+        }
         None => {
-            let units = world.all_ok(args.units.ok_or_else(|| {
-                Error::input("--units", "is missing", "give the number of units, or --plan FILE")
-            }))?;
+            if args.units.is_none() && args.costs.is_none() {
+                let remedy = "give the number of units, --costs FILE, or --plan FILE";
+                return world.all_ok(Err(Error::input("--units", "is missing", remedy)));
+            }
+            let units = world.all_ok(units_of(args.units, args.costs.as_deref()))?;
+            let count = units.count;
+            let costs = world.all_ok(units.of_one_kind(args.costs.as_deref()))?;
             let platform = platform(args, world)?;
             let hints = args.speeds.as_ref().map(|given| given.0.iter().map(|speed| speed.value()).collect());
-            (UnitsJob { units, hints, ..UnitsJob::default() }, platform)
+            let costs = costs.map(Into::into);
+            (UnitsJob { units: count, hints, costs, ..UnitsJob::default() }, platform)
         }
     };
     let job = UnitsJob {

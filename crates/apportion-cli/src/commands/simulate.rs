@@ -179,9 +179,11 @@ fn of_factorisation(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) ->
 
 /// Independent units: all processors compute, none communicates.
 fn of_units(plan: &Plan, processors: &Machine) -> Trace {
-    let lanes = plan.shares.iter().zip(&processors.models).map(|(&share, model)| {
+    let shares = || plan.shares.iter().map(|share| *share as f64).collect();
+    let sizes: Vec<f64> = plan.costs.clone().unwrap_or_else(shares);
+    let lanes = sizes.into_iter().zip(&processors.models).map(|(size, model)| {
         let mut lane = Lane::default();
-        lane.push(Activity::Compute, 0.0, model.seconds(share as f64), None);
+        lane.push(Activity::Compute, 0.0, model.seconds(size), None);
         lane
     });
     Trace { lanes: lanes.collect() }

@@ -54,7 +54,7 @@ pub fn value(found: &Balance, plan: &Plan, platform: &Platform, even: bool) -> V
                 "shares": round.shares,
                 "seconds": round.seconds,
                 "spread": round.spread(),
-                "imbalance": round.imbalance(),
+                "imbalance": found.imbalance(round),
             })
         })
         .collect();

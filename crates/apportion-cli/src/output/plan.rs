@@ -18,6 +18,7 @@ pub fn text(
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
     // If only ratios of speeds are known, there are no seconds.
     let forecast = plan.forecast.as_ref();
+    let costs = plan.costs.as_ref().map(|costs| (costs, costs.iter().sum::<f64>()));
     let relative = plan.relative_times.as_ref().filter(|_| plan.layout().is_err());
     let rows = plan.processors.iter().enumerate().map(|(i, name)| {
         let mut row = vec![
@@ -25,15 +26,21 @@ pub fn text(
             units::show_count(u128::from(plan.shares[i])),
             format!("{:.2} %", 100.0 * plan.shares[i] as f64 / total),
         ];
+        row.extend(costs.map(|(costs, all)| format!("{:.2} %", 100.0 * costs[i] / all)));
         row.extend(forecast.map(|f| units::show_seconds(f.compute[i])));
         row.extend(relative.map(|times| format!("{:.4}", times[i])));
         row
     });
     let mut header = vec!["processor", "share", "of all"];
+    header.extend(costs.map(|_| "of the cost"));
     header.extend(forecast.map(|_| "compute"));
     header.extend(relative.map(|_| "time / ideal"));
     let mut out = table(&header, rows);
     let mut facts = vec![("method", method), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
+    if plan.order.is_some() {
+        let names = plan.ranks_in_order().into_iter().map(|rank| &plan.processors[rank][..]);
+        facts.push(("order", names.collect::<Vec<_>>().join(", ")));
+    }
     if let Some(block) = plan.layout().ok().and_then(|l| l.block()) {
         let Shape { m, n, .. } = block.shape();
         facts.push(("repeated block", format!("{m} x {n}")));

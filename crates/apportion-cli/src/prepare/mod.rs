@@ -14,7 +14,7 @@ pub mod sections;
 pub mod sharing;
 pub mod simulate;
 pub mod slabs;
-mod sources;
+pub mod sources;
 pub mod units;
 pub mod world;
 

@@ -1,6 +1,8 @@
 //! From the flags of `partition` to the options of a plan.
 
 use super::options::sizing;
+use super::sources::UnitProcessors;
+use super::units::Units;
 use crate::args::PartitionArgs;
 use crate::args::numbers::sides;
 use crate::args::partition::{CommunicationName, MinimiseName};
@@ -8,10 +10,12 @@ use crate::args::sizes::LeftOverName;
 use crate::args::units::Objective;
 use apportion::error::{Error, Result};
 use apportion::geometry::Extent;
-use apportion::job::{UnitObjective, UnitOptions, network_options, parse_choice, size_parts};
+use apportion::job::{
+    UnitObjective, UnitOptions, network_options, parse_choice, read_unit_memory, size_parts,
+};
 use apportion::model::Machine;
 use apportion::plan::shapes::{Communication, Mesh, Method, MethodOptions};
-use apportion::plan::shares::LeftOver;
+use apportion::plan::shares::{LeftOver, SecondKind};
 use apportion::plan::{LayoutConstraints, Shape};
 use apportion::platform::Platform;
 use apportion::schedule::DataPath;
@@ -58,9 +62,21 @@ impl PartitionArgs {
     /// The options of a division of units among the processors of a machine.
     ///
     /// # Errors
-    /// Limits that are not as many as the processors.
-    pub fn unit_options(&self, machine: &Machine) -> Result<UnitOptions> {
-        let units = &self.of_units;
+    /// Limits that are not as many as the processors; a file of sizes that cannot be read; costs of two kinds of work
+    /// without speeds of both.
+    pub fn unit_options(&self, row: Units, processors: &UnitProcessors) -> Result<UnitOptions> {
+        let (units, machine) = (&self.of_units, &processors.machine);
+        let second = match (&row.second[..], units.mix) {
+            ([], _) => None,
+            (_, None) => {
+                let remedy =
+                    "add --mix FRACTION with the speeds of both kinds, or give one cost for each unit";
+                return Err(Error::input("--costs", "has 2 columns", remedy));
+            }
+            (costs, Some(weight)) => {
+                Some(SecondKind { weight, costs: costs.to_vec(), models: processors.second.clone() })
+            }
+        };
         Ok(UnitOptions {
             method: self.method.clone(),
             left_over: self.left_over.map(|_| self.left_over()),
@@ -71,7 +87,12 @@ impl PartitionArgs {
                 None | Some(Objective::Time) => UnitObjective::Time,
                 Some(Objective::Energy) => UnitObjective::Energy,
                 Some(Objective::Both) => UnitObjective::Both,
+                Some(Objective::Latency) => UnitObjective::Latency,
             },
+            costs: row.costs,
+            second,
+            unit_memory: units.unit_memory.as_deref().map(read_unit_memory).transpose()?.unwrap_or_default(),
+            any_order: units.any_order,
             // The points of an emulated processor are not measured sizes.
             any_size: units.any_size
                 || (self.method.as_deref() == Some("exact") && self.sources.are_emulated(machine)),
@@ -159,8 +180,13 @@ pub fn check(args: &PartitionArgs) -> Result<()> {
             false => refuse("--plan", "there is nothing to do with it", "add --export FORMAT or --svg FILE"),
         };
     }
-    if args.units.is_none() && args.shape.is_none() {
-        let remedy = "pass --units N for independent units, --shape MxN for a matrix product, or --plan FILE \
+    let energy = matches!(args.of_units.objective, Some(Objective::Energy | Objective::Both));
+    if args.of_units.mix.is_some() && energy {
+        return refuse("--mix", "times of two kinds have no energies", "remove it, or --objective");
+    }
+    let is_of_units = args.units.is_some() || args.of_units.costs.is_some();
+    if !is_of_units && args.shape.is_none() {
+        let remedy = "pass --units N or --costs FILE for independent units, --shape MxN for a matrix product, or --plan FILE \
                       to export a plan";
         return refuse("partition", "there is nothing to divide", remedy);
     }
@@ -168,7 +194,7 @@ pub fn check(args: &PartitionArgs) -> Result<()> {
         let remedy = "use --units, or pass --models whose `seconds` are the slow ends of the bands";
         return refuse("--robust", "bands of speeds are considered for --units only", remedy);
     }
-    if args.units.is_some() {
+    if is_of_units {
         return match args.flow.flags().into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => {
                 refuse(flag, "cannot be used with --units, which send no messages", "remove the flag")

@@ -4,10 +4,74 @@ use crate::args::UnitsArgs;
 use crate::args::numbers::Wholes;
 use crate::console::Console;
 use apportion::error::{Error, Result};
-use apportion::job::{ShareLimit, limits_by_rank};
+use apportion::job::{ShareLimit, limits_by_rank, read_unit_costs};
 use apportion::model::{Machine, Model};
-use apportion::plan::shares::Limits;
+use apportion::plan::shares::{Chain, Limits};
 use apportion::platform::Processor;
+use std::path::Path;
+
+/// Units, with their costs if they differ.
+pub struct Units {
+    pub count: u64,
+    /// Empty if they cost the same.
+    pub costs: Vec<f64>,
+    /// Those of a second kind of work; empty if the file has one column.
+    pub second: Vec<f64>,
+}
+
+impl Units {
+    /// Cost of all units.
+    pub fn size(&self) -> f64 {
+        if self.costs.is_empty() { self.count as f64 } else { self.costs.iter().sum() }
+    }
+
+    /// The costs of one kind of work, if units differ in them.
+    ///
+    /// # Errors
+    /// Costs of two kinds.
+    pub fn of_one_kind(self, path: Option<&Path>) -> Result<Option<Vec<f64>>> {
+        match path {
+            Some(path) if !self.second.is_empty() => {
+                let place = format!("--costs {}", path.display());
+                Err(Error::input(
+                    place,
+                    "has 2 columns",
+                    "give one cost for each unit, or use --mix of partition",
+                ))
+            }
+            _ => Ok(Some(self.costs).filter(|costs| !costs.is_empty())),
+        }
+    }
+}
+
+/// The units of --units and --costs.
+///
+/// # Errors
+/// Neither; a file that cannot be read, has only costs of 0, or not one cost for each unit.
+pub fn units_of(count: Option<u64>, costs: Option<&Path>) -> Result<Units> {
+    let Some(path) = costs else {
+        let remedy = "give the number of units, or --costs FILE with the cost of each";
+        return match count {
+            Some(count) => Ok(Units { count, costs: Vec::new(), second: Vec::new() }),
+            None => Err(Error::input("--units", "is missing", remedy)),
+        };
+    };
+    let mut columns = read_unit_costs(path)?.into_iter();
+    let (costs, second) = (columns.next().unwrap_or_default(), columns.next().unwrap_or_default());
+    let place = || format!("--costs {}", path.display());
+    if let Some(count) = count.filter(|count| *count != costs.len() as u64) {
+        let what = format!("has {} costs for {count} units", costs.len());
+        return Err(Error::input(place(), what, "give one cost for each unit, or leave out --units"));
+    }
+    if columns.next().is_some() {
+        let remedy = "give each unit one cost, or two with --mix";
+        return Err(Error::input(place(), "has more than 2 columns", remedy));
+    }
+    if let Err(Error::Input { what, remedy, .. }) = Chain::new(&costs) {
+        return Err(Error::input(place(), what, remedy));
+    }
+    Ok(Units { count: costs.len() as u64, costs, second })
+}
 
 /// The processors with shares capped by their memory, if the size of a unit is known.
 ///
@@ -15,6 +79,9 @@ use apportion::platform::Processor;
 /// A size of a unit, but no processor with a memory.
 pub fn with_memory(processors: Machine, args: &UnitsArgs, console: &Console) -> Result<Machine> {
     let limited = processors.platform.processors.iter().any(|p| p.memory.is_some());
+    if args.unit_memory.is_some() {
+        return Ok(processors);
+    }
     let bytes = match (args.bytes_per_unit, limited) {
         (None, false) => return Ok(processors),
         (None, true) => {

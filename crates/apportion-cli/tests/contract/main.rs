@@ -12,6 +12,7 @@ mod boxes;
 mod choices;
 #[cfg(unix)]
 mod commands;
+mod costs;
 mod crossovers;
 mod detect;
 mod devices;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The speed functions of a set of processors for one kernel.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Models {
     /// Kernel, e.g. `"gemm-f64"`.
     pub kernel: String,

@@ -11,6 +11,7 @@ use crate::input::{Object, name_defect, read_text};
 use raw::{RawPart, RawPlan, entries, of_entries};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 /// A division of a problem among processors, as `partition` makes it and `plan.json` stores it.
@@ -40,6 +41,11 @@ pub struct Plan {
     /// Of units that were run: the time of each processor, by rank, as far as it is known. With it, a run can follow
     /// the plan and still divide again.
     pub lines: Option<Vec<Option<Line>>>,
+    /// Of units whose processors could change places: the ranks in the order of their parts. Without it, parts are in
+    /// the order of the ranks.
+    pub order: Option<Vec<Rank>>,
+    /// Of units of different cost: the cost of each processor's part, by rank.
+    pub costs: Option<Vec<f64>>,
 }
 
 /// How a problem is divided.
@@ -160,6 +166,8 @@ impl Plan {
             relative_times: None,
             baselines: None,
             lines: None,
+            order: None,
+            costs: None,
         }
     }
 
@@ -184,6 +192,8 @@ impl Plan {
             relative_times: None,
             baselines: None,
             lines: None,
+            order: None,
+            costs: None,
         }
     }
 
@@ -212,6 +222,8 @@ impl Plan {
             relative_times: None,
             baselines: None,
             lines: None,
+            order: None,
+            costs: None,
         }
     }
 
@@ -233,6 +245,8 @@ impl Plan {
             relative_times: None,
             baselines: None,
             lines: None,
+            order: None,
+            costs: None,
         }
     }
 
@@ -312,6 +326,26 @@ impl Plan {
         }
     }
 
+    /// The units of each processor, by rank: contiguous ranges in the order of the ranks, or in that of the plan.
+    pub fn ranges(&self) -> Vec<Range<u64>> {
+        let mut ranges = vec![0..0; self.shares.len()];
+        let mut from = 0;
+        for rank in self.ranks_in_order() {
+            let to = from + self.shares[rank];
+            ranges[rank] = from..to;
+            from = to;
+        }
+        ranges
+    }
+
+    /// The ranks in the order of their units.
+    pub fn ranks_in_order(&self) -> Vec<usize> {
+        match &self.order {
+            Some(order) => order.iter().map(|rank| rank.0).collect(),
+            None => (0..self.shares.len()).collect(),
+        }
+    }
+
     /// The sizes at which speed functions are evaluated, by rank: the shares, except for a layout that cuts
     /// the inner dimension ([`Layout::sizes`]).
     pub fn sizes(&self) -> Vec<u64> {
@@ -388,6 +422,11 @@ impl Plan {
             );
         }
         let lines = raw.lines();
+        if let Some((field, what)) = raw.defect_of_parts() {
+            return refuse(field, what, "fix or remove the field");
+        }
+        let order = raw.order.clone().map(|order| order.into_iter().map(Rank).collect());
+        let costs = raw.costs.clone();
         if raw.panels.is_some() && !matches!(raw.problem, Problem::Factorisation { .. }) {
             return refuse("panels", "only factorisations have panels".into(), "remove the field");
         }
@@ -474,7 +513,7 @@ impl Plan {
             }
         };
         let (forecast, relative_times, baselines) = (raw.forecast, raw.relative_times, raw.baselines);
-        let plan = Self { forecast, relative_times, baselines, lines, ..plan };
+        let plan = Self { forecast, relative_times, baselines, lines, order, costs, ..plan };
         // The bound depends on the platform: it is read, not computed again.
         let bound = raw.metrics.and_then(|m| m.time_bound);
         if bound.is_some_and(|bound| !(bound.is_finite() && bound > 0.0)) {
@@ -537,6 +576,8 @@ impl Plan {
             forecast: self.forecast.clone(),
             relative_times: self.relative_times.clone(),
             baselines: self.baselines.clone(),
+            order: self.order.as_ref().map(|order| order.iter().map(|rank| rank.0).collect()),
+            costs: self.costs.clone(),
             start_up: self.lines.as_ref().map(|lines| column(lines, |line| line.start_up)),
             per_unit: self.lines.as_ref().map(|lines| column(lines, |line| line.per_unit)),
             _choice: None,

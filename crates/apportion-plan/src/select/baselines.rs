@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::model::{Machine, Model, only_ratios};
 use crate::plan::shapes::{Columns, Grid, LayoutMethod, Mesh, Triangle};
+use crate::plan::shares::{Chain, Limits};
 use crate::plan::{Baselines, FastestAlone, Forecast, Layout, Plan, Shape, shares};
 use crate::schedule::MatmulSchedule;
 use crate::select::{FittedOrder, PlanOptions, affordable, fit_order, forecast_within, imbalance_of};
@@ -203,6 +204,44 @@ impl Baselines {
         });
         let even = shares::makespan(models, &shares::even(total, models.len()));
         Some(Self { fastest_alone: alone, even_split: Some(even).filter(|seconds| seconds.is_finite()) })
+    }
+
+    /// The times of a chain of units without a plan, where an even split gives each processor as many units; `None` as
+    /// for [`of_product`](Self::of_product).
+    ///
+    /// # Errors
+    /// As [`Chain::seconds`].
+    pub fn of_chain(
+        chain: &Chain,
+        models: &[Model],
+        limits: &[Limits],
+        memory: &[Option<u64>],
+    ) -> Result<Option<Self>> {
+        let p = models.len();
+        if p < 2 || only_ratios(models) {
+            return Ok(None);
+        }
+        let order: Vec<usize> = (0..p).collect();
+        let longest = |shares: &[u64]| -> Result<Option<f64>> {
+            let seconds = chain.seconds(models, limits, memory, &chain.parts(&order, shares))?;
+            Ok(Some(seconds.into_iter().fold(0.0, f64::max)).filter(|seconds| seconds.is_finite()))
+        };
+        let n = chain.units() as u64;
+        let even_split = longest(&shares::even(n, p))?;
+        // The fastest by its speed has all if it has room, so that few are tried.
+        let mut by_time: Vec<(f64, usize)> = chain.seconds_alone(models)?.into_iter().zip(0..p).collect();
+        by_time.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut fastest_alone = None;
+        for (_, rank) in by_time {
+            let mut shares = vec![0; p];
+            shares[rank] = n;
+            if let Some(seconds) = longest(&shares)? {
+                fastest_alone =
+                    Some(FastestAlone { processor: models[rank].processor().to_owned(), seconds });
+                break;
+            }
+        }
+        Ok(Some(Self { fastest_alone, even_split }))
     }
 }
 

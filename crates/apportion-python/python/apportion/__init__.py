@@ -18,6 +18,7 @@ from ._arguments import elimination as _elimination
 from ._arguments import limit as _limit
 from ._arguments import order as _order
 from ._arguments import renamed as _renamed
+from ._arguments import row as _row
 from ._arguments import shown as _shown
 from ._arguments import sources as _sources
 from ._arguments import task as _task
@@ -69,7 +70,7 @@ _Sequence.register(Shares)
 
 
 def shares(
-    units,
+    units=None,
     *,
     speeds=None,
     seconds=None,
@@ -82,6 +83,10 @@ def shares(
     multiple_of=None,
     least=None,
     most=None,
+    costs=None,
+    memory=None,
+    any_order=False,
+    objective=None,
 ):
     """Divide `units` among processors so that all finish together.
 
@@ -99,6 +104,11 @@ def shares(
     time function) or "robust" (bands of speeds). A processor of speed 0 gets no share. `least` and `most`
     are the old names of `min` and `max`.
 
+    `costs` has a number for each unit, and `units` may be left out: parts are then contiguous, and a unit of cost 2
+    takes as long as two of cost 1. `memory` has the bytes of each unit; the `memory` of the platform's processors caps
+    their parts. With `any_order` processors may change places: `order` has the ranks in the order of their parts. The
+    `objective` is "makespan", the longest time, or "latency", the sum of the times.
+
     The result is a sequence of whole numbers that pickles, and that `Shares.read` reads from a plan file.
 
     >>> found = shares(1000, speeds={"fast": 9, "slow": 1}, min=150)
@@ -110,12 +120,21 @@ def shares(
     [71, 29]
     >>> print(found.export("llama.cpp"), end="")
     --tensor-split 850,151
+    >>> row = shares(costs=[1, 1, 1, 1, 4], speeds=[3, 1], any_order=True)
+    >>> row.counts, row.order, row.slices
+    ([3, 2], [1, 0], [slice(2, 5, 1), slice(0, 2, 1)])
     """
+    row = _row(costs, memory, any_order, objective)
+    if units is None:
+        counts = [len(numbers) for numbers in (row["costs"], row["memory"]) if numbers is not None]
+        if not counts:
+            raise TypeError("units: is missing (pass a number of units, or their costs)")
+        units = counts[0]
     units = _whole("units", units)
     given = _sources(speeds, seconds, models, platform, processors)
     least, most = _renamed("min", min, "least", least), _renamed("max", max, "most", most)
     limits = _limit("min", least), _limit("max", most), _limit("multiple_of", multiple_of)
-    return _native.shares(units, given, _word("method", method), *limits)
+    return _native.shares(units, given, _word("method", method), *limits, row)
 
 
 def layout(

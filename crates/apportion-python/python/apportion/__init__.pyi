@@ -74,6 +74,7 @@ _Times = SupportsFloat | Mapping[float, float] | Iterable[tuple[float, float]]
 _Seconds = Iterable[_Times] | Mapping[str, _Times]
 _Algorithm = Literal["auto", "squaring", "elimination"]
 _Semiring = Literal["plus-times", "max-plus", "min-plus", "or-and"]
+_Objective = Literal["makespan", "latency", "time"]
 _Method = Literal["auto", "even", "proportional", "largest-remainder", "fpm", "exact", "robust"]
 _LayoutMethod = Literal[
     "auto",
@@ -128,7 +129,7 @@ __all__ = [
 ]
 
 def shares(
-    units: SupportsIndex,
+    units: SupportsIndex | None = None,
     *,
     speeds: _Speeds | None = None,
     seconds: _Seconds | None = None,
@@ -141,6 +142,10 @@ def shares(
     multiple_of: _Limit = None,
     least: _Limit = None,
     most: _Limit = None,
+    costs: Iterable[SupportsFloat] | None = None,
+    memory: Iterable[SupportsFloat] | None = None,
+    any_order: bool = False,
+    objective: _Objective | None = None,
 ) -> Shares: ...
 def layout(
     shape: Iterable[SupportsIndex],

@@ -102,6 +102,30 @@ def sources(
     }
 
 
+def row(costs: Any, memory: Any, any_order: bool, objective: Any) -> dict[str, Any]:
+    """Units whose costs, memory or places count."""
+
+    def numbers(name: str, given: Any) -> list[float] | None:
+        if given is None:
+            return None
+        if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+            raise TypeError(f"{name}: {shown(given)} is no list (pass a number for each unit)")
+        try:
+            found = [float(number) for number in given]
+        except (TypeError, ValueError):
+            raise TypeError(f"{name}: {shown(given)} is no list of numbers (pass one for each unit)") from None
+        if not found:
+            raise ValueError(f"{name}: there are none (pass a number for each unit)")
+        return found
+
+    return {
+        "costs": numbers("costs", costs),
+        "memory": numbers("memory", memory),
+        "any_order": bool(any_order),
+        "objective": word("objective", objective),
+    }
+
+
 def order(method: str | None, flow: str | None, block: Any, overlap: bool, look_ahead: int) -> dict[str, Any]:
     """How operands travel."""
     block, look_ahead = None if block is None else whole("block", block), whole("look_ahead", look_ahead)

@@ -7,6 +7,7 @@
 
 mod agreement;
 mod cache;
+mod costs;
 mod decision;
 mod devices;
 mod drivers;
@@ -26,6 +27,7 @@ mod speeds;
 mod units;
 
 pub use agreement::{InputFiles, block_files, compare_inputs};
+pub use costs::{read_unit_costs, read_unit_memory};
 pub use decision::{Decision, decide};
 pub use devices::{DevicePart, open_devices};
 pub use drivers::{FoundDevices, check_drivers, find_devices};

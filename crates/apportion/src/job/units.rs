@@ -2,9 +2,11 @@
 
 use super::Context;
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::model::{Interpolation, Machine, Model};
-use crate::plan::shares::{Fall, LeftOver, Limits, RobustShares, Tradeoff};
-use crate::plan::{Baselines, Plan, shares};
+use crate::plan::shares::{Chain, Fall, LeftOver, Limits, RobustShares, SecondKind, Tradeoff};
+use crate::plan::{Baselines, Forecast, Plan, shares};
+
 use crate::select::{forecast_units, imbalance, relative_times};
 use crate::units;
 
@@ -18,6 +20,8 @@ pub enum UnitObjective {
     Energy,
     /// The whole time-energy front; the plan is its fastest row.
     Both,
+    /// Shortest sum of the times of contiguous parts: what one user of a pipeline waits for.
+    Latency,
 }
 
 /// What a caller may ask of a division; what is left open is decided.
@@ -38,6 +42,25 @@ pub struct UnitOptions {
     pub objective: UnitObjective,
     /// With `exact`, interpolates between the measured sizes.
     pub any_size: bool,
+    /// Cost of each unit, as speeds and speed functions count size; if empty, 1 each.
+    pub costs: Vec<f64>,
+    /// A second kind of work on each unit.
+    pub second: Option<SecondKind>,
+    /// Bytes of each unit, which the memory of the processors caps; empty if they do not count.
+    pub unit_memory: Vec<f64>,
+    /// Lets the processors change places in the row of units.
+    pub any_order: bool,
+}
+
+/// The most units of which each has a cost or a place of its own.
+const MOST_IN_ROW: u64 = 1 << 28;
+
+impl UnitOptions {
+    /// True if it matters which units a processor has: parts are then contiguous.
+    fn is_contiguous(&self) -> bool {
+        let lists = !self.costs.is_empty() || !self.unit_memory.is_empty();
+        lists || self.any_order || self.objective == UnitObjective::Latency
+    }
 }
 
 /// A limit of shares as a caller states it.
@@ -136,6 +159,9 @@ pub fn divide_units(
     if n > 1 << 53 {
         return Err(Error::input("`units`", format!("{n} is more than 2^53"), "use a smaller number"));
     }
+    if options.is_contiguous() {
+        return Ok(Division { plan: divide_in_row(n, options, machine)?, detail: DivisionDetail::None });
+    }
     let UnitOptions { limits, left_over, .. } = options;
     let models = &machine.models;
     let front = options.objective != UnitObjective::Time;
@@ -221,6 +247,85 @@ pub fn divide_units(
         }
     };
     Ok(Division { plan: plan_of_units(name, shares, machine)?, detail })
+}
+
+/// Divides units whose costs, memory or places count into contiguous parts.
+fn divide_in_row(n: u64, options: &UnitOptions, machine: &Machine) -> Result<Plan> {
+    check_row(n, options, machine)?;
+    let UnitOptions { limits, costs, second, unit_memory, any_order, .. } = options;
+    let (models, names) = (&machine.models, machine.platform.names());
+    let mut chain = match costs.is_empty() {
+        true => Chain::new(&vec![1.0; n as usize])?,
+        false => Chain::new(costs)?,
+    };
+    if let Some(kind) = second {
+        chain = chain.with_second(kind)?;
+    }
+    let mut memory = Vec::new();
+    if !unit_memory.is_empty() {
+        chain = chain.with_memory(unit_memory)?;
+        memory = machine.platform.processors.iter().map(|processor| processor.memory).collect();
+    }
+    let latency = options.objective == UnitObjective::Latency;
+    let parts = match (latency, any_order) {
+        (true, any_order) => chain.least_latency(models, limits, &memory, *any_order),
+        (false, true) => chain.least_makespan_any_order(models, limits, &memory),
+        (false, false) => chain.least_makespan(models, limits, &memory),
+    }?;
+    let seconds = chain.seconds(models, limits, &memory, &parts)?;
+    let (longest, ideal) = (seconds.iter().copied().fold(0.0, f64::max), chain.ideal_seconds(models)?);
+    let plan = Plan::of_units("contiguous", names, parts.shares, (longest / ideal).max(1.0));
+    let plan = Plan {
+        order: any_order.then(|| parts.order.into_iter().map(Rank).collect()),
+        costs: (!costs.is_empty()).then_some(parts.costs),
+        baselines: Baselines::of_chain(&chain, models, limits, &memory)?,
+        ..plan
+    };
+    if machine.only_ratios() {
+        let relative_times = Some(seconds.into_iter().map(|time| time / ideal).collect());
+        return Ok(Plan { relative_times, ..plan });
+    }
+    let forecast = Forecast {
+        seconds: if latency { seconds.iter().sum() } else { longest },
+        communicate: vec![0.0; seconds.len()],
+        compute: seconds,
+    };
+    Ok(Plan { forecast: Some(forecast), ..plan }
+        .with_time_bound(Some(ideal).filter(|_| !latency && second.is_none())))
+}
+
+/// Rejects lists that do not fit the units, and options that contiguous parts would ignore.
+fn check_row(n: u64, options: &UnitOptions, machine: &Machine) -> Result<()> {
+    let UnitOptions { method, left_over, robust, hierarchical, any_size, .. } = options;
+    for (place, numbers) in [("`costs`", &options.costs), ("`unit_memory`", &options.unit_memory)] {
+        if !numbers.is_empty() && numbers.len() as u64 != n {
+            let what = format!("there are {} numbers for {n} units", numbers.len());
+            return Err(Error::input(place, what, "give one number for each unit"));
+        }
+    }
+    if n == 0 || n > MOST_IN_ROW {
+        let what = format!("{n} units cannot be put in a row");
+        return Err(Error::input("`units`", what, format!("give 1 to {MOST_IN_ROW} units")));
+    }
+    let energy = matches!(options.objective, UnitObjective::Energy | UnitObjective::Both);
+    let given = [
+        ("`method`", method.is_some()),
+        ("`left_over`", left_over.is_some()),
+        ("`robust`", *robust),
+        ("`hierarchical`", *hierarchical),
+        ("`any_size`", *any_size),
+        ("`objective` of energy", energy),
+    ];
+    if let Some((place, _)) = given.iter().find(|(_, given)| *given) {
+        let what = "cannot be used with `costs`, `unit_memory`, `any_order` or `objective = latency`";
+        return Err(Error::input(*place, what, "parts are contiguous there: remove one of them"));
+    }
+    let has_memory = machine.platform.processors.iter().any(|processor| processor.memory.is_some());
+    if !options.unit_memory.is_empty() && !has_memory {
+        let remedy = "add memory to the platform's processors, or cap their units by `max`";
+        return Err(Error::input("`unit_memory`", "no processor of the platform has a memory", remedy));
+    }
+    Ok(())
 }
 
 /// Where and how a model breaks the assumption of `fpm`, in words.

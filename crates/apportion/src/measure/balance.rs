@@ -1,6 +1,7 @@
 //! Balances any user program by running it, without models or a sweep: a search with a [`Balancer`] (DFPA,
 //! Lastovetsky and Reddy 2009).
 
+use super::balance_row::{PARTS, Row, with_caps};
 use crate::error::{Error, Result};
 use crate::measure::command::{CommandRun, Failure as ProgramFailure, UserCommand};
 use crate::measure::programs::{RankFailure, all_seconds, run_programs};
@@ -13,6 +14,7 @@ use crate::run::mailboxes::StopSignal;
 use crate::run::{Monitor, World};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Fraction of a share within which the largest one that works is searched for.
 const CAP_PRECISION: f64 = 0.002;
@@ -30,11 +32,20 @@ pub struct BalanceOptions {
     pub limits: Vec<Limits>,
     /// By rank, models from which the first shares follow; without them, these are equal.
     pub models: Option<Vec<Model>>,
+    /// Cost of each unit, as the sizes of models count it: parts are balanced by it. Limits are maxima of units.
+    pub costs: Option<Vec<f64>>,
 }
 
 impl Default for BalanceOptions {
     fn default() -> Self {
-        Self { tolerance: 0.05, most_rounds: 20, repetitions: 1, limits: Vec::new(), models: None }
+        Self {
+            tolerance: 0.05,
+            most_rounds: 20,
+            repetitions: 1,
+            limits: Vec::new(),
+            models: None,
+            costs: None,
+        }
     }
 }
 
@@ -99,9 +110,24 @@ pub struct Balance {
     pub models: Models,
     /// By rank, the processors whose program failed at a share larger than one that had worked.
     pub caps: Vec<ShareCap>,
+    /// The units, if they differ in cost.
+    row: Option<Arc<Row>>,
 }
 
 impl Balance {
+    /// The cost of each processor's units in a round, by rank, if units differ in cost.
+    pub fn costs(&self, round: &Round) -> Option<Vec<f64>> {
+        self.row.as_ref().map(|row| row.costs(&round.shares))
+    }
+
+    /// [`Round::imbalance`], by cost if units differ in it.
+    pub fn imbalance(&self, round: &Round) -> f64 {
+        let Some(costs) = self.costs(round) else { return round.imbalance() };
+        let working = costs.iter().zip(&round.seconds).filter(|(_, seconds)| **seconds > 0.0);
+        let speed: f64 = working.map(|(cost, seconds)| cost / seconds).sum();
+        round.longest() * speed / costs.iter().sum::<f64>()
+    }
+
     /// The round to keep.
     pub fn best_round(&self) -> &Round {
         &self.rounds[self.best]
@@ -116,7 +142,7 @@ impl Balance {
             compute: best.seconds.clone(),
             communicate: vec![0.0; best.seconds.len()],
         };
-        let plan = Plan::of_units("dfpa", platform.names(), best.shares.clone(), best.imbalance());
+        let plan = Plan::of_units("dfpa", platform.names(), best.shares.clone(), self.imbalance(best));
         let units = best.shares.iter().sum();
         let mut baselines = Baselines::of_units(&self.models.models, units);
         let first = &self.rounds[0];
@@ -125,7 +151,11 @@ impl Balance {
         if let Some(baselines) = baselines.as_mut().filter(|_| is_even) {
             baselines.even_split = Some(first.longest());
         }
-        Plan { forecast: Some(forecast), baselines, ..plan }
+        if self.row.is_some() {
+            // The models have sizes in cost.
+            baselines = None;
+        }
+        Plan { forecast: Some(forecast), baselines, costs: self.costs(best), ..plan }
     }
 }
 
@@ -159,17 +189,34 @@ pub fn balance(
     world: &World,
 ) -> Result<Balance> {
     let monitor = world.monitor();
-    let mut balancer = Balancer::new(units, platform.len())?.with_tolerance(options.tolerance)?.searching();
+    let row = match &options.costs {
+        Some(costs) if costs.len() as u64 != units => {
+            let what = format!("there are {} for {units} units", costs.len());
+            return Err(Error::input("`costs`", what, "give one cost for each unit"));
+        }
+        Some(costs) => Some(Arc::new(Row::new(costs)?)),
+        None => None,
+    };
+    let counted = if row.is_some() { PARTS } else { units };
+    let mut balancer = Balancer::new(counted, platform.len())?.with_tolerance(options.tolerance)?.searching();
     if let Some(models) = &options.models {
-        balancer = balancer.with_models(models)?;
+        balancer = match &row {
+            Some(row) => balancer.with_models(&row.for_balancer(models)?)?,
+            None => balancer.with_models(models)?,
+        };
     }
-    if !options.limits.is_empty() {
+    if !options.limits.is_empty() && row.is_none() {
         balancer = balancer.with_limits(&options.limits)?;
     }
     let (mut rounds, mut caps) = (Vec::<Round>::new(), Vec::<ShareCap>::new());
     monitor.begin(u64::from(options.most_rounds));
+    let limits = match (&row, &options.models) {
+        (Some(_), Some(models)) => with_caps(&options.limits, models),
+        _ => options.limits.clone(),
+    };
+    let mut cut = row.as_ref().map(|row| row.cut(&mut balancer, &limits)).transpose()?;
     for attempt in 1.. {
-        let shares = balancer.shares().to_vec();
+        let shares = cut.take().unwrap_or_else(|| balancer.shares().to_vec());
         let mut is_done = false;
         let run = || run_shares(platform, command, &shares, world, monitor);
         match measure_round(run, shares.len(), options.repetitions) {
@@ -196,23 +243,31 @@ pub fn balance(
         let so_far = Balance {
             balanced: rounds[best].spread() <= options.tolerance,
             best,
-            models: models(&balancer, (&rounds, &caps), platform, command)?,
+            models: models(&balancer, row.as_deref(), (&rounds, &caps), platform, command)?,
             rounds: rounds.clone(),
             caps: caps.clone(),
+            row: row.clone(),
         };
         each(&so_far);
         monitor.advance(1);
         if attempt >= options.most_rounds {
             return Ok(so_far);
         }
-        if caps.is_empty() {
-            if is_done {
-                return Ok(so_far);
+        if caps.is_empty() && is_done {
+            return Ok(so_far);
+        }
+        let tried = |shares: &[u64]| rounds.iter().any(|round| round.shares == shares);
+        if let Some(row) = &row {
+            match row.cut(&mut balancer, &capped(&limits, &caps, platform.len())) {
+                Ok(next) if !tried(&next) => cut = Some(next),
+                _ => return Ok(so_far),
             }
             continue;
         }
+        if caps.is_empty() {
+            continue;
+        }
         // The caps have moved. Where they leave no room, or nothing new to try, the best is known.
-        let tried = |shares: &[u64]| rounds.iter().any(|round| round.shares == shares);
         match balancer.clone().with_limits(&capped(&options.limits, &caps, platform.len())) {
             Ok(next) if !tried(next.shares()) => balancer = next,
             _ => return Ok(so_far),
@@ -311,6 +366,7 @@ pub(super) fn ranges(shares: &[u64]) -> Vec<Range<u64>> {
 
 fn models(
     balancer: &Balancer,
+    row: Option<&Row>,
     (rounds, caps): (&[Round], &[ShareCap]),
     platform: &Platform,
     command: &UserCommand,
@@ -325,12 +381,16 @@ fn models(
             let cap = caps.iter().find(|cap| cap.rank == rank);
             let failure = cap.map(|cap| Failure { size: cap.fails as f64, reason: cap.reason.clone() });
             let most = cap.map(|cap| cap.works as f64);
-            Model::new(name, model.interpolation(), model.points().to_vec(), most)?.with_failure(failure)
+            let model = match row {
+                Some(row) => row.of_balancer(&model, name, most),
+                None => Model::new(name, model.interpolation(), model.points().to_vec(), most),
+            };
+            model?.with_failure(failure)
         })
         .collect::<Result<_>>()?;
     Ok(Models {
         kernel: format!("command: {}", command.text()),
-        unit: "{size} of the command".into(),
+        unit: if row.is_some() { "cost of the units" } else { "{size} of the command" }.into(),
         parameters: BTreeMap::new(),
         models,
     })

@@ -2,6 +2,7 @@
 
 mod availability;
 mod balance;
+mod balance_row;
 mod clock_noise;
 mod command;
 mod device_links;

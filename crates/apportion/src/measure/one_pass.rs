@@ -5,7 +5,7 @@ use crate::measure::command::UserCommand;
 use crate::measure::joblog::JobLog;
 use crate::measure::pieces::{Halt, PieceObserver, Pieces, PiecesRun, Queue, TextOrder};
 use crate::measure::units::{OneEach, units_of};
-use crate::plan::shares::{Estimate, Line, OnePass, OnePassOptions, Order, TimeRange};
+use crate::plan::shares::{Chain, Estimate, Line, OnePass, OnePassOptions, Order, TimeRange};
 use crate::plan::{Baselines, FastestAlone, Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::World;
@@ -21,6 +21,8 @@ pub struct UnitsJob {
     pub hints: Option<Vec<f64>>,
     /// By rank, the times of an earlier run, where they are known.
     pub lines: Option<Vec<Option<Line>>>,
+    /// Cost of each unit: pieces are sized by it, and the lines have the time of a unit of mean cost.
+    pub costs: Option<Arc<[f64]>>,
     /// How often units that failed run again.
     pub retries: u32,
     /// What a piece does that has failed for good.
@@ -32,14 +34,31 @@ pub struct UnitsJob {
 }
 
 impl UnitsJob {
-    /// The job of a plan that knows the times of its processors; `None` if the plan does not.
+    /// The job of a plan that knows the times of its processors; `None` if the plan does not. Of units of different
+    /// cost, a plan knows the cost of each part, and within a part they count as equal.
     ///
     /// # Errors
     /// The plan is not one of units, has none, or more than 2^53, or its processors are not the platform's: exit code 2.
     pub fn of_plan(plan: &Plan, platform: &Platform) -> Result<Option<Self>> {
         let units = units_of(plan, platform)?;
-        Ok(plan.lines.clone().map(|lines| Self { units, lines: Some(lines), ..Self::default() }))
+        let Some(lines) = plan.lines.clone() else { return Ok(None) };
+        Ok(Some(Self { units, lines: Some(lines), costs: costs_of(plan), ..Self::default() }))
     }
+}
+
+/// More units than a plan with costs can have been made for.
+const MOST_COSTS: u64 = 1 << 28;
+
+/// The mean cost of each unit's part, if the plan knows the costs of its parts.
+fn costs_of(plan: &Plan) -> Option<Arc<[f64]>> {
+    let parts = plan.costs.as_ref().filter(|_| plan.shares.iter().sum::<u64>() <= MOST_COSTS)?;
+    let ranges = plan.ranges();
+    let of_rank = |rank: usize| {
+        let units = ranges[rank].end - ranges[rank].start;
+        std::iter::repeat_n(parts[rank] / units as f64, units as usize)
+    };
+    let costs: Arc<[f64]> = plan.ranks_in_order().into_iter().flat_map(of_rank).collect();
+    Some(costs).filter(|costs| costs.iter().any(|cost| *cost > 0.0))
 }
 
 /// What a processor did.
@@ -181,6 +200,7 @@ pub fn run_units_once(
         processors,
         hints: job.hints.clone(),
         lines: job.lines.clone(),
+        costs: job.costs.clone(),
         ..OnePassOptions::default()
     };
     let mut one_pass = OnePass::new(&remaining, options)?;
@@ -290,15 +310,17 @@ fn report_of(
         ideal: one_pass.ideal(),
         failed,
         lost: ran.lost.into_iter().map(|lost| lost.error).collect(),
-        plan: plan_of_lines(lines, job.units, platform),
+        plan: plan_of_lines(lines, job, platform),
     }
 }
 
 /// The plan that lets all processors whose times are known end together; `None` if none is.
-fn plan_of_lines(lines: Vec<Option<Line>>, units: u64, platform: &Platform) -> Option<Plan> {
+fn plan_of_lines(lines: Vec<Option<Line>>, job: &UnitsJob, platform: &Platform) -> Option<Plan> {
+    let units = job.units;
     let options = OnePassOptions {
         processors: lines.len(),
         lines: Some(lines.clone()),
+        costs: job.costs.clone(),
         fixed: true,
         ..OnePassOptions::default()
     };
@@ -307,35 +329,42 @@ fn plan_of_lines(lines: Vec<Option<Line>>, units: u64, platform: &Platform) -> O
     for (rank, _) in lines.iter().enumerate().filter(|(_, line)| line.is_none()) {
         fixed.lost(rank);
     }
-    let mut shares = vec![0; lines.len()];
+    let mut parts = vec![0..0; lines.len()];
     for (rank, _) in known() {
         if let Order::Run(units) = fixed.next(rank, 0.0) {
-            shares[rank] = units.end - units.start;
+            parts[rank] = units;
         }
     }
-    let seconds = |line: Line, units: u64| line.start_up + line.per_unit * units as f64;
-    let time = |rank: usize, units: u64| match lines[rank] {
-        Some(line) if units > 0 => seconds(line, units),
+    let shares: Vec<u64> = parts.iter().map(|units| units.end - units.start).collect();
+    let chain = job.costs.as_ref().and_then(|costs| Chain::new(costs).ok());
+    let cost = |part: &Range<u64>| match &chain {
+        Some(chain) => chain.cost(part.start as usize, part.end as usize),
+        None => (part.end - part.start) as f64,
+    };
+    let mean = chain.as_ref().map_or(1.0, |chain| chain.total() / units as f64);
+    let seconds = |line: Line, part: &Range<u64>| line.start_up + line.per_unit * cost(part) / mean;
+    let time = |rank: usize, part: &Range<u64>| match lines[rank] {
+        Some(line) if !part.is_empty() => seconds(line, part),
         _ => 0.0,
     };
-    let compute: Vec<f64> = shares.iter().enumerate().map(|(rank, share)| time(rank, *share)).collect();
+    let compute: Vec<f64> = parts.iter().enumerate().map(|(rank, part)| time(rank, part)).collect();
     let longest = compute.iter().copied().fold(0.0, f64::max);
-    let speed: f64 = shares
-        .iter()
-        .zip(&compute)
-        .filter(|(share, _)| **share > 0)
-        .map(|(share, t)| *share as f64 / t)
-        .sum();
+    let working = parts.iter().zip(&compute).filter(|(part, _)| !part.is_empty());
+    let speed: f64 = working.map(|(part, t)| cost(part) / mean / t).sum();
     if shares.iter().sum::<u64>() != units || !(longest > 0.0 && speed.is_finite()) {
         return None;
     }
-    let alone = known().min_by(|a, b| seconds(a.1, units).total_cmp(&seconds(b.1, units)))?;
+    let all = 0..units;
+    let alone = known().min_by(|a, b| seconds(a.1, &all).total_cmp(&seconds(b.1, &all)))?;
     let fastest_alone = FastestAlone {
         processor: platform.processors[alone.0].name.clone(),
-        seconds: seconds(alone.1, units),
+        seconds: seconds(alone.1, &all),
     };
-    let even = units.div_ceil(lines.len() as u64);
-    let even_split = lines.iter().map(|line| Some(seconds((*line)?, even))).collect::<Option<Vec<f64>>>();
+    // The first processors have the units that are left over.
+    let (part, left) = (units / lines.len() as u64, units % lines.len() as u64);
+    let begin = |rank: u64| rank * part + rank.min(left);
+    let even = |(line, rank): (&Option<Line>, u64)| Some(seconds((*line)?, &(begin(rank)..begin(rank + 1))));
+    let even_split = lines.iter().zip(0..).map(even).collect::<Option<Vec<f64>>>();
     let forecast = Forecast { seconds: longest, communicate: vec![0.0; compute.len()], compute };
     Some(Plan {
         forecast: Some(forecast),
@@ -343,6 +372,7 @@ fn plan_of_lines(lines: Vec<Option<Line>>, units: u64, platform: &Platform) -> O
             fastest_alone: Some(fastest_alone),
             even_split: even_split.map(|all| all.into_iter().fold(0.0, f64::max)),
         }),
+        costs: chain.as_ref().map(|_| parts.iter().map(cost).collect()),
         lines: Some(lines),
         ..Plan::of_units("one-pass", platform.names(), shares, longest * speed / units as f64)
     })

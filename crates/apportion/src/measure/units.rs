@@ -1,7 +1,7 @@
 //! A plan of units, carried out by a user's program.
 
 use crate::error::{Error, Result};
-use crate::measure::balance::{Round, ranges};
+use crate::measure::balance::Round;
 use crate::measure::command::UserCommand;
 use crate::measure::pieces::{Halt, PieceObserver, Pieces, PiecesRun, Queue, TextOrder};
 use crate::measure::programs::RankOutcome;
@@ -60,8 +60,8 @@ pub(super) fn units_of(plan: &Plan, platform: &Platform) -> Result<u64> {
     Ok(n)
 }
 
-/// Runs `command` once on each processor with its units of the plan, all at the same time: processor 0 has
-/// units 0 to its share, the next the following ones. A processor without units runs nothing. A program or a launcher
+/// Runs `command` once on each processor with its units of the plan, all at the same time
+/// ([`Plan::ranges`]). A processor without units runs nothing. A program or a launcher
 /// that fails leaves the others to their end. The `slowdown` of an emulated processor multiplies its time.
 ///
 /// In a world of several ranks, each runs the program of its own processor, and all get the outcomes of all.
@@ -84,7 +84,7 @@ pub fn run_units(
     world: &World,
 ) -> Result<Vec<UnitsRun>> {
     let n = units_of(plan, platform)?;
-    let ranges = ranges(&plan.shares);
+    let ranges = plan.ranges();
     world.monitor().begin(n);
     let observer: Arc<dyn PieceObserver> = Arc::new(line);
     let pieces = Pieces {

@@ -1,10 +1,12 @@
 //! Shares and offsets as source code: C arrays, PETSc's ownership ranges, and a shell file for Slurm's tasks.
 
 use super::Export;
-use crate::plan::shares::offsets;
+use std::ops::Range;
 
-/// Arrays of C: names, shares, and offsets with the total at their end.
-pub(super) fn c(names: &[String], shares: &[u64]) -> Export {
+/// Arrays of C: names, shares, and the first unit of each with the total at their end.
+pub(super) fn c(names: &[String], shares: &[u64], ranges: &[Range<u64>]) -> Export {
+    let begins = ranges.iter().map(|range| range.start);
+    let offsets: Vec<u64> = begins.chain([shares.iter().sum()]).collect();
     let quoted: Vec<String> = names.iter().map(|name| c_text(name)).collect();
     let text = format!(
         "#include <stdint.h>\n\nenum {{ PROCESSORS = {p} }};\n\
@@ -14,7 +16,7 @@ pub(super) fn c(names: &[String], shares: &[u64]) -> Export {
         quoted.join(", "),
         list(shares, ", "),
         shares.len() + 1,
-        list(&offsets(shares), ", "),
+        list(&offsets, ", "),
         p = shares.len(),
     );
     Export { text, warnings: Vec::new() }
@@ -34,17 +36,16 @@ pub(super) fn petsc(shares: &[u64]) -> Export {
 /// A file that a task's shell script reads with `.`, in any shell of POSIX: it sets `from` and `to`, the
 /// task's units, by `SLURM_PROCID`. A task beyond the shares gets none; a script that Slurm did not start
 /// ends.
-pub(super) fn slurm_units(shares: &[u64]) -> Export {
-    let offsets = offsets(shares);
+pub(super) fn slurm_units(ranges: &[Range<u64>]) -> Export {
     let mut text = String::from(
         "# . this file in the script that srun starts: task i has the units from <= unit < to.\n\
          # A task without a share has from = to.\n\
          case \"${SLURM_PROCID:-}\" in\n",
     );
-    for (task, ends) in offsets.windows(2).enumerate() {
-        text += &format!("  {task}) from={} to={} ;;\n", ends[0], ends[1]);
+    for (task, units) in ranges.iter().enumerate() {
+        text += &format!("  {task}) from={} to={} ;;\n", units.start, units.end);
     }
-    let total = offsets.last().copied().unwrap_or(0);
+    let total = ranges.iter().map(|units| units.end).max().unwrap_or(0);
     text += &format!(
         "  '' | *[!0-9]*) echo 'SLURM_PROCID is not set: start this script with srun' >&2; exit 1 ;;\n  \
          *) from={total} to={total} ;;\n\

@@ -13,9 +13,11 @@ mod table;
 pub(crate) use launch::{LOCALHOST, Placed, host_for, machinefile, rankfile};
 
 use super::Plan;
+use super::shares::offsets;
 use crate::error::{Error, Result};
 use crate::platform::{Platform, Processor};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::str::FromStr;
 
 /// A tool's format for unequal shares.
@@ -125,6 +127,21 @@ impl ExportFormat {
     pub fn needs_cores(self) -> bool {
         matches!(self, Self::Taskset | Self::Numactl | Self::Mpirun)
     }
+
+    /// True if the place of a share among the others says which units it has: stages of a pipeline, slabs, ranges of
+    /// rows.
+    fn is_by_place(self) -> bool {
+        matches!(
+            self,
+            Self::LlamaCpp
+                | Self::Vllm
+                | Self::Sglang
+                | Self::Megatron
+                | Self::Lammps
+                | Self::Gromacs
+                | Self::Petsc
+        )
+    }
 }
 
 impl FromStr for ExportFormat {
@@ -195,8 +212,8 @@ fn export_processors(format: ExportFormat, processors: &[Processor], shares: &[u
         ExportFormat::Lammps => Ok(simulation::lammps(names, shares)),
         ExportFormat::Gromacs => Ok(simulation::gromacs(names, shares)),
         ExportFormat::OpenFoam => Ok(simulation::openfoam(names, shares)),
-        ExportFormat::SlurmUnits => Ok(code::slurm_units(shares)),
-        ExportFormat::C => Ok(code::c(names, shares)),
+        ExportFormat::SlurmUnits => Ok(code::slurm_units(&in_rank_order(shares))),
+        ExportFormat::C => Ok(code::c(names, shares, &in_rank_order(shares))),
         ExportFormat::Petsc => Ok(code::petsc(shares)),
         ExportFormat::FuPerMod => Err(Error::input(
             "`export = 2dist`",
@@ -256,16 +273,38 @@ pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Re
             Some(layout) => rectangles::fupermod(&plan.processors, layout),
             None => export(format, &plan.processors, &plan.shares),
         },
+        ExportFormat::SlurmUnits if plan.order.is_some() => Ok(code::slurm_units(&plan.ranges())),
+        ExportFormat::C if plan.order.is_some() => {
+            Ok(code::c(&plan.processors, &plan.shares, &plan.ranges()))
+        }
         by_shares => {
             let known: BTreeMap<&str, &Processor> =
                 platform.processors.iter().map(|processor| (&processor.name[..], processor)).collect();
             // Of a plan without its platform, only the names are known.
             let of_plan =
                 |name: &String| known.get(&name[..]).map_or_else(|| Processor::named(name), |p| (*p).clone());
-            let processors: Vec<Processor> = plan.processors.iter().map(of_plan).collect();
-            export_processors(by_shares, &processors, &plan.shares)
+            // Formats without names say who has which part by its place.
+            let order = match by_shares.is_by_place() {
+                true => plan.ranks_in_order(),
+                false => (0..plan.shares.len()).collect(),
+            };
+            let processors: Vec<Processor> = order.iter().map(|&i| of_plan(&plan.processors[i])).collect();
+            let shares: Vec<u64> = order.iter().map(|&i| plan.shares[i]).collect();
+            let mut export = export_processors(by_shares, &processors, &shares)?;
+            if !order.is_sorted() {
+                let names: Vec<&str> = processors.iter().map(|processor| &processor.name[..]).collect();
+                export
+                    .warnings
+                    .push(format!("give the tool the processors in this order: {}", names.join(", ")));
+            }
+            Ok(export)
         }
     }
+}
+
+/// Contiguous ranges of these shares, by rank.
+fn in_rank_order(shares: &[u64]) -> Vec<Range<u64>> {
+    offsets(shares).windows(2).map(|ends| ends[0]..ends[1]).collect()
 }
 
 /// Parts with their units, and warnings.

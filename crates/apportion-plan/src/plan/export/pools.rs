@@ -5,7 +5,6 @@ use super::launch::{host_for, ranks};
 use super::{Export, without_zeros};
 use crate::error::{Error, Result};
 use crate::plan::Plan;
-use crate::plan::shares::offsets;
 use crate::platform::{Platform, Processor, THIS_MACHINE, list_cpus};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -24,14 +23,14 @@ pub(super) fn numactl(plan: &Plan, platform: &Platform) -> Result<Export> {
 /// threads of OpenMP as the processor has cores.
 fn script(plan: &Plan, platform: &Platform, tool: &str, command: &str) -> Result<Export> {
     let (parts, mut warnings) = without_zeros(&plan.processors, &plan.shares, tool);
-    let offsets = offsets(&plan.shares);
+    let ranges = plan.ranges();
     let mut text = String::from(
         "# sh THIS_FILE ./program ARGUMENTS starts the program once for each processor, on its cores. The program\n\
          # has the units from <= unit < to, and as many threads as cores, in its environment.\n\
          pids=\n",
     );
     let mut hosts = BTreeSet::new();
-    for (name, units) in parts {
+    for (name, _) in parts {
         let processor = processor_of(name, platform)?;
         hosts.insert(processor.host().unwrap_or(THIS_MACHINE));
         let cores = &processor.cores;
@@ -43,7 +42,7 @@ fn script(plan: &Plan, platform: &Platform, tool: &str, command: &str) -> Result
             ));
         }
         let rank = plan.processors.iter().position(|other| other == name).unwrap_or(0);
-        let (from, to) = (offsets[rank], offsets[rank] + units);
+        let (from, to) = (ranges[rank].start, ranges[rank].end);
         let (threads, list) = (cores.len(), list_cpus(cores));
         writeln!(
             text,

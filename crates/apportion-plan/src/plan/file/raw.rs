@@ -33,6 +33,12 @@ pub(super) struct RawPlan {
     pub(crate) relative_times: Option<Vec<f64>>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
     pub(crate) baselines: Option<Baselines>,
+    /// Ranks in the order of their units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<Vec<usize>>,
+    /// Cost of each processor's units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) costs: Option<Vec<f64>>,
     /// Seconds before the first unit, by processor; null where they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start_up: Option<Vec<Option<f64>>>,
@@ -54,6 +60,30 @@ impl RawPlan {
             Some(Line { start_up: (*start_up)?, per_unit: (*per_unit)? })
         };
         Some(start_up.iter().zip(per_unit).map(line).collect())
+    }
+
+    /// What is wrong with the order and the costs of its parts, if something is: the field and the defect.
+    pub(crate) fn defect_of_parts(&self) -> Option<(&'static str, String)> {
+        let p = self.processors.len();
+        let given = [("order", self.order.is_some()), ("costs", self.costs.is_some())];
+        if let Some((field, _)) = given.iter().find(|(_, given)| *given)
+            && !matches!(self.problem, Problem::Units { .. })
+        {
+            return Some((field, "only units have it".into()));
+        }
+        if let Some(order) = &self.order {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            if !sorted.into_iter().eq(0..p) {
+                return Some(("order", format!("does not have each of 0 to {} once", p - 1)));
+            }
+        }
+        let costs = self.costs.as_ref()?;
+        if costs.len() != p {
+            return Some(("costs", format!("does not have one number for each of {p} processors")));
+        }
+        let wrong = costs.iter().find(|cost| !(cost.is_finite() && **cost >= 0.0))?;
+        Some(("costs", format!("{} is no cost", show_number(*wrong))))
     }
 
     /// What is wrong with its times, if something is: the field, the defect, and the remedy.

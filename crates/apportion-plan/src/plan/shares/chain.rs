@@ -20,8 +20,8 @@ const HALVINGS: usize = 200;
 
 /// Units in a row, each with a cost and perhaps with a size in memory.
 ///
-/// Costs are relative: they are scaled to a mean of 1, so that a speed in units per second is that of units of mean
-/// cost, and n units together cost n.
+/// A cost is the size of a unit as speeds and speed functions count it: a unit of cost 2 takes as long as two units of
+/// cost 1 together, and a part the time of the sum of its costs.
 ///
 /// # Example
 /// ```
@@ -38,6 +38,27 @@ pub struct Chain {
     cost: Vec<f64>,
     /// Bytes of the first i units, if they count.
     bytes: Option<Vec<f64>>,
+    second: Option<Second>,
+}
+
+/// A second kind of work on each unit, such as answers beside prompts: a part takes the weighted sum of its times for
+/// both kinds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SecondKind {
+    /// The fraction of the first kind in that sum.
+    pub weight: f64,
+    /// Cost of each unit.
+    pub costs: Vec<f64>,
+    /// Speed functions of the processors for it, by rank.
+    pub models: Vec<Model>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Second {
+    weight: f64,
+    /// Cost of the first i units.
+    cost: Vec<f64>,
+    models: Vec<Model>,
 }
 
 /// Contiguous parts of a [`Chain`].
@@ -47,7 +68,7 @@ pub struct ChainParts {
     pub shares: Vec<u64>,
     /// The processors in the order of their parts: the first has the first units.
     pub order: Vec<usize>,
-    /// Cost of each processor's part, by rank; all costs together are the number of units.
+    /// Cost of each processor's part, by rank.
     pub costs: Vec<f64>,
 }
 
@@ -65,13 +86,30 @@ impl Chain {
     /// No unit; a cost that is not a number of at least 0; only costs of 0.
     pub fn new(costs: &[f64]) -> Result<Self> {
         let cost = prefix_sums(costs, "`costs`")?;
-        let total = cost[costs.len()];
-        if total == 0.0 {
+        if cost[costs.len()] == 0.0 {
             let what = if costs.is_empty() { "there are none" } else { "all costs are 0" };
             return Err(Error::input("`costs`", what, "give the cost of each unit"));
         }
-        let scale = costs.len() as f64 / total;
-        Ok(Self { cost: cost.into_iter().map(|cost| cost * scale).collect(), bytes: None })
+        Ok(Self { cost, bytes: None, second: None })
+    }
+
+    /// With a second kind of work on each unit; the models that divide the chain are those of the first.
+    ///
+    /// # Errors
+    /// Not one cost for each unit, or one that is not at least 0; a weight that is not from 0 to 1.
+    pub fn with_second(self, kind: &SecondKind) -> Result<Self> {
+        let SecondKind { weight, costs, models } = kind;
+        if costs.len() != self.units() {
+            let what = format!("there are {} of the second kind for {} units", costs.len(), self.units());
+            return Err(Error::input("`costs`", what, "give one number of each kind for each unit"));
+        }
+        if !(0.0..=1.0).contains(weight) {
+            let what = format!("{weight} is not a fraction from 0 to 1");
+            return Err(Error::input("`mix`", what, "0.3 means three tenths of the first kind"));
+        }
+        let cost = prefix_sums(costs, "`costs`")?;
+        let models = models.iter().map(Model::without_cap).collect();
+        Ok(Self { second: Some(Second { weight: *weight, cost, models }), ..self })
     }
 
     /// With the bytes of each unit, which the memory of a processor caps.
@@ -91,9 +129,81 @@ impl Chain {
         self.cost.len() - 1
     }
 
-    /// Cost of the units from `from` to below `to`, in units of mean cost.
+    /// Cost of the units from `from` to below `to`.
     pub fn cost(&self, from: usize, to: usize) -> f64 {
         self.cost[to] - self.cost[from]
+    }
+
+    /// Cost of all units.
+    pub fn total(&self) -> f64 {
+        self.cost[self.units()]
+    }
+
+    /// Contiguous parts of these numbers of units, by rank; the processors have them in this order.
+    pub fn parts(&self, order: &[usize], shares: &[u64]) -> ChainParts {
+        let mut costs = vec![0.0; shares.len()];
+        let mut from = 0;
+        for &processor in order {
+            let to = from + shares[processor] as usize;
+            costs[processor] = self.cost(from, to);
+            from = to;
+        }
+        ChainParts { shares: shares.to_vec(), order: order.to_vec(), costs }
+    }
+
+    /// The seconds of each processor's part, by rank; infinite where the processor has no room for it.
+    ///
+    /// # Errors
+    /// As [`Chain::least_makespan`], but for caps.
+    pub fn seconds(
+        &self,
+        models: &[Model],
+        limits: &[Limits],
+        memory: &[Option<u64>],
+        parts: &ChainParts,
+    ) -> Result<Vec<f64>> {
+        let task = Task::new(self, models, limits, memory)?;
+        let mut seconds = vec![0.0; models.len()];
+        let mut from = 0;
+        for &processor in &parts.order {
+            let to = from + parts.shares[processor] as usize;
+            seconds[processor] = match to <= task.capacity(processor, from) {
+                true => task.seconds(processor, from, to),
+                false => f64::INFINITY,
+            };
+            from = to;
+        }
+        Ok(seconds)
+    }
+
+    /// The seconds of each processor, by rank, if it had all units and no cap.
+    ///
+    /// # Errors
+    /// As [`Chain::least_makespan`], but for caps.
+    pub fn seconds_alone(&self, models: &[Model]) -> Result<Vec<f64>> {
+        let task = Task::new(self, models, &[], &[])?;
+        Ok((0..models.len()).map(|processor| task.seconds(processor, 0, self.units())).collect())
+    }
+
+    /// The time in which all processors would end together if units were divisible and no processor had a cap. With one
+    /// kind of work, no parts are faster, in any order; with two, no parts that mix both kinds alike.
+    ///
+    /// # Errors
+    /// No processor has a speed.
+    pub fn ideal_seconds(&self, models: &[Model]) -> Result<f64> {
+        if self.second.is_some() {
+            let speed: f64 = self.seconds_alone(models)?.into_iter().map(f64::recip).sum();
+            return Ok(speed.recip());
+        }
+        let total = self.total();
+        let models: Vec<Model> = models.iter().map(Model::without_cap).collect();
+        let done =
+            |seconds: f64| models.iter().map(|m| m.largest_within(seconds, total)).sum::<f64>() >= total;
+        let working = models.iter().filter(|model| !model.is_stopped());
+        let Some(high) = working.map(|model| model.longest(total)).reduce(f64::min) else {
+            return Err(Error::infeasible("no processor has a speed", "give one a speed above 0"));
+        };
+        Ok(least(high, |seconds| done(seconds).then_some(())).map_or(high, |(_, seconds)| seconds))
     }
 
     /// The parts that minimise the longest time, the processors in the order of their ranks. A time function that
@@ -174,6 +284,26 @@ impl Chain {
     }
 }
 
+/// The least time of at most `high` with an answer, to the last bits, and its answer. What has an answer in a time has
+/// one in any longer time.
+fn least<T>(high: f64, mut answer: impl FnMut(f64) -> Option<T>) -> Option<(T, f64)> {
+    let mut high = high * (1.0 + 1e-9);
+    let mut found = answer(high)?;
+    let mut low = 0.0;
+    for _ in 0..HALVINGS {
+        // Large steps at first: the answer may be many orders below.
+        let middle = if high > 4.0 * low { (low.max(high * 1e-6) * high).sqrt() } else { 0.5 * (low + high) };
+        if middle <= low || middle >= high {
+            break;
+        }
+        match answer(middle) {
+            Some(better) => (found, high) = (better, middle),
+            None => low = middle,
+        }
+    }
+    Some((found, high))
+}
+
 /// The sums of the first i numbers.
 fn prefix_sums(numbers: &[f64], place: &str) -> Result<Vec<f64>> {
     let mut sums = Vec::with_capacity(numbers.len() + 1);
@@ -211,6 +341,14 @@ impl<'a> Task<'a> {
                 return Err(Error::input(what, words, "give one per processor"));
             }
         }
+        if let Some(second) = chain.second.as_ref().filter(|second| second.models.len() != models.len()) {
+            let what = format!(
+                "there are {} of the second kind for {} processors",
+                second.models.len(),
+                models.len()
+            );
+            return Err(Error::input("models", what, "give one of each kind per processor"));
+        }
         if limits.iter().any(|limit| limit.least > 0 || limit.multiple_of != 1) {
             let what = "`min` and `multiple_of` cannot be used with units of different cost";
             return Err(Error::input("limits", what, "remove them; `max` may stay"));
@@ -242,9 +380,41 @@ impl<'a> Task<'a> {
 
     /// The end of the longest part from `from` on that a processor has room for and does within `seconds`.
     fn furthest(&self, processor: usize, from: usize, seconds: f64) -> usize {
-        let cost = self.models[processor].units_within(seconds, self.chain.units() as f64);
+        if self.chain.second.is_some() {
+            // The longest times of both kinds grow with the part.
+            let (mut end, mut above) = (from, self.capacity(processor, from) + 1);
+            while above - end > 1 {
+                let middle = end + (above - end) / 2;
+                match self.longest(processor, from, middle) <= seconds {
+                    true => end = middle,
+                    false => above = middle,
+                }
+            }
+            return end;
+        }
+        let cost = self.models[processor].units_within(seconds, self.chain.total());
         let end = last_within(&self.chain.cost, from, self.chain.cost[from] + cost);
         end.min(self.capacity(processor, from))
+    }
+
+    /// The longest time of a part from `from` on that ends at `to` or before.
+    fn longest(&self, processor: usize, from: usize, to: usize) -> f64 {
+        self.time(processor, from, to, Model::longest)
+    }
+
+    fn seconds(&self, processor: usize, from: usize, to: usize) -> f64 {
+        self.time(processor, from, to, Model::seconds)
+    }
+
+    /// A time of a part, of all kinds of work.
+    fn time(&self, processor: usize, from: usize, to: usize, of: impl Fn(&Model, f64) -> f64) -> f64 {
+        let first = of(&self.models[processor], self.chain.cost(from, to));
+        match &self.chain.second {
+            None => first,
+            Some(Second { weight, cost, models }) => {
+                weight * first + (1.0 - weight) * of(&models[processor], cost[to] - cost[from])
+            }
+        }
     }
 
     /// The ends of the parts in an order if each part is the longest that is done within `seconds`; `None` if units
@@ -267,50 +437,39 @@ impl<'a> Task<'a> {
         Some((self.parts(order, &ends), seconds))
     }
 
-    /// The least time with an answer, to the last bits, and its answer.
-    fn least_time<T>(&self, mut answer: impl FnMut(f64) -> Option<T>) -> Option<(T, f64)> {
-        let all = self.chain.units() as f64;
-        let mut high = self.models.iter().map(|model| model.longest(all)).fold(0.0, f64::max) * (1.0 + 1e-9);
-        let mut found = answer(high)?;
-        let mut low = 0.0;
-        for _ in 0..HALVINGS {
-            // Large steps at first: the answer may be many orders below.
-            let middle =
-                if high > 4.0 * low { (low.max(high * 1e-6) * high).sqrt() } else { 0.5 * (low + high) };
-            if middle <= low || middle >= high {
-                break;
-            }
-            match answer(middle) {
-                Some(better) => (found, high) = (better, middle),
-                None => low = middle,
-            }
-        }
-        Some((found, high))
+    /// The least time with an answer, and its answer.
+    fn least_time<T>(&self, answer: impl FnMut(f64) -> Option<T>) -> Option<(T, f64)> {
+        let longest = |processor| self.longest(processor, 0, self.chain.units());
+        least((0..self.models.len()).map(longest).fold(0.0, f64::max), answer)
     }
 
     fn parts(&self, order: &[usize], ends: &[usize]) -> ChainParts {
-        let (mut shares, mut costs) = (vec![0; order.len()], vec![0.0; order.len()]);
+        let mut shares = vec![0; order.len()];
         let mut from = 0;
         for (&processor, &end) in order.iter().zip(ends) {
             shares[processor] = (end - from) as u64;
-            costs[processor] = self.chain.cost(from, end);
             from = end;
         }
-        ChainParts { shares, order: order.to_vec(), costs }
-    }
-
-    fn seconds(&self, processor: usize, from: usize, to: usize) -> f64 {
-        self.models[processor].seconds(self.chain.cost(from, to))
+        self.chain.parts(order, &shares)
     }
 
     fn sum(&self, parts: &ChainParts) -> f64 {
-        self.models.iter().zip(&parts.costs).map(|(model, &cost)| model.seconds(cost)).sum()
+        let mut from = 0;
+        let time = |&processor: &usize| {
+            let begin = from;
+            from += parts.shares[processor] as usize;
+            self.seconds(processor, begin, from)
+        };
+        parts.order.iter().map(time).sum()
     }
 
     fn fastest_first(&self) -> Vec<usize> {
-        let speed = |i: &usize| self.models[*i].speed(self.chain.units() as f64 / self.models.len() as f64);
+        // By the time of a part of the whole.
+        let part = |model: &Model, all: f64| model.seconds(all / self.models.len() as f64);
+        let time = |i: usize| self.time(i, 0, self.chain.units(), part);
+        let seconds: Vec<f64> = (0..self.models.len()).map(time).collect();
         let mut order: Vec<usize> = (0..self.models.len()).collect();
-        order.sort_by(|a, b| speed(b).total_cmp(&speed(a)));
+        order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));
         order
     }
 
@@ -484,9 +643,12 @@ impl Classes {
     fn of(task: &Task<'_>) -> Self {
         let key = |i: usize| {
             let (model, room) = (&task.models[i], task.rooms[i]);
-            let points: Vec<[u64; 2]> =
-                model.points().iter().map(|p| [p.size.to_bits(), p.seconds.to_bits()]).collect();
-            (format!("{:?}", model.interpolation()), points, room.units, room.bytes.to_bits())
+            let bits = |model: &Model| -> (String, Vec<[u64; 2]>) {
+                let points = model.points().iter().map(|p| [p.size.to_bits(), p.seconds.to_bits()]);
+                (format!("{:?} {}", model.interpolation(), model.is_stopped()), points.collect())
+            };
+            let second = task.chain.second.as_ref().map(|second| bits(&second.models[i]));
+            (bits(model), second, room.units, room.bytes.to_bits())
         };
         let mut known = HashMap::new();
         let mut members: Vec<Vec<usize>> = Vec::new();
@@ -552,7 +714,7 @@ mod tests {
         let chain = Chain::new(&[4.0, 1.0, 1.0, 1.0, 1.0, 4.0]).unwrap();
         let parts = chain.least_makespan(&constants(&[2.0, 1.0]), &[], &[]).unwrap();
         assert_eq!((parts.shares, parts.order), (vec![5, 1], vec![0, 1]));
-        assert_eq!(parts.costs, [4.0, 2.0], "scaled to a mean of 1");
+        assert_eq!(parts.costs, [8.0, 4.0]);
         // The slow one first must take a 4 alone, or nothing: 4 / 1 beside 8 / 2.
         let parts = chain.least_makespan(&constants(&[1.0, 2.0]), &[], &[]).unwrap();
         assert_eq!(parts.shares, [1, 5]);
@@ -719,7 +881,8 @@ mod tests {
         let parts = chain.least_makespan(&models, &[], &[]).unwrap();
         assert_eq!(parts.shares.iter().sum::<u64>(), 1_000_000);
         let longest = models.iter().zip(&parts.costs).map(|(m, &c)| m.seconds(c)).fold(0.0, f64::max);
-        let ideal = 1e6 / models.iter().map(|m| m.speed(1.0)).sum::<f64>();
+        let ideal = chain.total() / models.iter().map(|m| m.speed(1.0)).sum::<f64>();
+        assert!((chain.ideal_seconds(&models).unwrap() / ideal - 1.0).abs() < 1e-9);
         assert!(longest >= ideal && longest < 1.01 * ideal, "{longest} beside {ideal}");
         let order = chain.least_makespan_any_order(&models, &[], &[]).unwrap();
         assert_eq!(order.shares.iter().sum::<u64>(), 1_000_000);

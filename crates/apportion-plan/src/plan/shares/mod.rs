@@ -23,7 +23,7 @@ mod robust;
 
 pub(crate) use balancer::offsets;
 pub use balancer::{Balancer, Decision, MovingCost, Reason};
-pub use chain::{Chain, ChainParts};
+pub use chain::{Chain, ChainParts, SecondKind};
 pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
 pub(crate) use fpm::balanced_seconds;

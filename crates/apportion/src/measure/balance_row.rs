@@ -1,0 +1,94 @@
+//! Units of different cost in a search for balance: the balancer counts cost, and parts end between two units.
+
+use crate::error::Result;
+use crate::model::{Model, Point};
+use crate::plan::shares::{Balancer, Chain, Limits};
+
+/// The balancer's units: so many that a part of the cost is one of their numbers, nearly.
+pub(super) const PARTS: u64 = 1 << 40;
+
+/// Units with their costs, scaled to a sum of [`PARTS`].
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    chain: Chain,
+    /// [`PARTS`] over the sum of the costs.
+    scale: f64,
+}
+
+impl Row {
+    /// # Errors
+    /// As [`Chain::new`].
+    pub fn new(costs: &[f64]) -> Result<Self> {
+        let scale = PARTS as f64 / Chain::new(costs)?.total();
+        let scaled: Vec<f64> = costs.iter().map(|cost| cost * scale).collect();
+        Ok(Self { chain: Chain::new(&scaled)?, scale })
+    }
+
+    /// The cost of each processor's units, by rank.
+    pub fn costs(&self, shares: &[u64]) -> Vec<f64> {
+        self.scaled_costs(shares).into_iter().map(|cost| cost / self.scale).collect()
+    }
+
+    fn scaled_costs(&self, shares: &[u64]) -> Vec<f64> {
+        self.chain.parts(&(0..shares.len()).collect::<Vec<_>>(), shares).costs
+    }
+
+    /// Speed functions of cost, as the balancer counts it. Their caps are numbers of units, and left out.
+    ///
+    /// # Errors
+    /// Sizes that become too large.
+    pub fn for_balancer(&self, models: &[Model]) -> Result<Vec<Model>> {
+        models.iter().map(|model| rescaled(model, model.processor(), self.scale, None)).collect()
+    }
+
+    /// A speed function that the balancer has learnt, of cost, with a cap in units.
+    ///
+    /// # Errors
+    /// Sizes that become too small.
+    pub fn of_balancer(&self, model: &Model, name: &str, most: Option<f64>) -> Result<Model> {
+        rescaled(model, name, 1.0 / self.scale, most)
+    }
+
+    /// The next parts by what the balancer knows, whole units within these limits, which it then adopts.
+    ///
+    /// # Errors
+    /// Limits that are no maxima, or leave units over.
+    pub fn cut(&self, balancer: &mut Balancer, limits: &[Limits]) -> Result<Vec<u64>> {
+        let equal = |_| Model::constant("p", 1.0);
+        let models = match balancer.models() {
+            Ok(models) => models,
+            Err(_) => (0..balancer.processors()).map(equal).collect::<Result<_>>()?,
+        };
+        let shares = self.chain.least_makespan(&models, limits, &[])?.shares;
+        // Ends are rounded, so that the parts add up.
+        let (mut end, mut before) = (0.0, 0);
+        let mut whole = Vec::with_capacity(shares.len());
+        for cost in self.scaled_costs(&shares) {
+            end += cost;
+            let now = (end.round() as u64).clamp(before, PARTS);
+            whole.push(now - before);
+            before = now;
+        }
+        if let Some(last) = shares.iter().rposition(|share| *share > 0) {
+            whole[last] += PARTS - before;
+        }
+        balancer.adopt(&whole)?;
+        Ok(shares)
+    }
+}
+
+/// The limits of each processor's units, with the caps of its models.
+pub(super) fn with_caps(limits: &[Limits], models: &[Model]) -> Vec<Limits> {
+    let of_rank = |(rank, model): (usize, &Model)| {
+        let limit = limits.get(rank).copied().unwrap_or_default();
+        let cap = model.max_size().map(|cap| cap as u64);
+        Limits { most: [limit.most, cap].into_iter().flatten().min(), ..limit }
+    };
+    models.iter().enumerate().map(of_rank).collect()
+}
+
+/// The same speeds and times at sizes times `scale`: a size in another unit.
+fn rescaled(model: &Model, name: &str, scale: f64, most: Option<f64>) -> Result<Model> {
+    let points = model.points().iter().map(|point| Point { size: point.size * scale, ..*point }).collect();
+    Model::new(name, model.interpolation(), points, most)
+}

@@ -10,8 +10,7 @@ pub struct Sources {
     /// Speeds, one per processor: ratios such as 9,1 or 9:1, or with a unit, "9 Gflop/s,1 Gflop/s".
     #[arg(long, value_name = "S,S,…", allow_negative_numbers = true, value_parser = numbers::speeds)]
     pub speeds: Option<Speeds>,
-    /// Read speed functions from this file (models.json). For units, also the results of llama-bench -o json, a file
-    /// for each device with commas between them.
+    /// Read speed functions from this file (models.json).
     #[arg(long, value_name = "FILE", conflicts_with = "speeds")]
     pub models: Option<PathBuf>,
     /// Read the processors and the network from this file (platform.toml).

@@ -57,8 +57,8 @@ pub struct UnitsArgs {
     #[arg(long, value_name = "B", conflicts_with = "shape", value_parser = numbers::bytes)]
     pub bytes_per_unit: Option<u64>,
     /// Divide units of two kinds of work by two files, --models FIRST,SECOND: this fraction of a unit's time
-    /// follows the first, the rest the second (such as prompts and answers of a language model). --costs may have a
-    /// column for each kind.
+    /// follows the first, the rest the second (such as prompts and answers of a language model). --models may also
+    /// be the results of llama-bench -o json, a file for each device. --costs may have a column for each kind.
     #[arg(long, value_name = "FRACTION", requires = "models", value_parser = numbers::number,
         conflicts_with_all = ["shape", "robust"])]
     pub mix: Option<f64>,

@@ -12,6 +12,14 @@ fn seconds(runs: &[UnitsRun]) -> Option<f64> {
     fine.then(|| round_of(runs)).flatten().map(|round| round.longest())
 }
 
+/// The imbalance of programs that ended well, by cost if the plan knows it.
+fn imbalance(plan: &Plan, runs: &[UnitsRun]) -> Option<f64> {
+    let round = round_of(runs).filter(|_| seconds(runs).is_some())?;
+    let Some(costs) = &plan.costs else { return Some(round.imbalance()) };
+    let ran = runs.iter().zip(costs).filter(|(run, _)| run.outcome.is_some());
+    Some(round.imbalance_by(&ran.map(|(_, cost)| *cost).collect::<Vec<_>>()))
+}
+
 fn forecast(plan: &Plan, i: usize) -> Option<f64> {
     plan.forecast.as_ref().map(|forecast| forecast.compute[i])
 }
@@ -37,7 +45,7 @@ pub fn value(plan: &Plan, runs: &[UnitsRun]) -> Value {
     json!({
         "seconds": seconds(runs),
         "forecast_seconds": plan.forecast.as_ref().map(|f| f.seconds),
-        "imbalance": seconds(runs).and(round_of(runs)).map(|round| round.imbalance()),
+        "imbalance": imbalance(plan, runs),
         "forecast_imbalance": plan.metrics.imbalance,
         "processors": processors,
     })
@@ -67,11 +75,9 @@ pub fn text(plan: &Plan, runs: &[UnitsRun]) -> String {
     header.extend(known.then_some("forecast"));
     header.push("measured");
     let mut out = table(&header, rows);
-    let Some((measured, round)) = seconds(runs).zip(round_of(runs)) else { return out };
-    let mut facts = vec![(
-        "imbalance",
-        format!("forecast {:.4}, measured {:.4}", plan.metrics.imbalance, round.imbalance()),
-    )];
+    let Some((measured, imbalance)) = seconds(runs).zip(imbalance(plan, runs)) else { return out };
+    let mut facts =
+        vec![("imbalance", format!("forecast {:.4}, measured {:.4}", plan.metrics.imbalance, imbalance))];
     facts.push((
         "time",
         match &plan.forecast {

@@ -108,7 +108,7 @@ impl Sources {
         let Some(path) = &self.models else { return Ok(None) };
         let text = path.to_string_lossy();
         let paths: Vec<&Path> = match path.exists() {
-            true => vec![path],
+            true => vec![path.as_path()],
             false => text.split(',').map(Path::new).collect(),
         };
         let mut all: Vec<LlamaSpeeds> = Vec::new();

@@ -30,13 +30,13 @@ fn parts_are_contiguous_and_balanced_by_cost() {
     assert_eq!((&plan["metrics"]["imbalance"], &plan["order"]), (&json!(1.0), &Value::Null));
     assert_eq!(here.value("plan.json"), plan);
     // Speeds with a unit give seconds: a unit of cost 4 takes as long as four.
-    let timed = here.json(&["partition", "--costs", "costs.txt", "--speeds", "2 units/s,1 units/s"][..]);
-    assert_eq!((&timed["shares"], &timed["forecast"]["compute"]), (&json!([5, 0]), &json!([4.0, 0.0])));
+    let timed = here.json(&["partition", "--costs", "costs.txt", "--speeds", "4 units/s,1 units/s"][..]);
+    assert_eq!((&timed["shares"], &timed["forecast"]["compute"]), (&json!([5, 0]), &json!([2.0, 0.0])));
     assert_eq!(
         timed["baselines"],
-        json!({"fastest_alone": {"processor": "p0", "seconds": 4.0}, "even_split": 5.0})
+        json!({"fastest_alone": {"processor": "p0", "seconds": 2.0}, "even_split": 5.0})
     );
-    assert!((timed["metrics"]["imbalance"].as_f64().unwrap() - 1.5).abs() < 1e-9, "{timed}");
+    assert!((timed["metrics"]["imbalance"].as_f64().unwrap() - 1.25).abs() < 1e-9, "{timed}");
     // Arrays of NumPy say the same.
     for (descr, body) in [
         ("<f8", floats(&[1.0, 1.0, 1.0, 1.0, 4.0])),
@@ -185,7 +185,7 @@ fn files_that_are_no_costs_are_refused_with_their_line() {
     }
     here.refuses(&[
         ("partition --units 5 --costs three --speeds 1,1", "3 costs for 5 units"),
-        ("run --units 5 --costs three -- true {from}", "3 costs for 5 units"),
+        ("run --units 5 --costs three -- true {from} {to}", "3 costs for 5 units"),
         ("balance --units 5 --costs three -- true {share}", "3 costs for 5 units"),
         ("partition --costs three --speeds 1,1 --method even", "--method"),
         ("partition --costs three --speeds 1,1 --objective energy", "--objective"),
@@ -228,7 +228,7 @@ fn a_plan_of_costs_is_run_in_its_order() {
             all
         );
     }
-    here.refuses(&[("run --plan once.json --costs costs -- true {from}", "5 costs for 200 units")]);
+    here.refuses(&[("run --plan once.json --costs costs -- true {from} {to}", "5 costs for 200 units")]);
 }
 
 /// By the times that a program prints: a tenth of a second for each cost, three times as long on the second processor.
@@ -243,7 +243,7 @@ fn balance_ends_with_parts_of_equal_time() {
     );
     here.write("costs", (0..400).map(|i| format!("{}\n", 1 + i % 7)).collect::<String>());
     let line = "balance --costs costs --processors 2 --seconds-from stdout -o plan.json --models-out learnt.json \
-        -- ./work {from} {to} {rank}";
+        --command './work {from} {to} {rank}'";
     let found = here.json(line);
     assert_eq!(found["balanced"], true);
     let plan = here.value("plan.json");

@@ -129,7 +129,7 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
     let shape = "partition --shape 64x64 --speeds 9,1";
     let saved = "partition --plan plan.json --export csv";
     // A value for the flag, and whether units, shapes and saved plans use it; `None` takes no value.
-    let flags: [(&str, Option<&str>, [bool; 3]); 40] = [
+    let flags: [(&str, Option<&str>, [bool; 3]); 43] = [
         ("--units", Some("5"), [true, false, false]),
         ("--shape", Some("8x8"), [false, true, false]),
         ("--kind", Some("lu"), [false, true, false]),
@@ -163,6 +163,9 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
         ("--export-to", Some("o.csv"), [true, true, true]),
         ("--robust", None, [true, false, false]),
         ("--objective", Some("time"), [true, false, false]),
+        ("--costs", Some("costs"), [true, false, false]),
+        ("--unit-memory", Some("costs"), [true, false, false]),
+        ("--any-order", None, [true, false, false]),
         ("--min", Some("1"), [true, false, false]),
         ("--max", Some("90"), [true, false, false]),
         ("--multiple-of", Some("1"), [true, false, false]),

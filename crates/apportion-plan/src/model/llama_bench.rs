@@ -36,7 +36,8 @@ struct Entry {
 /// The file cannot be read, or has results of several models, or none that counts: exit code 2.
 pub fn read_llama_bench(path: &Path) -> Result<Option<Vec<LlamaSpeeds>>> {
     let text = read_text(path)?;
-    if !text.trim_start().starts_with('[') {
+    let list = text.trim_start().strip_prefix('[').map(str::trim_start);
+    if !list.is_some_and(|list| list.starts_with('{')) {
         return Ok(None);
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

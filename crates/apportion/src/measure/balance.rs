@@ -75,10 +75,14 @@ impl Round {
     /// Longest time over the time that all would need together at the speeds of this round; 1 if all end
     /// together.
     pub fn imbalance(&self) -> f64 {
-        let working = || self.seconds.iter().zip(&self.shares).filter(|(_, share)| **share > 0);
-        let speed: f64 = working().map(|(t, share)| *share as f64 / t).sum();
-        let units: u64 = self.shares.iter().sum();
-        self.longest() * speed / units as f64
+        self.imbalance_by(&self.shares.iter().map(|share| *share as f64).collect::<Vec<_>>())
+    }
+
+    /// The same where the parts have these sizes, such as their costs.
+    pub fn imbalance_by(&self, sizes: &[f64]) -> f64 {
+        let working = self.seconds.iter().zip(sizes).filter(|(_, size)| **size > 0.0);
+        let speed: f64 = working.map(|(t, size)| size / t).sum();
+        self.longest() * speed / sizes.iter().sum::<f64>()
     }
 }
 
@@ -122,10 +126,7 @@ impl Balance {
 
     /// [`Round::imbalance`], by cost if units differ in it.
     pub fn imbalance(&self, round: &Round) -> f64 {
-        let Some(costs) = self.costs(round) else { return round.imbalance() };
-        let working = costs.iter().zip(&round.seconds).filter(|(_, seconds)| **seconds > 0.0);
-        let speed: f64 = working.map(|(cost, seconds)| cost / seconds).sum();
-        round.longest() * speed / costs.iter().sum::<f64>()
+        self.costs(round).map_or_else(|| round.imbalance(), |costs| round.imbalance_by(&costs))
     }
 
     /// The round to keep.

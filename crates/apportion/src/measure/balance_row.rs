@@ -7,7 +7,7 @@ use crate::plan::shares::{Balancer, Chain, Limits};
 /// The balancer's units: so many that a part of the cost is one of their numbers, nearly.
 pub(super) const PARTS: u64 = 1 << 40;
 
-/// Units with their costs, scaled to a sum of [`PARTS`].
+/// Units with their costs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
     chain: Chain,
@@ -19,17 +19,12 @@ impl Row {
     /// # Errors
     /// As [`Chain::new`].
     pub fn new(costs: &[f64]) -> Result<Self> {
-        let scale = PARTS as f64 / Chain::new(costs)?.total();
-        let scaled: Vec<f64> = costs.iter().map(|cost| cost * scale).collect();
-        Ok(Self { chain: Chain::new(&scaled)?, scale })
+        let chain = Chain::new(costs)?;
+        Ok(Self { scale: PARTS as f64 / chain.total(), chain })
     }
 
     /// The cost of each processor's units, by rank.
     pub fn costs(&self, shares: &[u64]) -> Vec<f64> {
-        self.scaled_costs(shares).into_iter().map(|cost| cost / self.scale).collect()
-    }
-
-    fn scaled_costs(&self, shares: &[u64]) -> Vec<f64> {
         self.chain.parts(&(0..shares.len()).collect::<Vec<_>>(), shares).costs
     }
 
@@ -55,16 +50,19 @@ impl Row {
     /// Limits that are no maxima, or leave units over.
     pub fn cut(&self, balancer: &mut Balancer, limits: &[Limits]) -> Result<Vec<u64>> {
         let equal = |_| Model::constant("p", 1.0);
-        let models = match balancer.models() {
-            Ok(models) => models,
+        let models: Vec<Model> = match balancer.models() {
+            Ok(models) => {
+                let of_cost = |model: &Model| self.of_balancer(model, model.processor(), None);
+                models.iter().map(of_cost).collect::<Result<_>>()?
+            }
             Err(_) => (0..balancer.processors()).map(equal).collect::<Result<_>>()?,
         };
         let shares = self.chain.least_makespan(&models, limits, &[])?.shares;
         // Ends are rounded, so that the parts add up.
         let (mut end, mut before) = (0.0, 0);
         let mut whole = Vec::with_capacity(shares.len());
-        for cost in self.scaled_costs(&shares) {
-            end += cost;
+        for cost in self.costs(&shares) {
+            end += cost * self.scale;
             let now = (end.round() as u64).clamp(before, PARTS);
             whole.push(now - before);
             before = now;

@@ -189,5 +189,5 @@ fn constants_agree() {
             count += 1;
         }
     }
-    assert_eq!(count, 14);
+    assert_eq!(count, 16);
 }

@@ -88,7 +88,7 @@ fn of_units(plan: Plan) -> Result<Shares> {
 }
 
 /// Units in a row, in contiguous parts.
-#[derive(FromPyObject)]
+#[derive(Default, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Row {
     costs: Option<Vec<f64>>,
@@ -102,12 +102,15 @@ fn objective(name: Option<&str>) -> Result<UnitObjective> {
     match name.unwrap_or("makespan") {
         "makespan" | "time" => Ok(UnitObjective::Time),
         "latency" => Ok(UnitObjective::Latency),
-        other => Err(refuse("objective", format!("there is no objective \"{other}\""), "use makespan or latency")),
+        other => {
+            Err(refuse("objective", format!("there is no objective \"{other}\""), "use makespan or latency"))
+        }
     }
 }
 
 /// Divides units by speed.
 #[pyfunction]
+#[pyo3(signature = (units, sources, method, least, most, multiple_of, row=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn shares(
     py: Python<'_>,
@@ -117,8 +120,9 @@ pub fn shares(
     least: Option<Each>,
     most: Option<Each>,
     multiple_of: Option<Each>,
-    row: Row,
+    row: Option<Row>,
 ) -> PyResult<Shares> {
+    let row = row.unwrap_or_default();
     let plan = short(py, || {
         let machine = sources.machine(apportion::model::WorkUnit::Unit)?;
         let names = machine.platform.names();

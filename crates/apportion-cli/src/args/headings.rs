@@ -154,7 +154,7 @@ const HEADINGS: [(&str, &[&str]); 14] = [
 const EXPERT: &str = "For experts";
 
 /// The flags under it.
-const EXPERT_FLAGS: [&str; 74] = [
+const EXPERT_FLAGS: [&str; 75] = [
     "accuracy",
     "algorithm",
     "alone",
@@ -202,6 +202,7 @@ const EXPERT_FLAGS: [&str; 74] = [
     "minimise",
     "mix",
     "most-unequal",
+    "multiple-of",
     "panels",
     "points",
     "rate-tolerance",

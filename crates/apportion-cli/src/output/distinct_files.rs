@@ -512,6 +512,8 @@ mod tests {
             "carry_over",
             "files",
             "traces",
+            "costs",
+            "unit_memory",
         ];
         for command in command().get_subcommands() {
             for arg in command.get_arguments() {

@@ -21,7 +21,7 @@ const NO_BURST: &[&str] =
 
 /// The bytes per second of such links: 95.6 Mbit/s of payload and a tenth more at most; less where the
 /// machine is busy or the program not optimised, so that packing takes longer than sending.
-const SUSTAINED: std::ops::Range<f64> = 2e6..13.2e6;
+const SUSTAINED: std::ops::Range<f64> = 6e6..13.2e6;
 
 /// What keeps Open MPI to the link between the hosts.
 const MCA: &str = "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 10.213.77.0/24 \

@@ -143,7 +143,7 @@ pub unsafe extern "C" fn apportion_shares_from_costs(
             return Err(refuse(
                 "flags",
                 format!("{flags} has unknown bits"),
-                "use APPORTION_ANY_ORDER and others",
+                "use 0, APPORTION_ANY_ORDER, APPORTION_LATENCY or their sum",
             ));
         }
         for (processor, capacity) in

@@ -3,7 +3,7 @@
 
 use super::strips::lines_of_three;
 use super::{
-    BlockRectangle, Columns, LayoutMethod, NamedLayout, SquareCorner, SquareRectangle, StraightLine,
+    BlockRectangle, Columns, LayoutMethod, NamedLayout, Rows, SquareCorner, SquareRectangle, StraightLine,
     retain_balanced, serves,
 };
 use crate::error::{Error, Result};
@@ -107,10 +107,11 @@ impl Hybrid {
             ("block-rectangle", BlockRectangle.layout(shape, weights)),
         ];
         let corners = corners.into_iter().filter_map(|(name, layout)| Some((name, layout.ok()?)));
-        // Columns are one of these lines, but for rounding.
-        let lines = lines_of_three(shape, weights)
-            .into_iter()
-            .chain([("columns", Columns::default().layout(shape, weights)?)]);
+        // Rows and columns are two of these lines, but for rounding.
+        let lines = lines_of_three(shape, weights).into_iter().chain([
+            ("rows", Rows::default().layout(shape, weights)?),
+            ("columns", Columns::default().layout(shape, weights)?),
+        ]);
         let mut candidates: Vec<(&'static str, Layout)> = corners.chain(lines).collect();
         retain_balanced(&mut candidates, weights, |(_, layout)| layout);
         let least = candidates.into_iter().min_by_key(|(_, layout)| price(layout));
@@ -145,7 +146,7 @@ fn line_volumes(moved: u64, slow: f64) -> [f64; 2] {
 mod tests {
     use super::*;
     use crate::geometry::Span;
-    use crate::plan::shapes::{Rows, idle, imbalance};
+    use crate::plan::shapes::{idle, imbalance};
     use crate::plan::star_volume;
     use proptest::prelude::*;
 
@@ -353,7 +354,10 @@ mod tests {
             let (rows, columns) = (Rows::default(), Columns::default());
             let all: [&dyn LayoutMethod; 6] =
                 [&rows, &columns, &StraightLine, &SquareCorner, &SquareRectangle, &BlockRectangle];
-            let all: Vec<Layout> = all.iter().filter_map(|other| other.layout(shape, &weights).ok()).collect();
+            // The strips are alternatives too: one of them may balance best of all.
+            let lines = lines_of_three(shape, &weights).into_iter().map(|(_, line)| line);
+            let all = all.iter().filter_map(|other| other.layout(shape, &weights).ok()).chain(lines);
+            let all: Vec<Layout> = all.collect();
             let least = all.iter().map(|other| imbalance(other, &weights)).fold(balance, f64::min);
             prop_assert!(balance <= least * 1.02 * (1.0 + 1e-12), "{balance} {least}");
             for other in all.iter().filter(|other| idle(other) <= idle(&ours)) {

@@ -25,6 +25,8 @@ const REPORTS: f64 = 60.0;
 
 /// The bar that is shown: other output moves it out of the way.
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+/// The part of the work that runs, for lines where there is no bar.
+static PART: Mutex<String> = Mutex::new(String::new());
 
 /// Amount and form of the output.
 #[derive(Debug, Clone, Copy)]
@@ -100,9 +102,11 @@ impl Console {
 
     /// Names the part of long work that runs, on the bar where there is one.
     pub fn name_part(&self, part: impl Into<String>) {
+        let part = part.into();
         if let Some(bar) = BAR.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            bar.set_message(part.into());
+            bar.set_message(part.clone());
         }
+        *PART.lock().unwrap_or_else(PoisonError::into_inner) = part;
     }
 
     /// A note on stderr for --verbose.
@@ -131,10 +135,12 @@ impl Console {
         }
         if !std::io::stderr().is_terminal() {
             let (begin, mut next) = (Instant::now(), FIRST_REPORT);
+            what.clone_into(&mut PART.lock().unwrap_or_else(PoisonError::into_inner));
             let tick = move || {
                 let elapsed = begin.elapsed().as_secs_f64();
                 if elapsed >= next {
-                    say_text(&report(what, monitor.progress(), elapsed));
+                    let part = PART.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    say_text(&report(&part, monitor.progress(), elapsed));
                     next += next.min(REPORTS);
                 }
             };

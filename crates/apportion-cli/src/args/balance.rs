@@ -42,6 +42,12 @@ pub struct BalanceArgs {
     /// Maximum number of rounds.
     #[arg(long, value_name = "N", default_value = "20", value_parser = within_u32(1..=10_000))]
     pub max_rounds: u32,
+    /// Number of first rounds whose times are not believed.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = within_u32(0..=10_000))]
+    pub warm_up: u32,
+    /// Run all units on the fastest processor alone, too, to measure its time.
+    #[arg(long)]
+    pub measure_alone: bool,
     /// Number of runs in each round; the median time counts.
     #[arg(long, value_name = "N", default_value = "1", value_parser = within_u32(1..=10_000))]
     pub repetitions: u32,
@@ -61,9 +67,10 @@ fn help() -> String {
         apportion balance --units 100k --processors 4 --command './work {{share}}' -o plan.json\n  \
         apportion balance --units 1e6 --models models.json --models-out new.json -- ./work {{from}} {{to}}\n\
         The first round gives equal shares or, with --models, the shares of the speed functions. Each \
-        further round divides the units by all times seen so far (DFPA), until the times of all \
-        processors are within the tolerance of each other, nothing better can be found, or --max-rounds \
-        have been run. Each round is printed when it ends. The round whose longest time is the shortest \
+        further round divides the units by all times seen so far (DFPA): from the second one on, by start-up and \
+        time per unit of each processor. A round that takes 1.25 times as long as expected is run again. The search \
+        ends when the times of all processors are within the tolerance of each other, nothing better can be \
+        found, or --max-rounds have been run. Each round is printed when it ends. The round whose longest time is the shortest \
         is kept; a balanced last round also if it took longer by no more than the tolerance.\n\
         A program that fails at a larger share than one that worked on that processor has no memory for \
         it: the search goes on below that share, and finds the largest one that works. --min and --max \

@@ -50,6 +50,7 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
             limits: limits_of((args.min.as_ref(), args.max.as_ref(), None), platform.len())?,
             models: known.map(|models| models.in_order(&platform.names())).transpose()?,
             costs,
+            warm_up: args.warm_up,
         })
     };
     let options = world.all_ok(prepare())?;
@@ -73,14 +74,23 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
         }
         latest = Some(so_far.clone());
     };
-    let outcome =
-        console.watch(name, monitor, || balance(&platform, &command, count, &options, &mut each, world));
-    let Some(found) = latest else { return world.all_ok(outcome.map(drop)) };
+    let outcome = console
+        .watch(name, monitor, || balance(&platform, &command, count, &options, &mut each, world))
+        .and_then(|mut found| {
+            if args.measure_alone {
+                console.watch("the fastest alone", monitor, || {
+                    found.measure_alone(&platform, &command, args.repetitions, world)
+                })?;
+                latest = Some(found);
+            }
+            Ok(())
+        });
+    let Some(found) = latest else { return world.all_ok(outcome) };
     let finished = if first { finish(args, (&found, &platform), files, console) } else { Ok(()) };
     let count = found.rounds.len();
     let rounds = if count == 1 { "1 round".into() } else { format!("{count} rounds") };
     let kept = format!("the best of {rounds}, round {}, is {}", found.best + 1, places(args));
-    let outcome = outcome.map(drop).map_err(|error| error.with_kept(&kept));
+    let outcome = outcome.map_err(|error| error.with_kept(&kept));
     // After an interruption there is no time to ask the others.
     if monitor.is_stopped() { finished.and(outcome) } else { world.all_ok(finished.and(outcome)) }
 }

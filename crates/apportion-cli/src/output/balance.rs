@@ -1,10 +1,10 @@
 //! The rounds of a balancing run.
 
 use apportion::measure::{Balance, Round, ShareCap};
-use apportion::plan::Plan;
+use apportion::plan::{Baselines, Plan};
 use apportion::platform::Platform;
 use apportion::units::{self, show_seconds};
-use apportion_report::{gain_lines, pairs, table};
+use apportion_report::{gain_text, pairs, table};
 use serde_json::{Value, json};
 
 /// The most shares that a line about a round names.
@@ -21,7 +21,8 @@ pub fn headline(number: usize, round: &Round) -> String {
         _ => String::new(),
     };
     let (longest, spread) = (show_seconds(round.longest()), 100.0 * round.spread());
-    format!("round {number}: {longest}, times differ by {spread:.1} %{shares}")
+    let doubt = if round.believed { "" } else { ", not believed" };
+    format!("round {number}: {longest}, times differ by {spread:.1} %{shares}{doubt}")
 }
 
 /// The shares and times of a round.
@@ -55,12 +56,18 @@ pub fn value(found: &Balance, plan: &Plan, platform: &Platform, even: bool) -> V
                 "seconds": round.seconds,
                 "spread": round.spread(),
                 "imbalance": found.imbalance(round),
+                "believed": round.believed,
             })
         })
         .collect();
     let (first, kept) = (found.rounds[0].longest(), found.best_round().longest());
     let against = if even { "even split" } else { "first round" };
+    let alone = found.alone.as_ref().map(|alone| {
+        json!({"processor": alone.processor, "seconds": alone.time.seconds, "measured": alone.measured})
+    });
     json!({
+        "cost_seconds": found.cost_seconds, "pays_after_runs": found.pays_after_runs(), "alone": alone,
+        "even": found.even.map(|even| json!({"seconds": even.seconds, "measured": even.measured})),
         "format": "apportion-balance", "version": 1,
         "processors": platform.names(),
         "balanced": found.balanced, "best": found.best, "rounds": rounds,
@@ -84,7 +91,38 @@ pub fn text(found: &Balance, plan: &Plan, platform: &Platform) -> String {
         ),
         ("balanced", balanced),
     ];
-    facts.extend(gain_lines(plan));
+    let about = |measured: bool, seconds: f64| {
+        format!("{}{}", if measured { "" } else { "about " }, show_seconds(seconds))
+    };
+    if plan.baselines.is_some() {
+        let alone = found
+            .alone
+            .iter()
+            .map(|alone| format!("{} alone {}", alone.processor, about(alone.measured, alone.time.seconds)));
+        let even = found.even.map(|even| format!("even split {}", about(even.measured, even.seconds)));
+        facts.push(("without a plan", alone.chain(even).collect::<Vec<_>>().join(", ")));
+        // The gain is as sure as the time that it is over.
+        let best = plan.baselines.as_ref().and_then(Baselines::best);
+        let alone = found.alone.as_ref().map(|alone| (alone.time.seconds, alone.measured));
+        let even = found.even.map(|even| (even.seconds, even.measured));
+        let is_measured = [alone, even].into_iter().flatten().any(|(time, is)| is && Some(time) == best);
+        let gain = |gain: String| match gain.starts_with(|c: char| c.is_ascii_digit()) && !is_measured {
+            true => ("gain", format!("about {gain}")),
+            false => ("gain", gain),
+        };
+        facts.extend(gain_text(plan).map(gain));
+    }
+    let rounds = found.rounds.len();
+    let plural = if rounds == 1 { "" } else { "s" };
+    let pays = match found.pays_after_runs() {
+        Some(1) => "; pays after 1 run".into(),
+        Some(runs) => format!("; pays after {} runs", units::show_count(u128::from(runs))),
+        None => String::new(),
+    };
+    facts.push((
+        "cost",
+        format!("found in {rounds} round{plural}, {}{pays}", show_seconds(found.cost_seconds)),
+    ));
     facts.extend(found.caps.iter().map(|cap| ("cap", cap_text(cap, platform))));
     format!("{}\n{}", round_table(kept, platform), pairs(&facts))
 }

@@ -89,7 +89,8 @@ fn next_run(report: &UnitsReport, saved: Option<&Path>) -> Option<String> {
         Some(path) => format!("{}: ", path.display()),
         None => "not saved (-o FILE): ".into(),
     };
-    let gain = gain_text(plan).map_or_else(String::new, |gain| format!(", {gain}"));
+    let gain = gain_text(plan);
+    let gain = gain.map_or_else(String::new, |gain| format!(", {}", gain.trim_start_matches("none: ")));
     let pays = match report.pays_after_runs() {
         _ if plan.baselines.is_none() => String::new(),
         Some(1) => "; it has paid in this run".into(),

@@ -1,14 +1,15 @@
-//! Balances any user program by running it, without models or a sweep: a search with a [`Balancer`] (DFPA,
-//! Lastovetsky and Reddy 2009).
+//! Balances any user program by running it, without models or a sweep: by a [`Search`] (DFPA, Lastovetsky and Reddy
+//! 2009).
 
 use super::balance_row::{PARTS, Row, with_caps};
 use crate::error::{Error, Result};
 use crate::measure::command::{CommandRun, Failure as ProgramFailure, UserCommand};
+use crate::measure::one_pass::AloneTime;
 use crate::measure::programs::{RankFailure, all_seconds, run_programs};
 use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::{Failure, Model, Models, median};
-use crate::plan::shares::{Balancer, Limits};
-use crate::plan::{Baselines, Forecast, Plan};
+use crate::plan::shares::{Limits, Search, Step, TimeRange};
+use crate::plan::{Baselines, FastestAlone, Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::mailboxes::StopSignal;
 use crate::run::{Monitor, World};
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 /// Fraction of a share within which the largest one that works is searched for.
 const CAP_PRECISION: f64 = 0.002;
+
+/// A round with equal shares that took so many times as long as later ones say was disturbed.
+const MORE: f64 = 1.25;
 
 /// Options of the search for balance.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +38,8 @@ pub struct BalanceOptions {
     pub models: Option<Vec<Model>>,
     /// Cost of each unit, as the sizes of models count it: parts are balanced by it. Limits are maxima of units.
     pub costs: Option<Vec<f64>>,
+    /// Number of first rounds whose times are not believed; one of the rounds is, always.
+    pub warm_up: u32,
 }
 
 impl Default for BalanceOptions {
@@ -45,6 +51,7 @@ impl Default for BalanceOptions {
             limits: Vec::new(),
             models: None,
             costs: None,
+            warm_up: 0,
         }
     }
 }
@@ -56,6 +63,8 @@ pub struct Round {
     pub shares: Vec<u64>,
     /// Seconds, by rank; 0 for a processor without units.
     pub seconds: Vec<f64>,
+    /// False for a round of warm-up, and for one that took so much longer than others say that it was run again.
+    pub believed: bool,
 }
 
 impl Round {
@@ -114,8 +123,23 @@ pub struct Balance {
     pub models: Models,
     /// By rank, the processors whose program failed at a share larger than one that had worked.
     pub caps: Vec<ShareCap>,
+    /// Seconds of all runs: the longest time of each.
+    pub cost_seconds: f64,
+    /// The time of all units on the fastest processor alone, by start-up and time per unit unless it was measured.
+    pub alone: Option<AloneTime>,
+    /// The time with equal shares, once a round is believed.
+    pub even: Option<EvenTime>,
     /// The units, if they differ in cost.
     row: Option<Arc<Row>>,
+}
+
+/// The time of a job with equal shares.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EvenTime {
+    /// The longest time.
+    pub seconds: f64,
+    /// Whether it was measured, and not contradicted later.
+    pub measured: bool,
 }
 
 impl Balance {
@@ -134,8 +158,7 @@ impl Balance {
         &self.rounds[self.best]
     }
 
-    /// The kept shares as a plan; its forecast is the time of that round. That of the even split was measured
-    /// if the first round was one; that of the fastest processor alone follows from the models.
+    /// The kept shares as a plan; its forecast is the time of that round.
     pub fn plan(&self, platform: &Platform) -> Plan {
         let best = self.best_round();
         let forecast = Forecast {
@@ -144,26 +167,63 @@ impl Balance {
             communicate: vec![0.0; best.seconds.len()],
         };
         let plan = Plan::of_units("dfpa", platform.names(), best.shares.clone(), self.imbalance(best));
-        let units = best.shares.iter().sum();
-        let mut baselines = Baselines::of_units(&self.models.models, units);
-        let first = &self.rounds[0];
-        let is_even =
-            first.shares.iter().max().zip(first.shares.iter().min()).is_some_and(|(a, b)| a - b <= 1);
-        if let Some(baselines) = baselines.as_mut().filter(|_| is_even) {
-            baselines.even_split = Some(first.longest());
-        }
-        if self.row.is_some() {
-            // The models have sizes in cost.
-            baselines = None;
-        }
+        // Equal shares have unequal costs.
+        let baselines =
+            (platform.len() > 1 && self.row.is_none() && self.even.is_some()).then(|| Baselines {
+                fastest_alone: self.alone.as_ref().map(|alone| FastestAlone {
+                    processor: alone.processor.clone(),
+                    seconds: alone.time.seconds,
+                }),
+                even_split: self.even.map(|even| even.seconds),
+            });
         Plan { forecast: Some(forecast), baselines, costs: self.costs(best), ..plan }
+    }
+
+    /// Runs all units on the processor that is the fastest alone, to measure its time. Does nothing if no processor can
+    /// do them.
+    ///
+    /// # Errors
+    /// A program that cannot be started, fails, takes too long or prints no time; interrupted; a lost rank.
+    pub fn measure_alone(
+        &mut self,
+        platform: &Platform,
+        command: &UserCommand,
+        repetitions: u32,
+        world: &World,
+    ) -> Result<()> {
+        let Some(alone) = &mut self.alone else { return Ok(()) };
+        let units = self.rounds[0].shares.iter().sum();
+        let mut all = vec![0; platform.len()];
+        let rank = platform.processors.iter().position(|p| p.name == alone.processor);
+        let rank = rank.expect("the processor is of this platform");
+        all[rank] = units;
+        let run = || run_shares(platform, command, &all, world, world.monitor());
+        let seconds = match measure_round(run, all.len(), repetitions) {
+            Ok(seconds) => seconds[rank],
+            Err(RoundError::Other(error) | RoundError::Share { error, .. }) => return Err(error),
+        };
+        alone.time = TimeRange { seconds, low: seconds, high: seconds };
+        alone.measured = true;
+        self.cost_seconds += seconds * f64::from(repetitions.max(1));
+        Ok(())
+    }
+
+    /// The number of runs with the kept shares after which they have saved what the search has cost, against the better
+    /// of the fastest processor alone and equal shares; `None` if that is never.
+    pub fn pays_after_runs(&self) -> Option<u64> {
+        let alone = self.alone.as_ref().map_or(f64::INFINITY, |alone| alone.time.seconds);
+        let even = self.even.map_or(f64::INFINITY, |even| even.seconds);
+        let runs = (self.cost_seconds / (alone.min(even) - self.best_round().longest())).ceil();
+        (runs > 0.0 && runs.is_finite()).then_some(runs as u64)
     }
 }
 
 /// Runs `command` on all processors at once with their shares of `units`. The first shares are equal, or
-/// follow the models of the options. After each round the units are repartitioned by the measured times,
-/// until all times are within the tolerance of each other, nothing new can be tried, or the rounds are used
-/// up. A processor without a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
+/// follow the models of the options. After each round the units are repartitioned by the measured times: the start-up
+/// and the time per unit of each processor are known after two rounds. A round that takes much longer than expected is
+/// run again. The search ends when all times are within the tolerance of each other, nothing new can be tried, or the
+/// rounds are used up. A processor without a share runs nothing. The `slowdown` of an emulated processor multiplies
+/// its time.
 ///
 /// A program that fails at a share larger than one that worked on the same processor has no memory for it, as
 /// far as one can tell: the search goes on below that share, and halves the interval between the two until
@@ -171,8 +231,8 @@ impl Balance {
 ///
 /// In a world of several ranks, each runs the program of its own processor, and all get the same result.
 ///
-/// `each` is called after every round and every such failure with the result so far: whoever keeps the last
-/// one loses no round to an error. The world's monitor advances by one per round.
+/// `each` is called after every round and every such failure with the result so far: whoever keeps the last one loses
+/// no round to an error.
 ///
 /// # Errors
 /// No units or processors; a tolerance that is not positive; known models or limits whose number is not that
@@ -199,32 +259,36 @@ pub fn balance(
         None => None,
     };
     let counted = if row.is_some() { PARTS } else { units };
-    let mut balancer = Balancer::new(counted, platform.len())?.with_tolerance(options.tolerance)?.searching();
+    let mut search = Search::new(counted, platform.len())?
+        .with_tolerance(options.tolerance)?
+        .with_warm_up(options.warm_up.min(options.most_rounds.saturating_sub(1)));
     if let Some(models) = &options.models {
-        balancer = match &row {
-            Some(row) => balancer.with_models(&row.for_balancer(models)?)?,
-            None => balancer.with_models(models)?,
+        search = match &row {
+            Some(row) => search.with_models(&row.for_search(models)?)?,
+            None => search.with_models(models)?,
         };
     }
     if !options.limits.is_empty() && row.is_none() {
-        balancer = balancer.with_limits(&options.limits)?;
+        search = search.with_limits(&options.limits)?;
     }
     let (mut rounds, mut caps) = (Vec::<Round>::new(), Vec::<ShareCap>::new());
-    monitor.begin(u64::from(options.most_rounds));
+    // Nobody knows how many rounds it takes.
+    monitor.begin(0);
     let limits = match (&row, &options.models) {
         (Some(_), Some(models)) => with_caps(&options.limits, models),
         _ => options.limits.clone(),
     };
-    let mut cut = row.as_ref().map(|row| row.cut(&mut balancer, &limits)).transpose()?;
+    let mut shares = match &row {
+        Some(row) => row.cut(&mut search, &limits)?,
+        None => search.shares().to_vec(),
+    };
     for attempt in 1.. {
-        let shares = cut.take().unwrap_or_else(|| balancer.shares().to_vec());
-        let mut is_done = false;
+        let mut step = Step::Next;
         let run = || run_shares(platform, command, &shares, world, monitor);
         match measure_round(run, shares.len(), options.repetitions) {
             Ok(seconds) => {
-                let round = Round { shares, seconds };
-                is_done = !balancer.observe(&round.seconds)?.is_move();
-                rounds.push(round);
+                step = search.observe(&seconds)?;
+                rounds.push(Round { shares: shares.clone(), seconds, believed: step != Step::Again });
             }
             Err(RoundError::Other(error)) => return Err(error),
             Err(RoundError::Share { rank, reason, error }) => {
@@ -240,41 +304,106 @@ pub fn balance(
         for cap in &mut caps {
             cap.works = rounds.iter().map(|round| round.shares[cap.rank]).max().unwrap_or(0);
         }
-        let best = best_of(&rounds, options.tolerance);
-        let so_far = Balance {
-            balanced: rounds[best].spread() <= options.tolerance,
-            best,
-            models: models(&balancer, row.as_deref(), (&rounds, &caps), platform, command)?,
-            rounds: rounds.clone(),
-            caps: caps.clone(),
-            row: row.clone(),
-        };
+        let is_last = attempt >= options.most_rounds;
+        let found = Found { search: &search, rounds: &rounds, caps: &caps, row: row.as_ref() };
+        let so_far = found.summary(platform, command, options)?;
         each(&so_far);
-        monitor.advance(1);
-        if attempt >= options.most_rounds {
-            return Ok(so_far);
-        }
-        if caps.is_empty() && is_done {
-            return Ok(so_far);
-        }
-        let tried = |shares: &[u64]| rounds.iter().any(|round| round.shares == shares);
-        if let Some(row) = &row {
-            match row.cut(&mut balancer, &capped(&limits, &caps, platform.len())) {
-                Ok(next) if !tried(&next) => cut = Some(next),
-                _ => return Ok(so_far),
-            }
+        let next = match step {
+            _ if is_last => None,
+            Step::Again => continue,
+            Step::Balanced | Step::NothingBetter if caps.is_empty() => None,
+            Step::Next if caps.is_empty() && row.is_none() => Some(search.shares().to_vec()),
+            // The caps may have moved. Where they leave no room, or nothing new to try, the best is known.
+            _ => next_shares(&mut search, row.as_deref(), &capped(&limits, &caps, platform.len())),
+        };
+        // Without caps the search itself knows what is new.
+        let is_tried = |next: &[u64]| rounds.iter().any(|round| round.believed && round.shares == next);
+        let next = next.filter(|next| caps.is_empty() && row.is_none() || !is_tried(next));
+        if let Some(next) = next {
+            shares = next;
             continue;
         }
-        if caps.is_empty() {
-            continue;
-        }
-        // The caps have moved. Where they leave no room, or nothing new to try, the best is known.
-        match balancer.clone().with_limits(&capped(&options.limits, &caps, platform.len())) {
-            Ok(next) if !tried(next.shares()) => balancer = next,
-            _ => return Ok(so_far),
-        }
+        return Ok(so_far);
     }
     unreachable!("the last attempt returns")
+}
+
+/// The shares of the next round within these limits; `None` if they leave no room.
+fn next_shares(search: &mut Search, row: Option<&Row>, limits: &[Limits]) -> Option<Vec<u64>> {
+    if let Some(row) = row {
+        return row.cut(search, limits).ok();
+    }
+    *search = search.clone().with_limits(limits).ok()?;
+    Some(search.shares().to_vec())
+}
+
+/// The state of a search.
+struct Found<'a> {
+    search: &'a Search,
+    rounds: &'a [Round],
+    caps: &'a [ShareCap],
+    row: Option<&'a Arc<Row>>,
+}
+
+impl Found<'_> {
+    /// What is known after a round.
+    fn summary(
+        &self,
+        platform: &Platform,
+        command: &UserCommand,
+        options: &BalanceOptions,
+    ) -> Result<Balance> {
+        let rounds = self.rounds;
+        let best = best_of(rounds, options.tolerance);
+        let believed = rounds.iter().any(|round| round.believed);
+        let (alone, expected) = if believed { self.search.baselines()? } else { (None, f64::INFINITY) };
+        // A first round that was cold or disturbed tells nothing of equal shares.
+        let is_even = |round: &&Round| {
+            round.shares.iter().max().zip(round.shares.iter().min()).is_some_and(|(a, b)| a - b <= 1)
+        };
+        let even = rounds.iter().filter(is_even).map(Round::longest).fold(f64::INFINITY, f64::min);
+        let measured = even <= MORE * expected && even < f64::INFINITY;
+        Ok(Balance {
+            balanced: rounds[best].spread() <= options.tolerance,
+            best,
+            models: Models {
+                kernel: format!("command: {}", command.text()),
+                unit: if self.row.is_some() { "cost of the units" } else { "{size} of the command" }.into(),
+                parameters: BTreeMap::new(),
+                models: if believed { self.models(platform)? } else { Vec::new() },
+            },
+            rounds: rounds.to_vec(),
+            caps: self.caps.to_vec(),
+            cost_seconds: rounds.iter().map(Round::longest).sum::<f64>()
+                * f64::from(options.repetitions.max(1)),
+            alone: alone.map(|(rank, seconds)| AloneTime {
+                processor: platform.processors[rank].name.clone(),
+                time: TimeRange { seconds, low: seconds, high: seconds },
+                measured: false,
+            }),
+            even: believed
+                .then_some(EvenTime { seconds: if measured { even } else { expected.min(even) }, measured }),
+            row: self.row.cloned(),
+        })
+    }
+
+    fn models(&self, platform: &Platform) -> Result<Vec<Model>> {
+        let models = self.search.models()?.into_iter().enumerate();
+        models
+            .filter(|(rank, _)| self.rounds.iter().any(|round| round.shares[*rank] > 0))
+            .map(|(rank, model)| {
+                let name = &platform.processors[rank].name;
+                let cap = self.caps.iter().find(|cap| cap.rank == rank);
+                let failure = cap.map(|cap| Failure { size: cap.fails as f64, reason: cap.reason.clone() });
+                let most = cap.map(|cap| cap.works as f64);
+                let model = match self.row {
+                    Some(row) => row.of_search(&model, name, most),
+                    None => Model::new(name, model.interpolation(), model.points().to_vec(), most),
+                };
+                model?.with_failure(failure)
+            })
+            .collect()
+    }
 }
 
 /// The limits of the next round: halfway between the largest share that works and the smallest that fails, or
@@ -365,38 +494,6 @@ pub(super) fn ranges(shares: &[u64]) -> Vec<Range<u64>> {
         .collect()
 }
 
-fn models(
-    balancer: &Balancer,
-    row: Option<&Row>,
-    (rounds, caps): (&[Round], &[ShareCap]),
-    platform: &Platform,
-    command: &UserCommand,
-) -> Result<Models> {
-    let models = balancer
-        .models()?
-        .into_iter()
-        .enumerate()
-        .filter(|(rank, _)| rounds.iter().any(|round| round.shares[*rank] > 0))
-        .map(|(rank, model)| {
-            let name = &platform.processors[rank].name;
-            let cap = caps.iter().find(|cap| cap.rank == rank);
-            let failure = cap.map(|cap| Failure { size: cap.fails as f64, reason: cap.reason.clone() });
-            let most = cap.map(|cap| cap.works as f64);
-            let model = match row {
-                Some(row) => row.of_balancer(&model, name, most),
-                None => Model::new(name, model.interpolation(), model.points().to_vec(), most),
-            };
-            model?.with_failure(failure)
-        })
-        .collect::<Result<_>>()?;
-    Ok(Models {
-        kernel: format!("command: {}", command.text()),
-        unit: if row.is_some() { "cost of the units" } else { "{size} of the command" }.into(),
-        parameters: BTreeMap::new(),
-        models,
-    })
-}
-
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -429,6 +526,45 @@ mod tests {
         assert_eq!(Plan::parse(&plan.to_value().to_string(), "p").unwrap(), plan);
     }
 
+    /// By hand: rounds of 2,532 and 1,200 s, p0 alone 1,900. 3,732 s are saved after 3,732 / 700 = 5.3 runs, and with
+    /// the 1,900 of p0 alone after 8.05.
+    #[test]
+    fn a_search_says_what_it_cost() {
+        let platform = platform(&[1.0, 3.0, 4.0]);
+        let command = UserCommand::parse("echo {share}", SecondsFrom::Stdout).unwrap();
+        let (options, world) = (BalanceOptions::default(), World::solo(&Monitor::new()));
+        let mut found = balance(&platform, &command, 1900, &options, &mut |_| (), &world).unwrap();
+        assert_eq!(found.cost_seconds, 3732.0);
+        let alone = found.alone.clone().unwrap();
+        assert!((alone.time.seconds - 1900.0).abs() < 1e-9 && !alone.measured && alone.processor == "p0");
+        assert_eq!(found.even, Some(EvenTime { seconds: 2532.0, measured: true }));
+        assert_eq!(found.pays_after_runs(), Some(6));
+        found.measure_alone(&platform, &command, 1, &world).unwrap();
+        assert!(found.alone.as_ref().unwrap().measured);
+        assert_eq!((found.cost_seconds, found.pays_after_runs()), (5632.0, Some(9)));
+        assert!((found.plan(&platform).gain().unwrap() - 1900.0 / 1200.0).abs() < 1e-9);
+    }
+
+    /// 2 s to start; the second round pauses for 20 s, and is run again.
+    #[test]
+    fn start_ups_and_a_disturbed_round() {
+        for pause in [0, 20_000] {
+            let directory = tempfile::tempdir().unwrap();
+            let runs = directory.path().join("runs");
+            let text = format!(
+                "sh -c 'echo x >>\"$0\"$APPORTION_RANK; n=$(wc -l <\"$0\"$APPORTION_RANK); \
+                 test $n = 2 && p={pause} || p=0; \
+                 echo $((2000 + {{share}} * (1 + 2 * APPORTION_RANK) + p))' '{}'",
+                runs.display()
+            );
+            let found = run(&[1.0, 1.0], 4000, &text, BalanceOptions::default()).unwrap();
+            assert!(found.balanced && found.rounds.len() <= 4, "{found:?}");
+            assert!(found.best_round().shares[0].abs_diff(3000) <= 60, "{found:?}");
+            let believed: Vec<bool> = found.rounds.iter().map(|round| round.believed).collect();
+            assert_eq!(believed[1], pause == 0, "{believed:?}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_balanced_ends_with_the_best() {
         let options = BalanceOptions::default();
@@ -442,7 +578,7 @@ mod tests {
     }
 
     fn round(seconds: &[f64]) -> Round {
-        Round { shares: vec![1; seconds.len()], seconds: seconds.to_vec() }
+        Round { shares: vec![1; seconds.len()], seconds: seconds.to_vec(), believed: true }
     }
 
     #[test]

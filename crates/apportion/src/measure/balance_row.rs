@@ -1,10 +1,10 @@
-//! Units of different cost in a search for balance: the balancer counts cost, and parts end between two units.
+//! Units of different cost in a search for balance: the search counts cost, and parts end between two units.
 
 use crate::error::Result;
 use crate::model::{Model, Point};
-use crate::plan::shares::{Balancer, Chain, Limits};
+use crate::plan::shares::{Chain, Limits, Search};
 
-/// The balancer's units: so many that a part of the cost is one of their numbers, nearly.
+/// The search's units: so many that a part of the cost is one of their numbers, nearly.
 pub(super) const PARTS: u64 = 1 << 40;
 
 /// Units with their costs.
@@ -28,35 +28,29 @@ impl Row {
         self.chain.parts(&(0..shares.len()).collect::<Vec<_>>(), shares).costs
     }
 
-    /// Speed functions of cost, as the balancer counts it. Their caps are numbers of units, and left out.
+    /// Speed functions of cost, as the search counts it. Their caps are numbers of units, and left out.
     ///
     /// # Errors
     /// Sizes that become too large.
-    pub fn for_balancer(&self, models: &[Model]) -> Result<Vec<Model>> {
+    pub fn for_search(&self, models: &[Model]) -> Result<Vec<Model>> {
         models.iter().map(|model| rescaled(model, model.processor(), self.scale, None)).collect()
     }
 
-    /// A speed function that the balancer has learnt, of cost, with a cap in units.
+    /// A speed function that the search has learnt, of cost, with a cap in units.
     ///
     /// # Errors
     /// Sizes that become too small.
-    pub fn of_balancer(&self, model: &Model, name: &str, most: Option<f64>) -> Result<Model> {
+    pub fn of_search(&self, model: &Model, name: &str, most: Option<f64>) -> Result<Model> {
         rescaled(model, name, 1.0 / self.scale, most)
     }
 
-    /// The next parts by what the balancer knows, whole units within these limits, which it then adopts.
+    /// The next parts by what the search knows, whole units within these limits, which it then adopts.
     ///
     /// # Errors
     /// Limits that are no maxima, or leave units over.
-    pub fn cut(&self, balancer: &mut Balancer, limits: &[Limits]) -> Result<Vec<u64>> {
-        let equal = |_| Model::constant("p", 1.0);
-        let models: Vec<Model> = match balancer.models() {
-            Ok(models) => {
-                let of_cost = |model: &Model| self.of_balancer(model, model.processor(), None);
-                models.iter().map(of_cost).collect::<Result<_>>()?
-            }
-            Err(_) => (0..balancer.processors()).map(equal).collect::<Result<_>>()?,
-        };
+    pub fn cut(&self, search: &mut Search, limits: &[Limits]) -> Result<Vec<u64>> {
+        let of_cost = |model: &Model| self.of_search(model, model.processor(), None);
+        let models: Vec<Model> = search.functions()?.iter().map(of_cost).collect::<Result<_>>()?;
         let shares = self.chain.least_makespan(&models, limits, &[])?.shares;
         // Ends are rounded, so that the parts add up.
         let (mut end, mut before) = (0.0, 0);
@@ -70,7 +64,7 @@ impl Row {
         if let Some(last) = shares.iter().rposition(|share| *share > 0) {
             whole[last] += PARTS - before;
         }
-        balancer.adopt(&whole)?;
+        search.adopt(&whole)?;
         Ok(shares)
     }
 }

@@ -27,7 +27,7 @@ mod workload;
 
 pub(crate) use availability::others_are_running;
 pub use availability::{CpuShare, UNDISTURBED, is_exhausted, measure_availability};
-pub use balance::{Balance, BalanceOptions, Round, ShareCap, balance};
+pub use balance::{Balance, BalanceOptions, EvenTime, Round, ShareCap, balance};
 pub use clock_noise::{ClockNoise, measure_clock_noise};
 pub use command::{SecondsFrom, UserCommand};
 pub use device_links::measure_device_links;

@@ -28,7 +28,7 @@ pub fn round_of(runs: &[UnitsRun]) -> Option<Round> {
     let fine = runs.iter().filter_map(|run| Some((run, *run.outcome.as_ref()?.as_ref().ok()?)));
     let (shares, seconds): (Vec<u64>, Vec<f64>) =
         fine.map(|(run, seconds)| (run.units.end - run.units.start, seconds)).unzip();
-    (!shares.is_empty()).then_some(Round { shares, seconds })
+    (!shares.is_empty()).then_some(Round { shares, seconds, believed: true })
 }
 
 /// One piece for each processor, by rank; an empty range is none.

@@ -3,8 +3,8 @@
 //! [`even`] ignores speeds. [`proportional()`] and [`largest_remainder`] take one speed per processor: the
 //! first ends soonest, the second is nearest to the proportion. [`fpm()`] takes speed functions, and [`exact()`]
 //! arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and [`hierarchical`]
-//! divides among clusters first. A [`Balancer`] follows the times of a running loop, a [`OnePass`] hands
-//! out the pieces of work that is done once.
+//! divides among clusters first. A [`Balancer`] follows the times of a running loop, a [`Search`] those of
+//! whole runs, a [`OnePass`] hands out the pieces of work that is done once.
 
 mod balancer;
 mod chain;
@@ -20,6 +20,7 @@ mod one_pass;
 mod pareto;
 mod proportional;
 mod robust;
+mod search;
 
 pub(crate) use balancer::offsets;
 pub use balancer::{Balancer, Decision, MovingCost, Reason};
@@ -37,6 +38,7 @@ pub use pareto::{Tradeoff, pareto, pareto_watched};
 pub(crate) use proportional::even;
 pub use proportional::{LeftOver, left_over_first, proportional};
 pub use robust::{RobustShares, regret, robust};
+pub use search::{Search, Step};
 
 use crate::model::Model;
 

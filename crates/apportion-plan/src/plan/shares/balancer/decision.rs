@@ -1,8 +1,7 @@
 //! The decision after a round, and what moving costs.
 
-use super::Balancer;
+use super::{Balancer, check_times};
 use crate::error::{Error, Result};
-use crate::input::extreme;
 use crate::plan::shares::noise::{UNKNOWN_NOISE, doubt};
 use crate::plan::shares::{fpm_within, makespan};
 use serde::{Deserialize, Serialize};
@@ -196,7 +195,7 @@ impl Balancer {
     /// # Errors
     /// Not one time per processor, or a time that is not a positive number; nothing is then remembered.
     pub fn observe(&mut self, seconds: &[f64]) -> Result<Decision> {
-        self.check_times(seconds)?;
+        check_times(seconds, &self.shares)?;
         let round = Round::of(seconds, &self.shares);
         self.rounds = self.rounds.saturating_add(1);
         if self.unused > 0 {
@@ -204,13 +203,7 @@ impl Balancer {
             return Ok(self.stay(Reason::WarmingUp, round, None));
         }
         let first = self.processors.iter().all(|observed| observed.rounds() == 0) && !self.from_models;
-        if self.learn(seconds)? {
-            // Shares tried before are no longer meaningful.
-            self.tried.clear();
-        }
-        if self.searching {
-            return self.search(round);
-        }
+        self.learn(seconds)?;
         let proposal = self.proposal()?;
         let memory = self.memory();
         // One of two rounds was disturbed, or the processor has changed: the third will tell.
@@ -230,32 +223,16 @@ impl Balancer {
         }
     }
 
-    /// A round of a search: every share that promises a shorter time is tried once.
-    fn search(&mut self, round: Round) -> Result<Decision> {
-        self.tried.push(self.shares.clone());
-        if round.spread <= self.tolerance {
-            self.tried.clear();
-            return Ok(self.stay(Reason::Balanced, round, None));
-        }
-        let proposal = self.best()?;
-        if self.tried.contains(&proposal.shares) {
-            self.tried.clear();
-            return Ok(self.stay(Reason::NothingBetter, round, Some(&proposal)));
-        }
-        Ok(self.go(proposal, round))
-    }
-
-    /// Remembers a round; true if a processor has changed.
-    fn learn(&mut self, seconds: &[f64]) -> Result<bool> {
+    /// Remembers a round.
+    fn learn(&mut self, seconds: &[f64]) -> Result<()> {
         let memory = self.memory();
         self.scale_ratios(seconds)?;
-        let mut changed = false;
         for ((observed, &share), &time) in self.processors.iter_mut().zip(&self.shares).zip(seconds) {
             if share > 0 {
-                changed |= observed.learn(share, time, &memory)?;
+                observed.learn(share, time, &memory)?;
             }
         }
-        Ok(changed)
+        Ok(())
     }
 
     /// Turns ratios of speeds into times: the first round shows their unit. A processor without units is
@@ -320,7 +297,7 @@ impl Balancer {
 
     fn go(&mut self, proposal: Proposal, round: Round) -> Decision {
         self.shares = proposal.shares;
-        self.unused = if self.searching { 0 } else { self.warm_up };
+        self.unused = self.warm_up;
         Decision {
             reason: Reason::Faster,
             shares: self.shares.clone(),
@@ -330,28 +307,6 @@ impl Balancer {
             gain: proposal.gain.max(0.0),
             cost: proposal.cost,
             moved: proposal.moved,
-        }
-    }
-
-    fn check_times(&self, seconds: &[f64]) -> Result<()> {
-        if seconds.len() != self.shares.len() {
-            return Err(Error::input(
-                "times",
-                format!("there are {} for {} processors", seconds.len(), self.shares.len()),
-                "give one per processor",
-            ));
-        }
-        let defect = |(i, t): (usize, &f64)| {
-            let what = extreme(*t).filter(|_| self.shares[i] > 0)?;
-            Some((i, what))
-        };
-        match seconds.iter().enumerate().find_map(defect) {
-            None => Ok(()),
-            Some((i, what)) => Err(Error::input(
-                format!("time of processor {i}"),
-                format!("{what} of seconds"),
-                "measure larger shares, or with a finer clock",
-            )),
         }
     }
 }

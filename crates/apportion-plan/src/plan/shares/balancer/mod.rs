@@ -9,16 +9,19 @@
 //! rules that notice a processor whose speed has changed, a cost of moving, limits on shares, and known
 //! models to start from.
 
+mod checks;
 mod decision;
 mod observed;
 
+pub(super) use checks::{
+    check_adopted, check_limits, check_models, check_size, check_times, check_tolerance,
+};
 pub(crate) use decision::offsets;
 pub use decision::{Decision, MovingCost, Reason};
 
 use super::noise::UNKNOWN_NOISE;
 use super::{Limits, even, fpm_within, noise};
 use crate::error::{Error, Result};
-use crate::input::extreme;
 use crate::model::{Model, Point};
 use observed::{Memory, Observations};
 use serde::{Deserialize, Serialize};
@@ -70,15 +73,11 @@ pub struct Balancer {
     warm_up: u32,
     /// Rounds to come that are not used.
     unused: u32,
-    /// True for a search by repeated measurement, which believes each round.
-    searching: bool,
     /// True if the first shares follow models.
     from_models: bool,
     processors: Vec<Observations>,
     shares: Vec<u64>,
     rounds: u64,
-    /// In a search, the shares since its begin or since a processor changed.
-    tried: Vec<Vec<u64>>,
 }
 
 impl Balancer {
@@ -88,17 +87,7 @@ impl Balancer {
     /// # Errors
     /// No processors, no units, or more than 2^53 units or 2^20 processors.
     pub fn new(units: u64, processors: usize) -> Result<Self> {
-        if processors == 0 || units == 0 {
-            return Err(Error::input(
-                "`units`",
-                format!("{units} units on {processors} processors leave nothing to balance"),
-                "give at least one of each",
-            ));
-        }
-        if units > 1 << 53 || processors > 1 << 20 {
-            let what = format!("{units} units on {processors} processors are more than 2^53 or 2^20");
-            return Err(Error::input("`units`", what, "give a smaller number"));
-        }
+        check_size(units, processors)?;
         Ok(Self {
             units,
             tolerance: 0.05,
@@ -107,12 +96,10 @@ impl Balancer {
             limits: Vec::new(),
             warm_up: 1,
             unused: 1,
-            searching: false,
             from_models: false,
             processors: vec![Observations::none(); processors],
             shares: even(units, processors),
             rounds: 0,
-            tried: Vec::new(),
         })
     }
 
@@ -147,10 +134,7 @@ impl Balancer {
     /// # Errors
     /// Not one per processor (or none); limits that no shares satisfy (exit code 1).
     pub fn with_limits(self, limits: &[Limits]) -> Result<Self> {
-        if limits.len() != self.processors.len() && !limits.is_empty() {
-            let what = format!("there are {} for {} processors", limits.len(), self.processors.len());
-            return Err(Error::input("limits", what, "give one per processor"));
-        }
+        check_limits(limits, self.processors.len())?;
         Self { limits: limits.to_vec(), ..self }.restarted()
     }
 
@@ -171,29 +155,16 @@ impl Balancer {
     /// # Errors
     /// Not one per processor; caps and limits that leave too little room (exit code 1).
     pub fn with_models(self, models: &[Model]) -> Result<Self> {
-        if models.len() != self.processors.len() {
-            let what = format!("{} models for {} processors", models.len(), self.processors.len());
-            return Err(Error::input("models", what, "give one per processor"));
-        }
+        check_models(models, self.processors.len())?;
         let processors = models.iter().map(Observations::from_model).collect();
         Self { processors, from_models: true, ..self }.restarted()
     }
 
     /// With a number of rounds that are not used, at the start and after each change of shares, such as those that
-    /// touch memory for the first time; 1 by default. In a search only those at the start are not used, and by default
-    /// all are.
+    /// touch memory for the first time; 1 by default.
     #[must_use]
     pub fn with_warm_up(self, rounds: u32) -> Self {
         Self { warm_up: rounds, unused: rounds, ..self }
-    }
-
-    /// For a search by repeated measurement, as `measure::balance` makes it, instead of a loop that
-    /// goes on: each round is believed as it is, and every share that promises a shorter time is tried once.
-    /// Hysteresis and costs do not count. The search ends with [`Reason::Balanced`] or
-    /// [`Reason::NothingBetter`]; further rounds begin another one.
-    #[must_use]
-    pub fn searching(self) -> Self {
-        Self { searching: true, ..self }.with_warm_up(0)
     }
 
     /// The first shares, by what is known.
@@ -246,16 +217,7 @@ impl Balancer {
     /// # Errors
     /// Not one per processor, or they do not add up to the number of units.
     pub fn adopt(&mut self, shares: &[u64]) -> Result<()> {
-        let sum: u128 = shares.iter().map(|&x| u128::from(x)).sum();
-        if shares.len() != self.shares.len() || sum != u128::from(self.units) {
-            let what = format!(
-                "{} shares of together {sum} for {} processors and {} units",
-                shares.len(),
-                self.shares.len(),
-                self.units
-            );
-            return Err(Error::input("shares", what, "give one per processor that add up to the units"));
-        }
+        check_adopted(shares, self.units, self.processors.len())?;
         self.shares = shares.to_vec();
         Ok(())
     }
@@ -298,13 +260,8 @@ impl Balancer {
     fn memory(&self) -> Memory {
         let tolerance = self.tolerance;
         let least = f64::max(1e-3, 0.1 * tolerance).min(NEAR);
-        match self.searching {
-            true => Memory { window: 1, near: least, noise: 0.0, tolerance },
-            false => {
-                let noise = self.noise().unwrap_or(UNKNOWN_NOISE);
-                Memory { window: WINDOW, near: (2.0 * noise).clamp(least, NEAR), noise, tolerance }
-            }
-        }
+        let noise = self.noise().unwrap_or(UNKNOWN_NOISE);
+        Memory { window: WINDOW, near: (2.0 * noise).clamp(least, NEAR), noise, tolerance }
     }
 }
 
@@ -352,15 +309,6 @@ impl Balancer {
     }
 }
 
-fn check_tolerance(tolerance: f64) -> Result<()> {
-    match extreme(tolerance) {
-        None => Ok(()),
-        Some(_) => {
-            Err(Error::input("`tolerance`", format!("{tolerance} is not a positive fraction"), "use 0.05"))
-        }
-    }
-}
-
 fn check_hysteresis(hysteresis: f64) -> Result<()> {
     match (0.0..1.0).contains(&hysteresis) {
         true => Ok(()),
@@ -374,7 +322,5 @@ fn check_hysteresis(hysteresis: f64) -> Result<()> {
 
 #[cfg(test)]
 mod loops;
-#[cfg(test)]
-mod search_tests;
 #[cfg(test)]
 mod tests;

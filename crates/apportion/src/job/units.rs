@@ -52,9 +52,6 @@ pub struct UnitOptions {
     pub any_order: bool,
 }
 
-/// The most units of which each has a cost or a place of its own.
-const MOST_IN_ROW: u64 = 1 << 28;
-
 impl UnitOptions {
     /// True if it matters which units a processor has: parts are then contiguous.
     fn is_contiguous(&self) -> bool {
@@ -303,9 +300,9 @@ fn check_row(n: u64, options: &UnitOptions, machine: &Machine) -> Result<()> {
             return Err(Error::input(place, what, "give one number for each unit"));
         }
     }
-    if n == 0 || n > MOST_IN_ROW {
+    if n == 0 || n > Chain::MOST_UNITS {
         let what = format!("{n} units cannot be put in a row");
-        return Err(Error::input("`units`", what, format!("give 1 to {MOST_IN_ROW} units")));
+        return Err(Error::input("`units`", what, format!("give 1 to {} units", Chain::MOST_UNITS)));
     }
     let energy = matches!(options.objective, UnitObjective::Energy | UnitObjective::Both);
     let given = [

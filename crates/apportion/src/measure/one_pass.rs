@@ -46,12 +46,9 @@ impl UnitsJob {
     }
 }
 
-/// More units than a plan with costs can have been made for.
-const MOST_COSTS: u64 = 1 << 28;
-
 /// The mean cost of each unit's part, if the plan knows the costs of its parts.
 fn costs_of(plan: &Plan) -> Option<Arc<[f64]>> {
-    let parts = plan.costs.as_ref().filter(|_| plan.shares.iter().sum::<u64>() <= MOST_COSTS)?;
+    let parts = plan.costs.as_ref().filter(|_| plan.shares.iter().sum::<u64>() <= Chain::MOST_UNITS)?;
     let ranges = plan.ranges();
     let of_rank = |rank: usize| {
         let units = ranges[rank].end - ranges[rank].start;

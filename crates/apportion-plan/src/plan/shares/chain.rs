@@ -80,6 +80,9 @@ struct Room {
 }
 
 impl Chain {
+    /// The most units of which each has a cost or a place of its own.
+    pub const MOST_UNITS: u64 = 1 << 28;
+
     /// A chain of units with these costs.
     ///
     /// # Errors

@@ -1,16 +1,30 @@
 //! What a plan gains over no plan, in words.
 
-use apportion::plan::{Baselines, Plan};
+use apportion::plan::{Baselines, FastestAlone, Plan};
 use apportion::units::show_seconds;
 
 /// Below this fraction a difference between two forecasts is none.
 const SAME: f64 = 0.005;
 
+/// Which of a plan's baselines are estimates where others are measured, and are called so.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct About {
+    /// The time of the fastest processor alone.
+    pub alone: bool,
+    /// That of the even split.
+    pub even: bool,
+}
+
 /// `fast alone 343 ms, even split 1.2 s`.
 pub fn baselines_text(baselines: &Baselines) -> String {
+    about_text(baselines, About::default())
+}
+
+fn about_text(baselines: &Baselines, about: About) -> String {
+    let show = |about, seconds| format!("{}{}", if about { "about " } else { "" }, show_seconds(seconds));
     let alone = baselines.fastest_alone.as_ref();
-    let alone = alone.map(|alone| format!("{} alone {}", alone.processor, show_seconds(alone.seconds)));
-    let even = baselines.even_split.map(|seconds| format!("even split {}", show_seconds(seconds)));
+    let alone = alone.map(|alone| format!("{} alone {}", alone.processor, show(about.alone, alone.seconds)));
+    let even = baselines.even_split.map(|seconds| format!("even split {}", show(about.even, seconds)));
     alone.into_iter().chain(even).collect::<Vec<_>>().join(", ")
 }
 
@@ -32,8 +46,13 @@ pub fn run_gain_text(baselines: &Baselines, seconds: f64, forecast: f64) -> Opti
     })
 }
 
+/// The fastest processor alone, if that is the better of the baselines.
+fn better_alone(baselines: &Baselines) -> Option<&FastestAlone> {
+    baselines.fastest_alone.as_ref().filter(|alone| Some(alone.seconds) == baselines.best())
+}
+
 fn in_words(gain: f64, baselines: &Baselines) -> String {
-    let alone = baselines.fastest_alone.as_ref().filter(|alone| Some(alone.seconds) == baselines.best());
+    let alone = better_alone(baselines);
     let better = match alone {
         Some(alone) => format!("{} alone", alone.processor),
         None => "the even split".to_owned(),
@@ -46,16 +65,24 @@ fn in_words(gain: f64, baselines: &Baselines) -> String {
 }
 
 /// The two lines of a plan about its baselines, as names and values.
-pub fn gain_lines(plan: &Plan) -> Vec<(&'static str, String)> {
-    let without = plan.baselines.as_ref().filter(|both| both.best().is_some()).map(baselines_text);
-    let without = without.map(|text| ("without a plan", text));
-    without.into_iter().chain(gain_text(plan).map(|text| ("gain", text))).collect()
+pub fn gain_lines(plan: &Plan, about: About) -> Vec<(&'static str, String)> {
+    let Some(baselines) = plan.baselines.as_ref().filter(|both| both.best().is_some()) else {
+        return Vec::new();
+    };
+    // The gain is as sure as the time that it is over.
+    let is_about = if better_alone(baselines).is_some() { about.alone } else { about.even };
+    let gain = gain_text(plan).map(|gain| match is_about && plan.gain() > Some(1.0 + SAME) {
+        true => format!("about {gain}"),
+        false => gain,
+    });
+    let without = ("without a plan", about_text(baselines, about));
+    std::iter::once(without).chain(gain.map(|text| ("gain", text))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apportion::plan::{FastestAlone, Forecast};
+    use apportion::plan::Forecast;
 
     fn plan(seconds: f64, alone: f64, even: f64) -> Plan {
         let plan = Plan::of_units("fpm", vec!["a".into(), "b".into()], vec![3, 1], 1.0);
@@ -90,8 +117,14 @@ mod tests {
         assert_eq!(gain(1.0, 1.5, 1.25), "1.25 times as fast as the even split");
         assert_eq!(gain(1.0, 1.001, 2.0), "none: a alone is as fast");
         assert_eq!(gain(2.0, 1.0, 4.0), "none: a alone is 2.00 times as fast, use that");
-        let lines = gain_lines(&plan(1.0, 1.5, 2.0));
+        let lines = gain_lines(&plan(1.0, 1.5, 2.0), About::default());
         assert_eq!(lines[0], ("without a plan", "a alone 1.50 s, even split 2.00 s".into()));
-        assert_eq!(gain_lines(&Plan::of_units("fpm", vec!["a".into()], vec![4], 1.0)), []);
+        let alone = Plan::of_units("fpm", vec!["a".into()], vec![4], 1.0);
+        assert_eq!(gain_lines(&alone, About::default()), []);
+        let about = About { alone: true, even: false };
+        let [without, gain] = &gain_lines(&plan(1.0, 1.5, 2.0), about)[..] else { panic!() };
+        assert_eq!(without.1, "a alone about 1.50 s, even split 2.00 s");
+        assert_eq!(gain.1, "about 1.50 times as fast as a alone");
+        assert_eq!(gain_lines(&plan(1.0, 1.5, 1.25), about)[1].1, "1.25 times as fast as the even split");
     }
 }

@@ -1,10 +1,10 @@
 //! The rounds of a balancing run.
 
 use apportion::measure::{Balance, Round, ShareCap};
-use apportion::plan::{Baselines, Plan};
+use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::units::{self, show_seconds};
-use apportion_report::{gain_text, pairs, table};
+use apportion_report::{About, gain_lines, pairs, table};
 use serde_json::{Value, json};
 
 /// The most shares that a line about a round names.
@@ -91,27 +91,11 @@ pub fn text(found: &Balance, plan: &Plan, platform: &Platform) -> String {
         ),
         ("balanced", balanced),
     ];
-    let about = |measured: bool, seconds: f64| {
-        format!("{}{}", if measured { "" } else { "about " }, show_seconds(seconds))
+    let about = About {
+        alone: found.alone.as_ref().is_some_and(|alone| !alone.measured),
+        even: found.even.is_some_and(|even| !even.measured),
     };
-    if plan.baselines.is_some() {
-        let alone = found
-            .alone
-            .iter()
-            .map(|alone| format!("{} alone {}", alone.processor, about(alone.measured, alone.time.seconds)));
-        let even = found.even.map(|even| format!("even split {}", about(even.measured, even.seconds)));
-        facts.push(("without a plan", alone.chain(even).collect::<Vec<_>>().join(", ")));
-        // The gain is as sure as the time that it is over.
-        let best = plan.baselines.as_ref().and_then(Baselines::best);
-        let alone = found.alone.as_ref().map(|alone| (alone.time.seconds, alone.measured));
-        let even = found.even.map(|even| (even.seconds, even.measured));
-        let is_measured = [alone, even].into_iter().flatten().any(|(time, is)| is && Some(time) == best);
-        let gain = |gain: String| match gain.starts_with(|c: char| c.is_ascii_digit()) && !is_measured {
-            true => ("gain", format!("about {gain}")),
-            false => ("gain", gain),
-        };
-        facts.extend(gain_text(plan).map(gain));
-    }
+    facts.extend(gain_lines(plan, about));
     let rounds = found.rounds.len();
     let plural = if rounds == 1 { "" } else { "s" };
     let pays = match found.pays_after_runs() {

@@ -7,7 +7,7 @@ use apportion::output::write_whole;
 use apportion::platform::Platform;
 use apportion::product::RunReport;
 use apportion::units;
-use apportion_report::{gain_lines, gain_text, pairs, table};
+use apportion_report::{About, gain_lines, gain_text, pairs, table};
 use std::path::{Path, PathBuf};
 
 /// The file by which the demo recognises its own directory.
@@ -70,7 +70,7 @@ pub fn program_text(found: &Balance, platform: &Platform, items: u64) -> String 
             shares.join(" / ")
         ),
     )];
-    facts.splice(0..0, gain_lines(&plan).into_iter().filter(|(name, _)| *name != "gain"));
+    facts.splice(0..0, gain_lines(&plan, About::default()).into_iter().filter(|(name, _)| *name != "gain"));
     facts.extend(gain_text(&plan).map(|text| ("gain", text)));
     format!("{SCRIPT}, a program over {} items:\n{}\n", units::show_count(u128::from(items)), pairs(&facts))
 }

@@ -6,7 +6,7 @@ use apportion::plan::{Plan, Shape};
 use apportion::platform::{Network, Topology};
 use apportion::select::Choice;
 use apportion::units;
-use apportion_report::{gain_lines, pairs, table};
+use apportion_report::{About, gain_lines, pairs, table};
 
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(
@@ -64,7 +64,7 @@ pub fn text(
     if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
-    facts.extend(gain_lines(plan));
+    facts.extend(gain_lines(plan, About::default()));
     facts.extend(certificate(plan).map(|line| ("certificate", line)));
     facts.extend(more);
     facts.extend(chosen.and_then(Ranking::line).map(|line| ("chosen", line)));

@@ -8,7 +8,7 @@ use crate::measure::one_pass::AloneTime;
 use crate::measure::programs::{RankFailure, all_seconds, run_programs};
 use crate::measure::repetition::{Sampler, StoppingRule};
 use crate::model::{Failure, Model, Models, median};
-use crate::plan::shares::{Limits, Search, Step, TimeRange};
+use crate::plan::shares::{Limits, Search, Step, TimeRange, even_among, makespan};
 use crate::plan::{Baselines, FastestAlone, Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::mailboxes::StopSignal;
@@ -167,15 +167,13 @@ impl Balance {
             communicate: vec![0.0; best.seconds.len()],
         };
         let plan = Plan::of_units("dfpa", platform.names(), best.shares.clone(), self.imbalance(best));
-        // Equal shares have unequal costs.
-        let baselines =
-            (platform.len() > 1 && self.row.is_none() && self.even.is_some()).then(|| Baselines {
-                fastest_alone: self.alone.as_ref().map(|alone| FastestAlone {
-                    processor: alone.processor.clone(),
-                    seconds: alone.time.seconds,
-                }),
-                even_split: self.even.map(|even| even.seconds),
-            });
+        let baselines = (platform.len() > 1 && self.even.is_some()).then(|| Baselines {
+            fastest_alone: self.alone.as_ref().map(|alone| FastestAlone {
+                processor: alone.processor.clone(),
+                seconds: alone.time.seconds,
+            }),
+            even_split: self.even.map(|even| even.seconds),
+        });
         Plan { forecast: Some(forecast), baselines, costs: self.costs(best), ..plan }
     }
 
@@ -356,7 +354,8 @@ impl Found<'_> {
         let rounds = self.rounds;
         let best = best_of(rounds, options.tolerance);
         let believed = rounds.iter().any(|round| round.believed);
-        let (alone, expected) = if believed { self.search.baselines()? } else { (None, f64::INFINITY) };
+        let limits = capped(&options.limits, self.caps, platform.len());
+        let (alone, expected) = if believed { self.baselines(&limits)? } else { (None, f64::INFINITY) };
         // A first round that was cold or disturbed tells nothing of equal shares.
         let is_even = |round: &&Round| {
             round.shares.iter().max().zip(round.shares.iter().min()).is_some_and(|(a, b)| a - b <= 1)
@@ -385,6 +384,25 @@ impl Found<'_> {
                 .then_some(EvenTime { seconds: if measured { even } else { expected.min(even) }, measured }),
             row: self.row.cloned(),
         })
+    }
+
+    /// The seconds of all units on the fastest processor that has worked and has room for them, and the longest time
+    /// with equal shares: by start-up and time per unit.
+    fn baselines(&self, limits: &[Limits]) -> Result<(Option<(usize, f64)>, f64)> {
+        let models = self.search.functions()?;
+        let units: u64 = self.rounds[0].shares.iter().sum();
+        let even = even_among(&models, units);
+        let (all, even) = match self.row {
+            Some(row) => (PARTS, row.counted(&even)),
+            None => (units, even),
+        };
+        let is_able = |rank: &usize| {
+            limits[*rank].most.is_none_or(|most| most >= units)
+                && models[*rank].max_size().is_none_or(|most| most >= all as f64)
+                && self.rounds.iter().any(|round| round.believed && round.shares[*rank] > 0)
+        };
+        let alone = (0..models.len()).filter(is_able).map(|rank| (rank, models[rank].seconds(all as f64)));
+        Ok((alone.min_by(|a, b| a.1.total_cmp(&b.1)), makespan(&models, &even)))
     }
 
     fn models(&self, platform: &Platform) -> Result<Vec<Model>> {
@@ -660,6 +678,8 @@ mod tests {
         let options = BalanceOptions { limits, ..BalanceOptions::default() };
         let found = run(&[1.0, 20.0], 100, "echo {share}", options).unwrap();
         assert_eq!(found.best_round().shares, [60, 40]);
+        let alone = found.alone.as_ref().unwrap();
+        assert_eq!((&alone.processor[..], alone.time.seconds.round()), ("p1", 2000.0), "p0 may not do all");
         assert!(found.caps.is_empty() && found.rounds.iter().all(|round| round.shares[0] <= 60));
         let limits = vec![Limits { most: Some(10), ..Limits::default() }; 2];
         let options = BalanceOptions { limits, ..BalanceOptions::default() };

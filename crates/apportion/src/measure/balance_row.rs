@@ -44,18 +44,12 @@ impl Row {
         rescaled(model, name, 1.0 / self.scale, most)
     }
 
-    /// The next parts by what the search knows, whole units within these limits, which it then adopts.
-    ///
-    /// # Errors
-    /// Limits that are no maxima, or leave units over.
-    pub fn cut(&self, search: &mut Search, limits: &[Limits]) -> Result<Vec<u64>> {
-        let of_cost = |model: &Model| self.of_search(model, model.processor(), None);
-        let models: Vec<Model> = search.functions()?.iter().map(of_cost).collect::<Result<_>>()?;
-        let shares = self.chain.least_makespan(&models, limits, &[])?.shares;
+    /// Contiguous parts as the search counts them: of [`PARTS`] in all.
+    pub fn counted(&self, shares: &[u64]) -> Vec<u64> {
         // Ends are rounded, so that the parts add up.
         let (mut end, mut before) = (0.0, 0);
         let mut whole = Vec::with_capacity(shares.len());
-        for cost in self.costs(&shares) {
+        for cost in self.costs(shares) {
             end += cost * self.scale;
             let now = (end.round() as u64).clamp(before, PARTS);
             whole.push(now - before);
@@ -64,7 +58,18 @@ impl Row {
         if let Some(last) = shares.iter().rposition(|share| *share > 0) {
             whole[last] += PARTS - before;
         }
-        search.adopt(&whole)?;
+        whole
+    }
+
+    /// The next parts by what the search knows, whole units within these limits, which it then adopts.
+    ///
+    /// # Errors
+    /// Limits that are no maxima, or leave units over.
+    pub fn cut(&self, search: &mut Search, limits: &[Limits]) -> Result<Vec<u64>> {
+        let of_cost = |model: &Model| self.of_search(model, model.processor(), None);
+        let models: Vec<Model> = search.functions()?.iter().map(of_cost).collect::<Result<_>>()?;
+        let shares = self.chain.least_makespan(&models, limits, &[])?.shares;
+        search.adopt(&self.counted(&shares))?;
         Ok(shares)
     }
 }

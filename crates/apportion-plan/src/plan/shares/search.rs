@@ -6,7 +6,7 @@
 //! and each division tried once.
 
 use super::balancer::{check_adopted, check_limits, check_models, check_size, check_times, check_tolerance};
-use super::{Limits, even, fpm_within, makespan};
+use super::{Limits, even, fpm_within};
 use crate::error::{Error, Result};
 use crate::model::{Interpolation, Model, Point};
 
@@ -318,22 +318,6 @@ impl Search {
             ));
         }
         self.by(|known, i, scale| known.measured(&name(i), scale))
-    }
-
-    /// The seconds of all units on one processor, where it has worked, and the longest time with equal shares: by
-    /// start-up and time per unit.
-    ///
-    /// # Errors
-    /// A time that is out of range.
-    pub fn baselines(&self) -> Result<(Option<(usize, f64)>, f64)> {
-        let models = self.functions()?;
-        let all = self.units as f64;
-        let can = |i: &usize| {
-            !self.processors[*i].spots.is_empty() && models[*i].max_size().is_none_or(|cap| cap >= all)
-        };
-        let alone = (0..models.len()).filter(can).map(|i| (i, models[i].seconds(all)));
-        let even = makespan(&models, &even(self.units, models.len()));
-        Ok((alone.min_by(|a, b| a.1.total_cmp(&b.1)), even))
     }
 
     /// The speed functions at all sizes: beyond what was measured, start-up and time per unit go on. Equal ones before a

@@ -1,7 +1,7 @@
 //! What DFPA promises, and what disturbs it.
 
 use super::*;
-use crate::plan::shares::fpm;
+use crate::plan::shares::{fpm, makespan};
 use crate::platform::Emulated;
 use crate::random::Random;
 
@@ -113,10 +113,10 @@ fn start_ups_are_known_after_two_rounds() {
     let mut search = Search::new(600, 2).unwrap();
     assert_eq!(rounds(&mut search, job), (Step::Balanced, 3));
     assert!(search.shares()[0].abs_diff(537) <= 2, "{:?}", search.shares());
-    let (alone, even) = search.baselines().unwrap();
-    let (rank, seconds) = alone.unwrap();
-    assert!(rank == 0 && (seconds - 2.6).abs() < 0.01, "{rank} {seconds}");
-    assert!((even - 3.25).abs() < 1e-2);
+    let lines = search.functions().unwrap();
+    let alone = lines[0].seconds(600.0);
+    assert!((alone - 2.6).abs() < 0.01, "{alone}");
+    assert!((makespan(&lines, &[300, 300]) - 3.25).abs() < 1e-2);
     // Starts of 0 to 4 times the work of the fastest, noise of 1 %.
     let mut random = Random::new(5);
     for start_up in [0.0, 0.3, 0.8, 1.0, 2.0, 4.0] {

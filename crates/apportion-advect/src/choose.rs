@@ -91,7 +91,7 @@ pub fn plan_advection(
     let mut choices = Vec::new();
     for (name, layout) in layouts {
         for order in orders {
-            choices.push(forecast(problem, machine, (&name, &layout), *order, (steps, element))?);
+            choices.push(forecast(problem, machine, &name, &layout, *order, steps, element)?);
         }
     }
     if choices.is_empty() {
@@ -134,9 +134,11 @@ pub fn advection_rates(models: &[Model], schedule: &AdvectSchedule) -> Vec<f64> 
 fn forecast(
     problem: &AdvectProblem,
     machine: &Machine,
-    (name, layout): (&str, &Layout),
+    name: &str,
+    layout: &Layout,
     order: AdvectOrder,
-    (steps, element): (u64, u64),
+    steps: u64,
+    element: u64,
 ) -> Result<AdvectChoice> {
     let Machine { platform, models, .. } = machine;
     let few = steps.min(2 * SIMULATED);

@@ -712,7 +712,7 @@ impl<T: Real> Executable for Elimination<'_, T> {
         let [rows, width] = self.panel_size(0);
         let panel = self.schedule.columns().factored(rank).next().map(|column| self.panel_size(column)[0]);
         let across = columns.width().max(panel.map_or(0, |_| width));
-        make_room((self.schedule.factors(), kernel), [rows, width, across], panel);
+        make_room(self.schedule.factors(), kernel, [rows, width, across], panel);
         ProcessorData {
             kernel,
             columns,

@@ -66,11 +66,12 @@ pub(crate) fn squares_of<T: Real>(
 pub(crate) fn largest_column_sum<T: Real>(
     columns: &[LocalColumns<T>],
     symmetric: bool,
-    (n, threads): (usize, usize),
+    n: usize,
+    threads: usize,
     world: &World,
 ) -> Result<f64> {
     let parts = if symmetric { SYMMETRIC } else { [None, Some(Part::All)] };
-    let sums = image(columns, (parts, f64::abs), &vec![1.0; n], threads, world)?;
+    let sums = image(columns, parts, f64::abs, &vec![1.0; n], threads, world)?;
     Ok(sums.into_iter().fold(0.0, f64::max))
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn multiply_one<T: Real>(
     world: &World,
 ) -> Result<Vec<f64>> {
     let parts = if symmetric { SYMMETRIC } else { [Some(Part::All), None] };
-    image(columns, (parts, |a| a * scale), x, threads, world)
+    image(columns, parts, |a| a * scale, x, threads, world)
 }
 
 /// The parts that are multiplied by rows, and by columns, for a symmetric matrix.
@@ -96,7 +97,8 @@ const SYMMETRIC: [Option<Part>; 2] = [Some(Part::Lower), Some(Part::StrictLower)
 /// element.
 fn image<T: Real>(
     columns: &[LocalColumns<T>],
-    ([by_rows, by_columns], element): ([Option<Part>; 2], impl Fn(f64) -> f64 + Copy + Sync),
+    [by_rows, by_columns]: [Option<Part>; 2],
+    element: impl Fn(f64) -> f64 + Copy + Sync,
     x: &[f64],
     threads: usize,
     world: &World,
@@ -270,7 +272,7 @@ mod tests {
             let on = |threads: usize| {
                 let product = multiply_one(&locals, (symmetric, 2.0), &x, threads, &world).unwrap();
                 let squares = squares_of(&locals, (symmetric, 2.0), threads, &world).unwrap();
-                let sum = largest_column_sum(&locals, symmetric, (n, threads), &world).unwrap();
+                let sum = largest_column_sum(&locals, symmetric, n, threads, &world).unwrap();
                 (product, [squares, sum, largest_of(&locals, threads, &world).unwrap()])
             };
             let (product, [squares, sum, largest]) = on(1);

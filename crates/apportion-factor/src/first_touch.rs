@@ -8,7 +8,8 @@ use apportion::run::parallel;
 /// Makes room on each thread of the calling worker for what it packs of updates of `rows` x `across` elements by panels
 /// of `width` columns; and for its own panels, if the first has so many rows.
 pub(crate) fn make_room<T: Real>(
-    (factors, kernel): (Factors, Kernel<T>),
+    factors: Factors,
+    kernel: Kernel<T>,
     [rows, width, across]: [usize; 3],
     panel: Option<usize>,
 ) {

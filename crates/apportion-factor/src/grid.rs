@@ -115,12 +115,12 @@ impl<'a, T: Real> GridElimination<'a, T> {
     }
 
     /// Copies the rows of a processor below the diagonal tile of a block column into the whole of that.
-    fn gather(&self, (rank, column): (Rank, usize), own: &[T], whole: &mut [T]) {
+    fn gather(&self, rank: Rank, column: usize, own: &[T], whole: &mut [T]) {
         self.spread(rank, column, |from, to| whole[to..][..from.len()].copy_from_slice(&own[from]));
     }
 
     /// Copies the rows of a processor from the whole block column below its diagonal tile.
-    fn scatter(&self, (rank, column): (Rank, usize), whole: &[T], own: &mut [T]) {
+    fn scatter(&self, rank: Rank, column: usize, whole: &[T], own: &mut [T]) {
         self.spread(rank, column, |to, from| own[to.clone()].copy_from_slice(&whole[from..][..to.len()]));
     }
 
@@ -172,7 +172,7 @@ impl<'a, T: Real> GridElimination<'a, T> {
             let (top, here) = (self.top(rank, column), self.across(held, column..column + 1));
             panel[..width * width].copy_from_slice(&held.copy_of(top..top + width, here));
             let mut own = self.rows_below(held, column);
-            self.gather((rank, column), &own, &mut panel[width * width..]);
+            self.gather(rank, column, &own, &mut panel[width * width..]);
             let mut pivots = vec![0; width];
             let height = panel.len() / width;
             let failed = lu_panel(ViewMut::dense(panel, height, width), &mut pivots);
@@ -182,7 +182,7 @@ impl<'a, T: Real> GridElimination<'a, T> {
             held.pivots[column] = pivots;
             let (diagonal, below) = panel.split_at(width * width);
             self.put_rows(held, column, top, diagonal);
-            self.scatter((rank, column), below, &mut own);
+            self.scatter(rank, column, below, &mut own);
             self.put_below(held, column, &own);
         }
         memory[0] = mark_of(held.failed);
@@ -256,7 +256,7 @@ impl<'a, T: Real> GridElimination<'a, T> {
         let elements = &parcel.elements()[self.marks(panel)..];
         let l = if self.tiles.owner(panel, panel) == rank {
             l.resize(below * width, T::ZERO);
-            self.scatter((rank, panel), &elements[width * width..], l);
+            self.scatter(rank, panel, &elements[width * width..], l);
             &l[..]
         } else {
             &elements[elements.len() - below * width..]
@@ -278,14 +278,14 @@ impl<'a, T: Real> GridElimination<'a, T> {
         let mut memory = self.left_memory(held, column);
         if held.failed.is_none() {
             let mut own = self.rows_below(held, column);
-            self.gather((held.rank(), column), &own, &mut memory);
+            self.gather(held.rank(), column, &own, &mut memory);
             let height = memory.len() / width;
             let mut whole = ViewMut::dense(&mut memory, height, width);
             for panel in column + 1..self.tiles.count() {
                 let first = (self.tiles.span(panel).start - end) as usize;
                 exchange_rows(whole.tile(first, 0, height - first, width), &held.pivots[panel]);
             }
-            self.scatter((held.rank(), column), &memory, &mut own);
+            self.scatter(held.rank(), column, &memory, &mut own);
             self.put_below(held, column, &own);
         }
         held.left = Some(memory);
@@ -311,7 +311,7 @@ impl<'a, T: Real> GridElimination<'a, T> {
             PanelPart::Unfactored { from } => {
                 let mut memory = self.panel_memory(held, column);
                 let before = self.marks(column) + self.width(column).pow(2);
-                self.gather((from, column), elements, &mut memory[before..]);
+                self.gather(from, column, elements, &mut memory[before..]);
                 held.gathered = Some(memory);
             }
             PanelPart::PivotRows { from, .. } => {
@@ -335,7 +335,7 @@ impl<'a, T: Real> GridElimination<'a, T> {
             PanelPart::Left { of } if of == held.rank() => self.put_below(held, column, elements),
             PanelPart::Left { of } => {
                 let mut memory = self.left_memory(held, column);
-                self.gather((of, column), elements, &mut memory);
+                self.gather(of, column, elements, &mut memory);
                 held.left = Some(memory);
             }
             PanelPart::Whole | PanelPart::Diagonal | PanelPart::Column | PanelPart::Back => {
@@ -430,7 +430,7 @@ impl<T: Real> Executable for GridElimination<'_, T> {
         let (kernel, width, below) = (self.kernel.on(rank), self.width(0), part.rows() - self.top(rank, 1));
         let mut factored = (0..self.tiles.count()).filter(|&column| self.tiles.owner(column, column) == rank);
         let panel = factored.next().map(|column| (self.tiles.n() - self.tiles.span(column).start) as usize);
-        make_room((Factors::Lu, kernel), [below, width, part.width()], panel);
+        make_room(Factors::Lu, kernel, [below, width, part.width()], panel);
         GridData {
             kernel,
             panels: BTreeMap::new(),
@@ -460,7 +460,7 @@ impl<T: Real> Executable for GridElimination<'_, T> {
                     if self.tiles.needs_diagonal(to, column) { head.len() } else { self.marks(column) };
                 out[..with].copy_from_slice(&head[..with]);
                 if out.len() > with {
-                    self.scatter((to, column), below, &mut out[with..]);
+                    self.scatter(to, column, below, &mut out[with..]);
                 }
             }
             PanelPart::Unfactored { .. } => out.copy_from_slice(&self.rows_below(held, column)),
@@ -484,7 +484,7 @@ impl<T: Real> Executable for GridElimination<'_, T> {
             PanelPart::Left { of } if of == rank => out.copy_from_slice(&self.rows_below(held, column)),
             PanelPart::Left { of } => {
                 let memory = held.left.as_ref().expect("a block column is sent when its rows were exchanged");
-                self.scatter((of, column), memory, out);
+                self.scatter(of, column, memory, out);
             }
             PanelPart::Whole | PanelPart::Diagonal | PanelPart::Column | PanelPart::Back => {
                 unreachable!("they are parts of other panels")

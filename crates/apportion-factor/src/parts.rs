@@ -41,7 +41,8 @@ pub(crate) fn measuring_bytes(processors: usize, element: u64) -> u64 {
 /// # Errors
 /// Those of a measurement, on all ranks.
 pub(crate) fn measure_parts<T: Real>(
-    (factors, block): (Factors, Option<u64>),
+    factors: Factors,
+    block: Option<u64>,
     kernel: Kernel<T>,
     platform: &Platform,
     speeds: &MeasuredSpeeds,
@@ -49,10 +50,11 @@ pub(crate) fn measure_parts<T: Real>(
     context: Context<'_>,
 ) -> Result<FactorTimes> {
     let measure = |part: Part, block: u64| -> Result<Vec<Model>> {
-        let workload = PartWorkload::new(part, (factors, block), kernel, platform);
+        let workload = PartWorkload::new(part, factors, block, kernel, platform);
         let sizes: Vec<f64> = workload.cases.iter().map(|case| case.size).collect();
-        let of = (&workload, &*workload.name(), block);
-        speeds.beside(of, platform, &sizes, remeasure, context)?.in_order(&platform.names())
+        let models =
+            speeds.beside(&workload, &workload.name(), block, platform, &sizes, remeasure, context)?;
+        models.in_order(&platform.names())
     };
     let blocks = blocks_with(block);
     let mut times = Vec::new();
@@ -137,7 +139,7 @@ pub(crate) fn fits_devices(platform: &Platform, block: Option<u64>, element: u64
 }
 
 impl<'p, T: Real> PartWorkload<'p, T> {
-    fn new(part: Part, (factors, block): (Factors, u64), kernel: Kernel<T>, platform: &'p Platform) -> Self {
+    fn new(part: Part, factors: Factors, block: u64, kernel: Kernel<T>, platform: &'p Platform) -> Self {
         let mut rows = rows_with(block);
         if part == Part::Exchange {
             rows.drain(..rows.len() - 1);

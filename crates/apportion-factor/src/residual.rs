@@ -176,14 +176,14 @@ impl Witness {
         world: &World,
     ) -> Result<Vectors> {
         let scale = self.scale.sqrt();
-        let inner = |local: &LocalColumns<T>| self.turned(local, (Part::Lower, scale), x);
+        let inner = |local: &LocalColumns<T>| self.turned(local, Part::Lower, scale, x);
         let inner = sum(columns, inner, world)?;
-        let outer = |local: &LocalColumns<T>| self.straight(local, (Part::Lower, scale), &inner);
+        let outer = |local: &LocalColumns<T>| self.straight(local, Part::Lower, scale, &inner);
         sum(columns, outer, world)
     }
 
     /// A^T x for a part of what a processor has.
-    fn turned<T: Real>(&self, local: &LocalColumns<T>, (part, scale): (Part, f64), x: &Vectors) -> Vectors {
+    fn turned<T: Real>(&self, local: &LocalColumns<T>, part: Part, scale: f64, x: &Vectors) -> Vectors {
         let mut own = vec![[0.0; TOGETHER]; local.width()];
         Columns { local, part, scale, x, y: &mut own }.compute();
         let mut image = vec![[0.0; TOGETHER]; self.n];
@@ -192,7 +192,7 @@ impl Witness {
     }
 
     /// A x for a part of what a processor has.
-    fn straight<T: Real>(&self, local: &LocalColumns<T>, (part, scale): (Part, f64), x: &Vectors) -> Vectors {
+    fn straight<T: Real>(&self, local: &LocalColumns<T>, part: Part, scale: f64, x: &Vectors) -> Vectors {
         let own: Vectors = local.columns().map(|j| x[j as usize]).collect();
         let mut image = vec![[0.0; TOGETHER]; self.n];
         Rows { local, part, scale, x: &own, y: &mut image }.compute();
@@ -201,12 +201,12 @@ impl Witness {
 
     /// U x.
     fn by_upper<T: Real>(&self, columns: &[LocalColumns<T>], x: &Vectors, world: &World) -> Result<Vectors> {
-        sum(columns, |local: &LocalColumns<T>| self.straight(local, (Part::Upper, self.scale), x), world)
+        sum(columns, |local: &LocalColumns<T>| self.straight(local, Part::Upper, self.scale, x), world)
     }
 
     /// L x without what its ones do.
     fn by_lower<T: Real>(&self, columns: &[LocalColumns<T>], x: &Vectors, world: &World) -> Result<Vectors> {
-        sum(columns, |local: &LocalColumns<T>| self.straight(local, (Part::StrictLower, 1.0), x), world)
+        sum(columns, |local: &LocalColumns<T>| self.straight(local, Part::StrictLower, 1.0, x), world)
     }
 
     /// P^T L (D (L^T P x)), where exchanges remain within block columns.
@@ -218,7 +218,7 @@ impl Witness {
         world: &World,
     ) -> Result<Vectors> {
         let inner = |local: &LocalColumns<T>| {
-            let mut image = self.turned(local, (Part::Below, 1.0), x);
+            let mut image = self.turned(local, Part::Below, 1.0, x);
             for block in DiagonalBlock::all(local, pivots) {
                 let mut own = x[block.rows.clone()].to_vec();
                 block.multiply_upper(&mut own);
@@ -238,7 +238,7 @@ impl Witness {
         };
         inner = sum(columns, middle, world)?;
         let outer = |local: &LocalColumns<T>| {
-            let mut image = self.straight(local, (Part::Below, 1.0), &inner);
+            let mut image = self.straight(local, Part::Below, 1.0, &inner);
             for block in DiagonalBlock::all(local, pivots) {
                 let mut own = inner[block.rows.clone()].to_vec();
                 block.multiply_lower(&mut own);

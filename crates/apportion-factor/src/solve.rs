@@ -128,7 +128,7 @@ pub(crate) fn solve<T: Real, F: Real>(
         return Ok(Err(Failure { why, steps }));
     }
     let residuals = [before, largest(&errors)];
-    let norm = largest_column_sum(original, symmetric, (n, factored.threads), world)?;
+    let norm = largest_column_sum(original, symmetric, n, factored.threads, world)?;
     let InverseNorm { norm: inverse, image_of } = factored.inverse_norm()?;
     let inverse = match is_mixed {
         // The factors' inverse may be larger than that of the matrix.

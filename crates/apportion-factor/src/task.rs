@@ -440,7 +440,7 @@ fn factor_then<N: Then>(
     let mut input = world.all_ok(Input::open(&task.a, world))?;
     let n = world.all_ok(input.check(&task.a.place()))?;
     world.all_ok(then.check(n, input.element()))?;
-    world.all_ok(task.slabs.check(&task, (&input, then.without_factors().is_none()), world))?;
+    world.all_ok(task.slabs.check(&task, &input, then.without_factors().is_none(), world))?;
     if task.factors.is_symmetric() {
         let place = task.a.place();
         let note = match input.element() {
@@ -451,11 +451,11 @@ fn factor_then<N: Then>(
     }
     let opened = begin.elapsed().as_secs_f64();
     match input.element() {
-        "f32" => factor_elements::<f32, f32, N>(&task, input, (n, opened), (outputs, then), context),
+        "f32" => factor_elements::<f32, f32, N>(&task, input, n, opened, outputs, then, context),
         _ if then.is_mixed() => {
-            factor_elements::<f64, f32, N>(&task, input, (n, opened), (outputs, then), context)
+            factor_elements::<f64, f32, N>(&task, input, n, opened, outputs, then, context)
         }
-        _ => factor_elements::<f64, f64, N>(&task, input, (n, opened), (outputs, then), context),
+        _ => factor_elements::<f64, f64, N>(&task, input, n, opened, outputs, then, context),
     }
 }
 
@@ -464,8 +464,10 @@ fn factor_then<N: Then>(
 fn factor_elements<T: Real, F: Real, N: Then>(
     task: &FactorTask,
     mut input: Input,
-    (n, opened): (u64, f64),
-    (mut outputs, then): (Outputs, N),
+    n: u64,
+    opened: f64,
+    mut outputs: Outputs,
+    then: N,
     context: Context<'_>,
 ) -> Result<(FactorOutcome, N::Result)> {
     let (world, kernel, element) = (context.world, Kernel::<F>::plus_times(), size_of::<F>() as u64);
@@ -487,7 +489,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let may = may && !on_devices;
     let converted = if F::NAME == T::NAME { 0 } else { element };
     let held = size_of::<T>() as u64 * if N::KEEPS { 2 } else { 1 } + converted;
-    let limit = slabs::limit_by_free_memory(task, (n, held), may && !of_tiles, context)?;
+    let limit = slabs::limit_by_free_memory(task, n, held, may && !of_tiles, context)?;
     let mut cut_task = task.clone();
     cut_task.slabs.memory = limit.or(task.slabs.memory);
     let task = &cut_task;
@@ -507,10 +509,10 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let kept = world.all_ok(KeptPanels::open(task, &mut input, given, kernel, context))?;
     let given = given.or(kept.as_ref().and_then(|kept| kept.block));
     let blocks = given.map_or_else(|| candidate_blocks(n, platform.len()), |block| vec![block]);
-    let blocks = slabs::fitting_blocks(task, n, element, (blocks, given.is_some()), &platform);
+    let blocks = slabs::fitting_blocks(task, n, element, blocks, given.is_some(), &platform);
     let blocks = world.all_ok(blocks)?;
     let problem = Factorisation { factors: task.factors, n, block: blocks[0] };
-    let known = machine::find(task, platform, kernel, (problem, given), context)?;
+    let known = machine::find(task, platform, kernel, problem, given, context)?;
     // What was measured with one block tells nothing of others.
     let blocks = if known.measured.is_some() && !world.is_solo() { vec![blocks[0]] } else { blocks };
     // Where panels are read in place, nothing travels that tiles would save, and many small products are slower.
@@ -529,7 +531,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     let schedule = schedule(&best)?;
     let problem = Factorisation { block: schedule.blocks().block(), ..problem };
     let processors = schedule.processors();
-    let cut = world.all_ok(slabs::cut(task, &schedule, &known.machine, (size, may)))?;
+    let cut = world.all_ok(slabs::cut(task, &schedule, &known.machine, size, may))?;
     let platform = &known.machine.platform;
     let threads = threads_of(&platform.processors[world.processors_here(processors)]);
     let attempt = Attempt { task, schedule: &schedule, platform, threads, then: &then, context };

@@ -102,7 +102,8 @@ pub(crate) fn on<T: Real>(
     whole: &[T],
     schedule: &FactorSchedule,
     kernel: Kernel<T>,
-    (world, copies): (&World, bool),
+    world: &World,
+    copies: bool,
 ) -> Result<FactorOutput<T>> {
     let p = schedule.processors();
     let (platform, monitor) = (platform(p), Monitor::new());
@@ -125,7 +126,7 @@ fn check_engines<T: Real>(factors: Factors, n: u64, block: u64) {
     for columns in divisions(factors, n, block) {
         let schedule = FactorSchedule::new(factors, columns.clone());
         for copies in [false, true] {
-            let output = on(&a, &schedule, kernel, (&World::solo(&monitor), copies)).unwrap();
+            let output = on(&a, &schedule, kernel, &World::solo(&monitor), copies).unwrap();
             assert!(output.residual.scaled < 1.0, "{factors} {n}: {:?}", output.residual);
             for (rank, lane) in output.trace.lanes.iter().enumerate() {
                 let counted: u64 = lane.received.iter().sum();
@@ -138,7 +139,7 @@ fn check_engines<T: Real>(factors: Factors, n: u64, block: u64) {
         }
         let p = schedule.processors();
         let ranks = World::threads(p, &monitor, |world| {
-            let output = on(&a, &schedule, kernel, (world, false))?;
+            let output = on(&a, &schedule, kernel, world, false)?;
             Ok((output.columns, output.pivots, output.residual))
         });
         let ranks = ranks.unwrap();
@@ -186,7 +187,7 @@ fn random_grids_give_the_bytes_of_block_columns() {
             let world = World::solo(&monitor);
             let by = |blocks: Blocks| {
                 let schedule = FactorSchedule::new(Factors::Lu, blocks);
-                let output = on(&a, &schedule, Kernel::plus_times(), (&world, false)).unwrap();
+                let output = on(&a, &schedule, Kernel::plus_times(), &world, false).unwrap();
                 for (rank, lane) in output.trace.lanes.iter().enumerate() {
                     let counted: u64 = lane.received.iter().sum();
                     assert_eq!(counted, schedule.blocks().received(Factors::Lu, Rank(rank)));
@@ -277,7 +278,7 @@ fn the_exact_residual_is_that_of_the_definition() {
     let n = 60_usize;
     let (a, monitor): (Vec<f64>, _) = (matrix(Factors::Lu, n as u64), Monitor::new());
     let schedule = FactorSchedule::new(Factors::Lu, divisions(Factors::Lu, n as u64, 16).remove(1));
-    let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
+    let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
     let lu: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
     let mut rows: Vec<Vec<f64>> = a.chunks(n).map(<[f64]>::to_vec).collect();
     output.pivots.iter().enumerate().for_each(|(i, pivot)| rows.swap(i, *pivot as usize));
@@ -302,7 +303,7 @@ fn the_exact_residual_of_ldlt_is_that_of_the_definition() {
     // Its residual is much larger than the rounding errors of these loops.
     let (a, monitor) = (indefinite(n as u64, 0), Monitor::new());
     let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n as u64, 16).remove(1));
-    let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
+    let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
     let found: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
     let pivots = &output.pivots;
     assert!(pivots.iter().any(|pivot| *pivot < 0) && pivots.iter().any(|pivot| *pivot >= 0));
@@ -354,7 +355,7 @@ fn small_pivots_are_refused_and_said_to_be_the_cause() {
         let a: Vec<f64> = (0..n * n).map(element).collect();
         let by = |block: u64| {
             let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n, block).remove(1));
-            on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false))
+            on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false)
         };
         let error = by(8).unwrap_err();
         let said = error.to_string();
@@ -383,7 +384,7 @@ fn saddle_points_are_factored_in_any_order() {
     for a in [a.clone(), (0..n * n).map(mixed).collect()] {
         for block in [16, 64, n] {
             let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n, block).remove(2));
-            let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
+            let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
             assert!(output.residual.scaled < 5.0, "{block}: {:?}", output.residual);
         }
     }
@@ -429,7 +430,7 @@ fn wrong_factors_are_found() {
             let a: Vec<f64> = matrix(factors, n);
             let schedule = FactorSchedule::new(factors, divisions(factors, n, 32).remove(1));
             let kernel = Kernel::plus_times().with_update(wrong);
-            let error = on(&a, &schedule, kernel, (&World::solo(&monitor), false)).unwrap_err();
+            let error = on(&a, &schedule, kernel, &World::solo(&monitor), false).unwrap_err();
             assert!(matches!(error, Error::WrongResult { .. }) && error.exit_code() == 1, "{error}");
         }
     }
@@ -443,7 +444,7 @@ fn large_and_small_elements_are_verified() {
         for scale in [1e200, 1e-200] {
             let a: Vec<f64> = matrix::<f64>(factors, 140).into_iter().map(|x| x * scale).collect();
             let schedule = FactorSchedule::new(factors, divisions(factors, 140, 32).remove(1));
-            let output = on(&a, &schedule, Kernel::plus_times(), (&World::solo(&monitor), false)).unwrap();
+            let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
             assert!(output.residual.scaled < 1.0 && output.residual.scaled > 0.0, "{:?}", output.residual);
         }
     }
@@ -468,10 +469,10 @@ fn what_cannot_be_factored_is_named_by_its_index() {
             for columns in divisions(factors, n, 8) {
                 let schedule = FactorSchedule::new(factors, columns);
                 let world = World::solo(&monitor);
-                let error = on(&a, &schedule, Kernel::plus_times(), (&world, false)).unwrap_err();
+                let error = on(&a, &schedule, Kernel::plus_times(), &world, false).unwrap_err();
                 assert!(error.to_string().contains(&words) && error.exit_code() == 1, "{error}");
                 let ranks = World::threads(schedule.processors(), &monitor, |world| {
-                    Ok(on(&a, &schedule, Kernel::plus_times(), (world, false)).unwrap_err().to_string())
+                    Ok(on(&a, &schedule, Kernel::plus_times(), world, false).unwrap_err().to_string())
                 });
                 assert!(ranks.unwrap().iter().all(|said| said.contains(&words)));
             }
@@ -679,7 +680,7 @@ fn growth_is_no_wrong_result() {
         };
         let a: Vec<f64> = (0..n * n).map(element).collect();
         let schedule = FactorSchedule::new(Factors::Lu, divisions(Factors::Lu, n as u64, 16).remove(1));
-        let output = on(&a, &schedule, Kernel::plus_times(), (&world, false)).unwrap();
+        let output = on(&a, &schedule, Kernel::plus_times(), &world, false).unwrap();
         output.check(Factors::Lu, &world).unwrap();
         let exact = exact_residual(&a, &output, n);
         assert!(noise > 0.0 || exact == 0.0, "{exact}");
@@ -700,7 +701,7 @@ fn growth_is_no_wrong_result() {
             }
         });
         let error =
-            on(&a, &schedule, wrong, (&world, false)).and_then(|output| output.check(Factors::Lu, &world));
+            on(&a, &schedule, wrong, &world, false).and_then(|output| output.check(Factors::Lu, &world));
         assert!(matches!(error, Err(Error::WrongResult { .. })), "{error:?}");
     }
 }
@@ -847,7 +848,7 @@ fn right_hand_sides_do_not_know_each_other() {
     }
 }
 
-fn mixed(factors: Factors, (a, b): (&[f64], &[f64]), n: usize) -> Result<SolveOutcome> {
+fn mixed(factors: Factors, a: &[f64], b: &[f64], n: usize) -> Result<SolveOutcome> {
     solution(SolveTask { mixed: true, ..system_task(factors, (a, b), n, &[3.0, 1.0]) })
 }
 
@@ -866,7 +867,7 @@ fn mixed_precision_solves_well_conditioned_systems() {
             let (mut a, b) = system(factors, n as u64, sides);
             (0..n).for_each(|i| a[i * n + i] += 30.0);
             let a: Vec<f64> = a.into_iter().map(|x| x * size).collect();
-            let found = mixed(factors, (&a, &b), n).unwrap();
+            let found = mixed(factors, &a, &b, n).unwrap();
             let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
             assert!(
                 failure.is_none() && (1..=6).contains(&steps),
@@ -897,7 +898,7 @@ fn conditions_of_mixed_precision_are_estimated_from_below() {
     {
         let mut a: Vec<f64> = (0..n * n).map(|at| 1.0 / (at / n + at % n + 1) as f64).collect();
         (0..n).for_each(|i| a[i * n + i] += shift);
-        let found = mixed(factors, (&a, &identity), n).unwrap();
+        let found = mixed(factors, &a, &identity, n).unwrap();
         solved += usize::from(found.report.mixed.unwrap().failure.is_none());
         let exact = solve_system(factors, (&a, &identity), n, &[1.0, 1.0]).unwrap();
         let ratio = found.report.condition / (norm(&a) * norm(exact.x.elements::<f64>().unwrap()));
@@ -927,7 +928,7 @@ fn mixed_precision_falls_back_to_double() {
         (Factors::Lu, &graded, "in f32, the matrix is singular"),
         (Factors::Cholesky, &graded, "in f32, the matrix is not positive definite"),
     ] {
-        let found = mixed(factors, (a, &b), n).unwrap();
+        let found = mixed(factors, a, &b, n).unwrap();
         let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
         let why = failure.expect("single precision does not do");
         assert!(why.contains(words) && !why.contains('\n'), "{factors}: {why}");
@@ -950,7 +951,7 @@ fn mixed_precision_gives_the_same_bytes_on_ranks() {
         let (mut a, b) = system(factors, n as u64, sides);
         (0..n).for_each(|i| a[i * n + i] += 30.0);
         for a in [&a, &graded] {
-            let threads = mixed(factors, (a, &b), n).unwrap();
+            let threads = mixed(factors, a, &b, n).unwrap();
             let ranks = World::threads(2, &monitor, |world| {
                 let task = system_task(factors, (a, &b), n, &[3.0, 1.0]);
                 let outcome =

@@ -44,11 +44,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
     }
 
     /// The block rows and the elements of a panel that a processor sends to another.
-    fn sent<'b>(
-        &'b self,
-        column: usize,
-        (from, to): (Rank, Rank),
-    ) -> impl Iterator<Item = (usize, usize)> + 'b {
+    fn sent<'b>(&'b self, column: usize, from: Rank, to: Rank) -> impl Iterator<Item = (usize, usize)> + 'b {
         let width = self.tiles.span(column).len() as usize;
         let needed = self.tiles.below(from, column).filter(move |&row| self.tiles.needs(to, row, column));
         needed.map(move |row| (row, self.tiles.span(row).len() as usize * width))
@@ -68,7 +64,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
         memory.extend_from_slice(diagonal.elements());
         // It is sent as it is, also after this.
         held.diagonal = Some(diagonal);
-        rows.iter().for_each(|&row| held.copy_tile(self.tiles, (row, column), &mut memory));
+        rows.iter().for_each(|&row| held.copy_tile(self.tiles, row, column, &mut memory));
         if held.failed.is_none() {
             let (numbers, panel) = memory.split_at_mut(marks);
             let height = panel.len() / width;
@@ -95,7 +91,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
             }
             for &row in &rows {
                 let (tile, others) = rest.split_at(self.tiles.span(row).len() as usize * width);
-                held.put_tile(self.tiles, (row, column), tile);
+                held.put_tile(self.tiles, row, column, tile);
                 rest = others;
             }
         } else {
@@ -134,7 +130,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
         let panel = held.panels.entry(piece.column).or_default();
         panel.elements += parcel.elements().len();
         let mut start = marks;
-        for (row, elements) in self.sent(piece.column, (from, to)) {
+        for (row, elements) in self.sent(piece.column, from, to) {
             panel.rows.insert(row, parcel.part(start..start + elements));
             start += elements;
         }
@@ -165,7 +161,7 @@ impl<'a, T: Real> TileElimination<'a, T> {
         let update = PanelUpdate { tiles: self.tiles, kernel: *kernel, panel, width, d, threads };
         let (below, diagonal) = parts.split_at_mut(self.tiles.sets(*rank).len());
         for (set, part) in self.tiles.sets(*rank).iter().zip(below) {
-            update.below(part, (&set.rows, &set.columns), columns, scratch)?;
+            update.below(part, &set.rows, &set.columns, columns, scratch)?;
         }
         let places = self.tiles.diagonal(*rank).iter();
         let mut changed: Vec<(usize, &mut LocalColumns<T>)> =
@@ -226,7 +222,8 @@ impl<T: Real> PanelUpdate<'_, T> {
     fn below(
         &self,
         part: &mut LocalColumns<T>,
-        (rows, own): (&[usize], &[usize]),
+        rows: &[usize],
+        own: &[usize],
         columns: &Range<usize>,
         [l, u]: &mut [Vec<T>; 2],
     ) -> Result<()> {
@@ -312,7 +309,7 @@ impl<T: Real> TileData<T> {
     }
 
     /// Where a tile below the diagonal is: its part, and its first row and columns there.
-    fn place(&self, tiles: &BlockTiles, (row, column): (usize, usize)) -> (usize, usize, Range<usize>) {
+    fn place(&self, tiles: &BlockTiles, row: usize, column: usize) -> (usize, usize, Range<usize>) {
         let mut sets = tiles.sets(self.rank).iter().enumerate();
         let found = sets.find_map(|(number, set)| {
             Some((number, set.rows.binary_search(&row).ok()?, set.columns.binary_search(&column).ok()?))
@@ -324,15 +321,15 @@ impl<T: Real> TileData<T> {
     }
 
     /// Appends a tile below the diagonal, row by row.
-    fn copy_tile(&self, tiles: &BlockTiles, (row, column): (usize, usize), into: &mut Vec<T>) {
-        let (part, top, columns) = self.place(tiles, (row, column));
+    fn copy_tile(&self, tiles: &BlockTiles, row: usize, column: usize, into: &mut Vec<T>) {
+        let (part, top, columns) = self.place(tiles, row, column);
         let view = self.parts[part].view();
         let rows = top..top + tiles.span(row).len() as usize;
         rows.for_each(|i| into.extend_from_slice(&view.row(i)[columns.clone()]));
     }
 
-    fn put_tile(&mut self, tiles: &BlockTiles, (row, column): (usize, usize), tile: &[T]) {
-        let (part, top, columns) = self.place(tiles, (row, column));
+    fn put_tile(&mut self, tiles: &BlockTiles, row: usize, column: usize, tile: &[T]) {
+        let (part, top, columns) = self.place(tiles, row, column);
         let mut view = self.parts[part].view_mut();
         for (i, from) in tile.chunks_exact(columns.len()).enumerate() {
             view.row(top + i)[columns.clone()].copy_from_slice(from);
@@ -394,7 +391,7 @@ impl<T: Real> Executable for TileElimination<'_, T> {
         let (kernel, width) = (self.kernel.on(rank), self.tiles.span(0).len() as usize);
         let most = |of: fn(&LocalColumns<T>) -> usize| parts.iter().map(of).max().unwrap_or(0);
         let (rows, across) = (most(LocalColumns::rows), most(LocalColumns::width));
-        make_room((self.schedule.factors(), kernel), [rows, width, across], None);
+        make_room(self.schedule.factors(), kernel, [rows, width, across], None);
         TileData {
             kernel,
             rank,
@@ -422,7 +419,7 @@ impl<T: Real> Executable for TileElimination<'_, T> {
         let marks = panel.marks.as_ref().expect("a part of a panel has marks").elements();
         out[..marks.len()].copy_from_slice(marks);
         let mut start = marks.len();
-        for (row, elements) in self.sent(piece.column, (from, to)) {
+        for (row, elements) in self.sent(piece.column, from, to) {
             let tile = panel.rows.get(&row).expect("rows are sent by who factored them");
             out[start..start + elements].copy_from_slice(tile.elements());
             start += elements;

@@ -198,7 +198,6 @@ impl Balancer {
         rounds=None, min=None, max=None, multiple_of=None, warm_up=None, speeds=None, models=None,
         cost_per_move=None, least=None, most=None
     ))]
-    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         units: &Bound<'_, PyAny>,

@@ -232,7 +232,6 @@ type Answer = (Array, Option<Array>, Option<Report>);
 
 /// Computes a product, a power, a closure, or a closure with predecessors.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub fn product(
     py: Python<'_>,
     task: Task,
@@ -279,7 +278,6 @@ pub type Block = ((u64, u64), (u64, u64), Array);
 /// Multiplies on a communicator, given by its C handle. Every process calls it with the same arguments.
 /// Returns the blocks of C that this process computed, or all of C as one block.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub fn product_on(
     py: Python<'_>,
     task: Task,

@@ -111,7 +111,6 @@ fn objective(name: Option<&str>) -> Result<UnitObjective> {
 /// Divides units by speed.
 #[pyfunction]
 #[pyo3(signature = (units, sources, method, least, most, multiple_of, row=None))]
-#[allow(clippy::too_many_arguments)]
 pub fn shares(
     py: Python<'_>,
     units: u64,

@@ -62,7 +62,6 @@ impl Value for Sweep {
 
 /// Forecasts methods, or the flows of one method, along a parameter of the machine.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub fn sweep(
     py: Python<'_>,
     shape: Vec<u64>,
@@ -70,9 +69,10 @@ pub fn sweep(
     sources: Sources,
     order: Order,
     methods: Option<Vec<String>>,
-    options: (Option<usize>, f64, u64),
+    points: Option<usize>,
+    margin: f64,
+    element: u64,
 ) -> PyResult<Sweep> {
-    let (points, margin, element) = options;
     long(py, |monitor| {
         let shape = shape_of(&shape)?;
         let machine = sources.machine(WorkUnit::MultiplyAdd)?;

@@ -48,7 +48,7 @@ impl SpeedPlot {
         let mut series: Vec<Series> = models
             .iter()
             .enumerate()
-            .map(|(colour, model)| self.curve(model, (&sizes, logarithmic), colour))
+            .map(|(colour, model)| self.curve(model, &sizes, logarithmic, colour))
             .collect();
         let mut title = "Speed as a function of size".to_owned();
         if let Some(shares) = &self.shares {
@@ -122,7 +122,7 @@ impl SpeedPlot {
     }
 
     /// Speed over sizes, with a fall to zero at the cap, the points of the model, and its band.
-    fn curve(&self, model: &Model, (sizes, logarithmic): (&[f64], bool), colour: usize) -> Series {
+    fn curve(&self, model: &Model, sizes: &[f64], logarithmic: bool, colour: usize) -> Series {
         let end = sizes.last().copied().unwrap_or(0.0);
         let start = if logarithmic { sizes[0] } else { 0.0 };
         let mut points: Vec<[f64; 2]> = Vec::new();

@@ -146,7 +146,7 @@ pub(super) fn chart_on(chart: &EventChart, canvas: Canvas) -> String {
         let inside = if canvas == Canvas::File { (11.0, "") } else { (LEAST_TYPE, " class=\"inside\"") };
         for bar in &merge_bars(bars, scale) {
             let (Some(name), Some(colour)) = (names.get(bar.job), colours.get(bar.job)) else { continue };
-            draw_bar(&mut svg, bar, [left, y, scale], (name, colour), inside);
+            draw_bar(&mut svg, bar, [left, y, scale], name, colour, inside);
         }
     }
     svg.push_str("</svg>\n");
@@ -233,7 +233,8 @@ fn draw_bar(
     svg: &mut String,
     bar: &EventBar,
     [left, y, scale]: [f64; 3],
-    (name, colour): (&str, &str),
+    name: &str,
+    colour: &str,
     (font, class): (f64, &str),
 ) {
     let EventBar { from, to, waits, .. } = *bar;

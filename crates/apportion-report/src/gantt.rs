@@ -135,7 +135,7 @@ pub(super) fn timeline_on(timeline: &Timeline<'_>, canvas: Canvas) -> String {
             draw_name(&mut svg, [left - 6.0, top + bar / 2.0, font], name, &exchanged(lane, &names));
         }
         let whose = titled.then_some((name.as_str(), &names[..]));
-        draw_lane(&mut svg, (lane, &from[i]), axis, &places[i], whose);
+        draw_lane(&mut svg, lane, &from[i], axis, &places[i], whose);
         let predicted = forecast.zip(forecast_from.as_ref()).filter(|(f, _)| i < f.lanes.len());
         if let Some((forecast, from)) = predicted {
             let place = Place { top: top + bar * (1.0 + 2.0 * STRIP), bar: bar * FORECAST };
@@ -146,7 +146,7 @@ pub(super) fn timeline_on(timeline: &Timeline<'_>, canvas: Canvas) -> String {
             svg.push_str("<g class=\"forecast\" opacity=\"0.6\">\n");
             let whose = format!("forecast: {name}");
             let whose = titled.then_some((whose.as_str(), &names[..]));
-            draw_lane(&mut svg, (&forecast.lanes[i], &from[i]), axis, &place, whose);
+            draw_lane(&mut svg, &forecast.lanes[i], &from[i], axis, &place, whose);
             svg.push_str("</g>\n");
         }
     }
@@ -188,7 +188,8 @@ fn draw_name(svg: &mut String, [x, y, font]: [f64; 3], name: &str, about: &str) 
 /// all, every activity has a title.
 fn draw_lane(
     svg: &mut String,
-    (lane, from): (&Lane, &[[f64; 2]]),
+    lane: &Lane,
+    from: &[[f64; 2]],
     axis: Axis,
     place: &Place,
     whose: Option<(&str, &[String])>,

@@ -15,7 +15,7 @@
 //! assert_eq!(apportion::shares(1000, &[9.0, 1.0])?, [900, 100]);
 //!
 //! // Who computes which part of a product of two matrices.
-//! let layout = apportion::layout((4000, 4000), &[9.0, 1.0])?;
+//! let layout = apportion::layout( 4000, 4000, &[9.0, 1.0])?;
 //! assert_eq!(layout.processors(), 2);
 //!
 //! // A product on the cores of this machine, by their measured speeds; the result is verified.

@@ -40,7 +40,7 @@ impl<T: Advectable> ProcessorData<T> {
                 }
             };
             let every = (isize::MIN, isize::MAX);
-            self.fill_planes(schedule, place, blocks, (domain.axes()[0], every));
+            self.fill_planes(schedule, place, blocks, domain.axes()[0], every);
             if place != Place::Centre {
                 self.close(place);
             }
@@ -65,7 +65,8 @@ impl<T: Advectable> ProcessorData<T> {
         schedule: &AdvectSchedule,
         place: Place,
         blocks: &LocalBlocks<T>,
-        (axis, (first, end)): (usize, (isize, isize)),
+        axis: usize,
+        (first, end): (isize, isize),
     ) {
         let (domain, plane) = (schedule.domain(), Plane::of(&schedule.problem().sizes));
         for subdomain in &mut self.boxes {
@@ -82,7 +83,7 @@ impl<T: Advectable> ProcessorData<T> {
                 here.lo[axis] = here.lo[axis].max(first.saturating_sub(shift[axis]));
                 here.hi[axis] = here.hi[axis].min(end.saturating_sub(shift[axis]));
                 if !here.is_empty() {
-                    copy(blocks, (&plane, place), Source { here, shift }, subdomain);
+                    copy(blocks, &plane, place, Source { here, shift }, subdomain);
                 }
             }
         }
@@ -101,7 +102,8 @@ fn places<'c, C>(
 /// Copies elements from blocks into a box, row by row.
 fn copy<T: Advectable>(
     blocks: &LocalBlocks<T>,
-    (plane, place): (&Plane, Place),
+    plane: &Plane,
+    place: Place,
     source: Source,
     subdomain: &mut Subdomain<T>,
 ) {

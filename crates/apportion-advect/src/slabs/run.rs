@@ -190,7 +190,7 @@ impl<T: Advectable> Parts<'_, '_, T> {
                 let range = (here.start as isize, here.end as isize);
                 self.held
                     .iter_mut()
-                    .for_each(|held| held.fill_planes(self.schedule, place, &blocks, (axis, range)));
+                    .for_each(|held| held.fill_planes(self.schedule, place, &blocks, axis, range));
                 spare = blocks.swap_remove(0).1;
             }
         }

@@ -164,7 +164,7 @@ fn on_world<T: Advectable>(
     let begun = AdvectStart::new::<T>(args, inputs, world, console)?;
     if let Some(memory) = args.memory {
         let memory = memory.min(memory_budget().unwrap_or(u64::MAX));
-        return slabs::run::<T>(args, inputs, (&begun, memory), world, console);
+        return slabs::run::<T>(args, inputs, &begun, memory, world, console);
     }
     let AdvectStart { directory, identity, kept } = &begun;
     let prepared = decide_advection::<T>(args, inputs, world, console)?;
@@ -174,7 +174,7 @@ fn on_world<T: Advectable>(
     if let Some(memory) =
         prepare::slabs::limit_by_free_memory::<T>(args, inputs, &schedule, &prepared, console)?
     {
-        return slabs::run::<T>(args, inputs, (&begun, memory), world, console);
+        return slabs::run::<T>(args, inputs, &begun, memory, world, console);
     }
     let mut field = world.all_ok(inputs.read_field::<T>(begun.field(inputs), &schedule, world))?;
     let faces = world.all_ok(inputs.read_courant::<T>(&schedule, world))?;
@@ -190,7 +190,7 @@ fn on_world<T: Advectable>(
     let problem = &inputs.problem;
     let colours = [before.least, before.most];
     let frame = |step: u64, field: &_| match &args.frames {
-        Some(frames) => write_frame(frames, step, (field, problem), colours, world),
+        Some(frames) => write_frame(frames, step, field, problem, colours, world),
         None => Ok(()),
     };
     if step == 0 {
@@ -213,7 +213,7 @@ fn on_world<T: Advectable>(
             step += count;
             if let Some(directory) = directory {
                 let state = (step, signed, before);
-                keep(directory, identity, state, (&field, problem), world)?;
+                keep(directory, identity, state, &field, problem, world)?;
                 last = Some(step);
             }
             if let (Some(_), Some(output), true) = (args.every, &args.output, step < args.steps) {
@@ -250,7 +250,7 @@ fn on_world<T: Advectable>(
         moments: [before, after],
         io_seconds: io + writing.elapsed().as_secs_f64(),
     };
-    tell(args, (&report, None), &prepared, flow.largest, world, console)
+    tell(args, &report, None, &prepared, flow.largest, world, console)
 }
 
 /// The error of a run some of whose steps are kept, with instructions to continue; `beside` is the last field
@@ -271,7 +271,8 @@ pub fn with_kept(error: Error, begun: &AdvectStart<'_>, step: Option<u64>, besid
 /// Prints the report, and writes the files about the run, on rank 0.
 pub fn tell(
     args: &AdvectArgs,
-    (report, slabs): (&AdvectReport, Option<&SlabReport>),
+    report: &AdvectReport,
+    slabs: Option<&SlabReport>,
     prepared: &Prepared,
     largest: f64,
     world: &World,

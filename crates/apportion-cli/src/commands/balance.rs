@@ -47,7 +47,7 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
             tolerance: args.tolerance,
             most_rounds: args.max_rounds,
             repetitions: args.repetitions,
-            limits: limits_of((args.min.as_ref(), args.max.as_ref(), None), platform.len())?,
+            limits: limits_of(args.min.as_ref(), args.max.as_ref(), None, platform.len())?,
             models: known.map(|models| models.in_order(&platform.names())).transpose()?,
             costs,
             warm_up: args.warm_up,
@@ -86,7 +86,7 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
             Ok(())
         });
     let Some(found) = latest else { return world.all_ok(outcome) };
-    let finished = if first { finish(args, (&found, &platform), files, console) } else { Ok(()) };
+    let finished = if first { finish(args, &found, &platform, files, console) } else { Ok(()) };
     let count = found.rounds.len();
     let rounds = if count == 1 { "1 round".into() } else { format!("{count} rounds") };
     let kept = format!("the best of {rounds}, round {}, is {}", found.best + 1, places(args));
@@ -98,7 +98,8 @@ fn on_world(args: &BalanceArgs, world: &World, console: &Console) -> Result<()> 
 /// Writes and prints the best shares.
 fn finish(
     args: &BalanceArgs,
-    (found, platform): (&Balance, &Platform),
+    found: &Balance,
+    platform: &Platform,
     (plan_file, models_file): (Option<OutputFile>, Option<OutputFile>),
     console: &Console,
 ) -> Result<()> {

@@ -153,7 +153,7 @@ pub fn partition(args: &PartitionArgs, kind: FactorKind, console: &Console) -> R
                     ("against", against(&plans[1..])),
                 ];
                 let more = more.into_iter().filter(|(_, text)| !text.is_empty()).collect();
-                text((best, best.method.clone()), (&[], None), more, &machine.platform.network)
+                text(best, best.method.clone(), &[], None, more, &machine.platform.network)
             }
         },
     );

@@ -31,7 +31,7 @@ pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
     let runs = console.watch("simulating", monitor(), || {
         simulate_workcell(&simulation.workcell, &simulation.options, &mut logic, monitor())
     })?;
-    tell(args, (&simulation, &matrices, &runs), files, console, || Ok(None))
+    tell(args, &simulation, &matrices, &runs, files, console, || Ok(None))
 }
 
 /// The simulation with the logic step as a product on the processors of a world. Every process follows all
@@ -63,7 +63,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let outcome = Outcome::new(logic.report().clone(), decision.clone());
     let finish = || {
         let files = files.map_or_else(|| EventFiles::open(args), Ok)?;
-        tell(args, (&simulation, &matrices, &runs), files, console, || {
+        tell(args, &simulation, &matrices, &runs, files, console, || {
             commit(&outcome, Vec::new(), texts, running, world, console).map(Some)
         })
     };
@@ -89,7 +89,9 @@ fn steps(simulation: &Simulation) -> f64 {
 /// allowed. `product` writes and returns the report on the processors, if there are any.
 fn tell(
     args: &MdemArgs,
-    (simulation, matrices, runs): (&Simulation, &EventMatrices, &[EventRun]),
+    simulation: &Simulation,
+    matrices: &EventMatrices,
+    runs: &[EventRun],
     files: EventFiles,
     console: &Console,
     product: impl FnOnce() -> Result<Option<(Value, String)>>,
@@ -122,7 +124,7 @@ fn tell(
     if let (End::Starved(why), false) = (&shown.run.end, args.allow_deadlock) {
         console.note(format!("apportion: warning: work remains: {why}"));
     }
-    files.keep(&shown, (simulation, matrices))?;
+    files.keep(&shown, simulation, matrices)?;
     let product = product()?;
     console.result(
         || {

@@ -97,7 +97,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         }
         match &command {
             Some(command) => sweep.run(command, &platform, keep, monitor),
-            None => sweep_named(args, (&platform, plus_times), &sweep, keep, monitor),
+            None => sweep_named(args, &platform, plus_times, &sweep, keep, monitor),
         }
     });
     let models = outcome.map_err(|error| match (output, error) {
@@ -137,7 +137,8 @@ type PlusTimes = (Option<Kernel<f64>>, Option<Kernel<f32>>);
 
 fn sweep_named(
     args: &MeasureArgs,
-    (platform, plus_times): (&Platform, PlusTimes),
+    platform: &Platform,
+    plus_times: PlusTimes,
     sweep: &Sweep<'_>,
     keep: &mut ModelObserver<'_>,
     monitor: &Monitor,

@@ -122,7 +122,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                     .map(|(layout, how)| ("hybrid", format!("{layout}, for {how} communication")));
                 let more = more.into_iter().collect();
                 let network = &processors.platform.network;
-                text((&plan, method), (&others, candidates.as_ref()), more, network) + &beside
+                text(&plan, method, &others, candidates.as_ref(), more, network) + &beside
             }
         },
     );

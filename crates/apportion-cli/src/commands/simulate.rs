@@ -29,7 +29,7 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
         refuse_of_others(args, false)?;
         let plan = args.plan.as_deref().map(swept_plan).transpose()?;
         let processors = processors(args, plan.as_ref())?;
-        return sweep::run(args, (plan.as_ref(), &processors), &args.network.rule(false)?, console);
+        return sweep::run(args, plan.as_ref(), &processors, &args.network.rule(false)?, console);
     }
     if let Some(kind) = args.kind {
         return layouts::run(args, kind, console);

@@ -30,19 +30,20 @@ const RETURNED: u32 = 1 << 20;
 pub fn run<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
-    (begun, memory): (&AdvectStart<'_>, u64),
+    begun: &AdvectStart<'_>,
+    memory: u64,
     world: &World,
     console: &Console,
 ) -> Result<()> {
     return_freed_blocks(RETURNED);
     let (problem, first, every) = (&inputs.problem, begun.step(args)?, begun.every(args));
     let aside = if args.frames.is_some() { Sampler::new(problem).bytes() } else { 0 };
-    let mut cut = cut::<T>(args, inputs, (memory, aside), world, console)?;
+    let mut cut = cut::<T>(args, inputs, memory, aside, world, console)?;
     let mut seen = look::<T>(args, inputs, begun, console)?;
     let byte = seen.disk.seconds / seen.disk.read.max(1) as f64;
     let most = every.min(args.steps - first);
     let steps = cut.slabs.best_steps(most, plane_cells(inputs), cut.costs::<T>(inputs, byte));
-    cut.lower::<T>(args, problem, (steps, aside), world)?;
+    cut.lower::<T>(args, problem, steps, aside, world)?;
     let Cut { known, slabs, choices, predicted } = cut;
     let prepared = known.announce(args, problem, choices, console)?;
     let best = &prepared.choices[0];
@@ -63,9 +64,8 @@ pub fn run<T: Advectable>(
         kept: None,
         beside: None,
     };
-    let outcome = console.watch("advecting", monitor(), || {
-        sweeps.all(args, inputs, (begun, &mut seen), (first, every, steps))
-    });
+    let outcome = console
+        .watch("advecting", monitor(), || sweeps.all(args, inputs, begun, &mut seen, first, every, steps));
     let Sweeps { run, trace, mut disk, count, kept, beside } = sweeps;
     outcome.map_err(|error| with_kept(error, begun, kept, beside.as_deref()))?;
     disk.read += run.disk.read;
@@ -100,7 +100,7 @@ pub fn run<T: Advectable>(
         seconds: begin.elapsed().as_secs_f64(),
         cells,
     };
-    tell(args, (&report, Some(&about)), &prepared, seen.flow.largest, world, console)
+    tell(args, &report, Some(&about), &prepared, seen.flow.largest, world, console)
 }
 
 fn plane_cells(inputs: &Inputs) -> f64 {
@@ -173,8 +173,11 @@ impl<T: Advectable> Sweeps<'_, T> {
         &mut self,
         args: &AdvectArgs,
         inputs: &Inputs,
-        (begun, seen): (&AdvectStart<'_>, &mut InputState),
-        (first, every, most): (u64, u64, u64),
+        begun: &AdvectStart<'_>,
+        seen: &mut InputState,
+        first: u64,
+        every: u64,
+        most: u64,
     ) -> Result<()> {
         let (problem, whole) = (&inputs.problem, self.run.slabs().is_whole());
         // The state that is read, where no other file has it, lasts until the next one is there.
@@ -236,7 +239,7 @@ impl<T: Advectable> Sweeps<'_, T> {
             let scratch = between.then(|| std::mem::take(&mut files));
             if let (true, Some(directory)) = (event, begun.directory) {
                 OutputFile::commit_all(files.drain(..1).collect())?;
-                note_kept(directory, &begun.identity, (step, seen.signed, seen.before))?;
+                note_kept(directory, &begun.identity, step, seen.signed, seen.before)?;
                 self.kept = Some(step);
             }
             OutputFile::commit_all(files)?;

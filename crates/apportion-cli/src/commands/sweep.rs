@@ -16,7 +16,8 @@ use apportion::units::show_count;
 /// Sweeps, writes and prints.
 pub fn run(
     args: &SimulateArgs,
-    (plan, processors): (Option<&Plan>, &Machine),
+    plan: Option<&Plan>,
+    processors: &Machine,
     rule: &Rule,
     console: &Console,
 ) -> Result<()> {

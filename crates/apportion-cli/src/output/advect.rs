@@ -27,8 +27,8 @@ pub fn write_field<T: Advectable>(
 ) -> Result<()> {
     let file = world.on_root(|| open(Some(path)))?.flatten();
     let header = npy_header::<T>(&problem.sizes, false);
-    let matrix = Plane::of(&problem.sizes).matrix(Place::Centre);
-    let file = write_blocks((file, path), field, &header, matrix, world)?;
+    let (rows, cols) = Plane::of(&problem.sizes).matrix(Place::Centre);
+    let file = write_blocks(file, path, field, &header, rows, cols, world)?;
     if monitor().is_stopped() {
         return Err(Error::Interrupted);
     }
@@ -45,7 +45,8 @@ pub fn snapshot(output: &Path, step: u64) -> PathBuf {
 pub fn write_frame<T: Advectable>(
     directory: &Path,
     step: u64,
-    (field, problem): (&LocalBlocks<T>, &AdvectProblem),
+    field: &LocalBlocks<T>,
+    problem: &AdvectProblem,
     [least, most]: [f64; 2],
     world: &World,
 ) -> Result<()> {
@@ -62,7 +63,7 @@ pub fn write_frame<T: Advectable>(
     let write = || {
         let Some((rect, values)) = found.first() else { return Ok(()) };
         let size = (rect.rows.len() as usize, rect.cols.len() as usize);
-        write_picture(directory, step, (values, size), [least, most])
+        write_picture(directory, step, values, size, [least, most])
     };
     world.all_ok(write())
 }
@@ -71,7 +72,8 @@ pub fn write_frame<T: Advectable>(
 pub fn write_picture(
     directory: &Path,
     step: u64,
-    (values, (rows, cols)): (&[f64], (usize, usize)),
+    values: &[f64],
+    (rows, cols): (usize, usize),
     [least, most]: [f64; 2],
 ) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
@@ -101,12 +103,13 @@ pub fn keep<T: Advectable>(
     directory: &Path,
     identity: &Value,
     (step, signed, before): (u64, bool, Moments),
-    (field, problem): (&LocalBlocks<T>, &AdvectProblem),
+    field: &LocalBlocks<T>,
+    problem: &AdvectProblem,
     world: &World,
 ) -> Result<()> {
     let path = world.all_ok(place_to_keep(directory, step))?;
     write_field(&path, field, problem, world)?;
-    let note = || note_kept(directory, identity, (step, signed, before));
+    let note = || note_kept(directory, identity, step, signed, before);
     world.on_root(note).map(drop)
 }
 
@@ -117,11 +120,7 @@ pub fn place_to_keep(directory: &Path, step: u64) -> Result<PathBuf> {
 }
 
 /// Writes that the field after a step is there, and forgets the one before.
-pub fn note_kept(
-    directory: &Path,
-    identity: &Value,
-    (step, signed, before): (u64, bool, Moments),
-) -> Result<()> {
+pub fn note_kept(directory: &Path, identity: &Value, step: u64, signed: bool, before: Moments) -> Result<()> {
     let path = directory.join(name(step));
     let manifest = json!({
         "format": "apportion-advect-checkpoint",

@@ -52,7 +52,8 @@ impl EventFiles {
     pub fn keep(
         self,
         shown: &Selection<'_>,
-        (simulation, matrices): (&Simulation, &EventMatrices),
+        simulation: &Simulation,
+        matrices: &EventMatrices,
     ) -> Result<()> {
         let max_plus = match self.max_plus {
             Some(mut file) => {

@@ -10,8 +10,10 @@ use apportion_report::{About, gain_lines, pairs, table};
 
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(
-    (plan, method): (&Plan, String),
-    (candidates, chosen): (&[Choice], Option<&Ranking<'_>>),
+    plan: &Plan,
+    method: String,
+    candidates: &[Choice],
+    chosen: Option<&Ranking<'_>>,
     more: Vec<(&str, String)>,
     network: &Network,
 ) -> String {

@@ -136,7 +136,7 @@ impl Sampler {
     /// # Errors
     /// It cannot be written.
     pub fn write(self, directory: &Path, step: u64, extremes: [f64; 2]) -> Result<()> {
-        write_picture(directory, step, (&self.values, self.cells()), extremes)
+        write_picture(directory, step, &self.values, self.cells(), extremes)
     }
 }
 

@@ -292,7 +292,7 @@ pub fn decide_advection<T: Advectable>(
     let problem = &inputs.problem;
     let known = find_machine::<T>(args, inputs, None, world, console)?;
     let orders = args.scheme.orders(args.overlap);
-    let choices = choose::<T>(args, problem, (&known, &orders), world)?;
+    let choices = choose::<T>(args, problem, &known, &orders, world)?;
     known.announce(args, problem, choices, console)
 }
 
@@ -303,7 +303,8 @@ pub fn decide_advection<T: Advectable>(
 pub fn choose<T: Advectable>(
     args: &AdvectArgs,
     problem: &AdvectProblem,
-    (known, orders): (&AdvectMachine, &[AdvectOrder]),
+    known: &AdvectMachine,
+    orders: &[AdvectOrder],
     world: &World,
 ) -> Result<Vec<AdvectChoice>> {
     let AdvectMachine { platform, plan, models, timed, .. } = known;
@@ -390,7 +391,7 @@ pub fn find_machine<T: Advectable>(
     // The loops for one Courant number on each face are slower than those for one along each axis.
     let faces = inputs.courant.iter().any(|input| matches!(input, CourantInput::File(_)));
     let scheme = (inputs.problem.scheme, faces);
-    let (models, timed, quick) = speeds::<T>((&sources, &platform), (scheme, &sizes), context)?;
+    let (models, timed, quick) = speeds::<T>(&sources, &platform, scheme, &sizes, context)?;
     Ok(AdvectMachine { platform, plan: sources.plan, models, timed, quick })
 }
 
@@ -406,8 +407,10 @@ fn sizes(memory: Option<u64>, element: u64) -> Vec<f64> {
 /// Speed functions in cells per second, by rank; false if only their ratios are known; their origin, if they
 /// were measured now.
 fn speeds<T: Advectable>(
-    (sources, platform): (&Sources, &Platform),
-    (scheme, sizes): ((Scheme, bool), &[f64]),
+    sources: &Sources,
+    platform: &Platform,
+    scheme: (Scheme, bool),
+    sizes: &[f64],
     context: Context<'_>,
 ) -> Result<(Vec<Model>, bool, Option<QuickSpeeds>)> {
     let step = MpdataStep::<T>::new(scheme.0, scheme.1);

@@ -36,14 +36,15 @@ type SlabCandidates = (u64, Vec<AdvectChoice>);
 pub fn cut<T: Advectable>(
     args: &AdvectArgs,
     inputs: &Inputs,
-    (memory, aside): (u64, u64),
+    memory: u64,
+    aside: u64,
     world: &World,
     console: &Console,
 ) -> Result<Cut> {
     let problem = &inputs.problem;
     let known = find_machine::<T>(args, inputs, Some(memory), world, console)?;
     let (slabs, made) = tallest_slab(problem, memory, &mut |slabs| {
-        let made = make::<T>(args, problem, (&known, aside), slabs, world)?;
+        let made = make::<T>(args, problem, &known, aside, slabs, world)?;
         Ok((made.0, made))
     })?;
     Ok(Cut { known, slabs, choices: made.1, predicted: made.0 })
@@ -58,12 +59,13 @@ impl Cut {
         &mut self,
         args: &AdvectArgs,
         problem: &AdvectProblem,
-        (steps, aside): (u64, u64),
+        steps: u64,
+        aside: u64,
         world: &World,
     ) -> Result<()> {
         let lowered = self.slabs.lowered(steps.min(self.slabs.most_steps()));
         if lowered != self.slabs {
-            let made = make::<T>(args, problem, (&self.known, aside), lowered, world)?;
+            let made = make::<T>(args, problem, &self.known, aside, lowered, world)?;
             if made.0 <= self.predicted {
                 (self.slabs, self.predicted, self.choices) = (lowered, made.0, made.1);
             }
@@ -84,7 +86,8 @@ impl Cut {
 fn make<T: Advectable>(
     args: &AdvectArgs,
     problem: &AdvectProblem,
-    (known, aside): (&AdvectMachine, u64),
+    known: &AdvectMachine,
+    aside: u64,
     slabs: Slabs,
     world: &World,
 ) -> Result<SlabCandidates> {
@@ -93,7 +96,7 @@ fn make<T: Advectable>(
     let narrow = args.scheme.exchange == Some(ExchangeName::Narrow);
     let mut orders = args.scheme.orders(args.overlap);
     orders.retain(|order| narrow || order.exchange == Exchange::Wide);
-    let choices = choose::<T>(args, &slab, (known, &orders), world)?;
+    let choices = choose::<T>(args, &slab, known, &orders, world)?;
     let layout = choices[0].plan.rectangles().expect("an advection's plan is of a grid");
     let schedule = AdvectSchedule::new(&slab, layout, choices[0].order, 1)?;
     Ok((slab_bytes::<T>(&schedule, &known.platform) + aside, choices))

@@ -110,7 +110,7 @@ pub fn with_memory(processors: Machine, args: &UnitsArgs, console: &Console) -> 
 impl UnitsArgs {
     /// Limits by rank; empty if no flag sets any.
     pub fn limits(&self, p: usize) -> Result<Vec<Limits>> {
-        limits_of((self.min.as_ref(), self.max.as_ref(), self.multiple_of.as_ref()), p)
+        limits_of(self.min.as_ref(), self.max.as_ref(), self.multiple_of.as_ref(), p)
     }
 }
 
@@ -119,7 +119,9 @@ impl UnitsArgs {
 /// # Errors
 /// A list that has not one number for each processor.
 pub fn limits_of(
-    (min, max, multiple_of): (Option<&Wholes>, Option<&Wholes>, Option<&Wholes>),
+    min: Option<&Wholes>,
+    max: Option<&Wholes>,
+    multiple_of: Option<&Wholes>,
     p: usize,
 ) -> Result<Vec<Limits>> {
     let limit = |numbers: Option<&Wholes>| match numbers.map(|Wholes(list)| &list[..]) {

@@ -31,7 +31,7 @@ fn exported(format: &str) -> Bench {
 }
 
 /// Runs a launcher; `None`, with the reason printed, if it is missing or may not start processes here.
-fn launched(directory: &Path, (need, program): (Need, &str), arguments: &[&str]) -> Option<Vec<String>> {
+fn launched(directory: &Path, need: Need, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if cores < 2 {
         skip(Need::Cores, "two cores are needed");
@@ -73,7 +73,7 @@ fn open_mpi_follows_the_rankfile() {
     let say = "echo $OMPI_COMM_WORLD_RANK $(grep Cpus_allowed_list /proc/self/status)";
     let start = ["--rankfile", "order", "-np", "2", "sh", "-c", say];
     let flags = [&["--allow-run-as-root"][..], &flags_of(&text), &start].concat();
-    if let Some(lines) = launched(&directory, (Need::Mpi, "mpirun.openmpi"), &flags) {
+    if let Some(lines) = launched(&directory, Need::Mpi, "mpirun.openmpi", &flags) {
         assert_eq!(lines, ["0 Cpus_allowed_list: 1", "1 Cpus_allowed_list: 0"]);
     }
 }
@@ -100,7 +100,7 @@ fn mpich_takes_the_machinefile() {
     let directory = exported("machinefile");
     assert_eq!(directory.text("order"), format!("{}:2\n", host()));
     let flags = ["-f", "order", "-np", "2", "sh", "-c", "echo $PMI_RANK $(cat /proc/sys/kernel/hostname)"];
-    if let Some(lines) = launched(&directory, (Need::Mpich, "mpirun.mpich"), &flags) {
+    if let Some(lines) = launched(&directory, Need::Mpich, "mpirun.mpich", &flags) {
         assert_eq!(lines, [format!("0 {}", host()), format!("1 {}", host())]);
     }
 }

@@ -28,7 +28,8 @@ fn on<T: Real>(
     a: &[T],
     schedule: &FactorSchedule,
     platform: &Platform,
-    (world, copies): (&World, bool),
+    world: &World,
+    copies: bool,
 ) -> Result<crate::FactorOutput<T>> {
     let monitor = Monitor::new();
     let session = Session::new(world, platform, &monitor, 1.0).copying(copies);
@@ -68,15 +69,14 @@ fn check<T: Real>(factors: Factors, n: u64, block: u64, tolerance: f64) {
         let Blocks::Columns(columns) = blocks else { continue };
         let schedule = FactorSchedule::new(factors, columns.clone());
         let p = schedule.processors();
-        let cores =
-            on(&a, &schedule, &Platform::from_speeds(&vec![1.0; p]).unwrap(), (&solo, false)).unwrap();
+        let cores = on(&a, &schedule, &Platform::from_speeds(&vec![1.0; p]).unwrap(), &solo, false).unwrap();
         let wanted = whole(&cores.columns);
         for devices in [&[0][..], &[p - 1], &(0..p).collect::<Vec<_>>()] {
             let Some(platform) = platform(p, devices, None) else { return };
             let name = format!("{factors} of {n} by {columns:?}, devices {devices:?}");
             let mut first = None;
             for copies in [false, true] {
-                let output = on(&a, &schedule, &platform, (&solo, copies)).unwrap();
+                let output = on(&a, &schedule, &platform, &solo, copies).unwrap();
                 assert!(output.residual.scaled < 2.0, "{name}: {:?}", output.residual);
                 for (rank, lane) in output.trace.lanes.iter().enumerate() {
                     let bytes = schedule.memory(Rank(rank)) * size_of::<T>() as u64;
@@ -105,7 +105,7 @@ fn check<T: Real>(factors: Factors, n: u64, block: u64, tolerance: f64) {
                 assert!(*first.get_or_insert(found.clone()) == found, "{name}, copies {copies}");
             }
             let ranks = World::threads(p, &monitor, |world| {
-                let output = on(&a, &schedule, &platform, (world, false))?;
+                let output = on(&a, &schedule, &platform, world, false)?;
                 Ok(output.columns)
             });
             let columns: Vec<LocalColumns<T>> = ranks.unwrap().concat();
@@ -140,7 +140,7 @@ fn a_device_finds_the_column_that_cannot_be_factored() {
             }
         }
         let schedule = FactorSchedule::new(factors, columns.clone());
-        let error = on(&a, &schedule, &platform, (&World::solo(&monitor), false)).unwrap_err();
+        let error = on(&a, &schedule, &platform, &World::solo(&monitor), false).unwrap_err();
         let index = if factors == Factors::Lu { "U(29, 29)" } else { "order 30 " };
         assert!(error.to_string().contains(index) && error.exit_code() == 1, "{error}");
     }
@@ -171,7 +171,7 @@ fn columns_that_do_not_fit_a_device_are_refused() {
     let Some(platform) = platform(2, &[0], Some(100_000)) else { return };
     let (n, monitor) = (120, Monitor::new());
     let schedule = FactorSchedule::new(Factors::Lu, divisions(Factors::Lu, n, 16).remove(1));
-    let error = on(&matrix::<f64>(Factors::Lu, n), &schedule, &platform, (&World::solo(&monitor), false));
+    let error = on(&matrix::<f64>(Factors::Lu, n), &schedule, &platform, &World::solo(&monitor), false);
     let said = error.unwrap_err().to_string();
     assert!(said.contains("64 columns of 120 rows with a panel of 16 need"), "{said}");
     assert!(said.contains("raise its `memory`"), "{said}");

@@ -96,7 +96,7 @@ fn check<T: Real>(factors: Factors, n: u64, block: u64) {
     let directory = [false, true].map(|fortran| saved(&a, n as usize, fortran));
     for (number, columns) in divisions(n, block).into_iter().enumerate() {
         let schedule = FactorSchedule::new(factors, columns);
-        let output = on(&a, &schedule, kernel, (&World::solo(&monitor), false)).unwrap();
+        let output = on(&a, &schedule, kernel, &World::solo(&monitor), false).unwrap();
         let wanted = (whole(&output.columns), output.pivots);
         for width in [1, 2, 3, schedule.columns().count()] {
             let (directory, copies) = (directory[width % 2].path(), (number + width) % 2 == 0);

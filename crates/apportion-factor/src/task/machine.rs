@@ -36,7 +36,8 @@ pub(super) fn find<T: Real>(
     task: &FactorTask,
     platform: Platform,
     kernel: Kernel<T>,
-    (problem, block): (Factorisation, Option<u64>),
+    problem: Factorisation,
+    block: Option<u64>,
     context: Context<'_>,
 ) -> Result<KnownMachine> {
     let FactorTask { sources, remeasure, .. } = task;
@@ -69,13 +70,14 @@ pub(super) fn find<T: Real>(
     let measured = measure_or_recall(kernel, &platform, problem.block, work, remeasure, context)?;
     // Several ranks measure at every start: one block must do.
     let block = block.or((!world.is_solo()).then_some(problem.block));
-    let parts = (problem.factors, block);
     let element = size_of::<T>() as u64;
     let bytes = measuring_bytes(platform.len(), element);
     let fits =
         task.slabs.memory.is_none_or(|memory| bytes <= memory) && fits_devices(&platform, block, element);
     let times = match multiply_adds >= WORTHWHILE && fits {
-        true => Some(measure_parts(parts, kernel, &platform, &measured, remeasure, context)?),
+        true => {
+            Some(measure_parts(problem.factors, block, kernel, &platform, &measured, remeasure, context)?)
+        }
         false => None,
     };
     let models = measured.models().and_then(|models| models.in_order(&platform.names()));

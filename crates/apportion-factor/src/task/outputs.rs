@@ -72,7 +72,7 @@ impl Outputs {
                 each_band(columns, n as usize, |band| write_npy_rows(file, band))?;
             } else if !world.is_solo() {
                 let blocks = columns.iter().flat_map(LocalColumns::blocks).collect();
-                factors = write_blocks((factors, path), &blocks, &header, (n, n), world)?;
+                factors = write_blocks(factors, path, &blocks, &header, n, n, world)?;
             }
         }
         world.all_ok(write_pivots(exchanged.as_mut(), pivots))?;

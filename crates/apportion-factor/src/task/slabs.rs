@@ -63,12 +63,7 @@ impl SlabOptions {
     }
 
     /// Refuses slabs where the factors must be in memory, or nothing can be streamed.
-    pub(super) fn check(
-        &self,
-        task: &FactorTask,
-        (input, solves): (&Input, bool),
-        world: &World,
-    ) -> Result<()> {
+    pub(super) fn check(&self, task: &FactorTask, input: &Input, solves: bool, world: &World) -> Result<()> {
         let Some(name) = self.name() else { return Ok(()) };
         let refuse = |what: &str, remedy: &str| Err(Error::input(name, what, remedy));
         if let Some(layout) = task.layout.filter(|layout| !layout.has_columns()) {
@@ -214,7 +209,8 @@ impl KeptPanels {
 /// It does not fit and cannot be cut: exit code 2.
 pub(super) fn limit_by_free_memory(
     task: &FactorTask,
-    (n, held): (u64, u64),
+    n: u64,
+    held: u64,
     may: bool,
     context: Context<'_>,
 ) -> Result<Option<u64>> {
@@ -248,7 +244,8 @@ pub(super) fn fitting_blocks(
     task: &FactorTask,
     n: u64,
     element: u64,
-    (blocks, given): (Vec<u64>, bool),
+    blocks: Vec<u64>,
+    given: bool,
     platform: &Platform,
 ) -> Result<Vec<u64>> {
     let Some(memory) = task.slabs.memory else { return Ok(blocks) };
@@ -325,7 +322,8 @@ pub(super) fn cut(
     task: &FactorTask,
     schedule: &FactorSchedule,
     machine: &Machine,
-    (element, may): (u64, bool),
+    element: u64,
+    may: bool,
 ) -> Result<Option<SlabCut>> {
     let mut reason = if task.slabs.memory.is_some() { CutReason::Memory } else { CutReason::Default };
     if !task.slabs.requested() {

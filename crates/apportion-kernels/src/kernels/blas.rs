@@ -185,7 +185,7 @@ impl Blas {
     /// # Panics
     /// If the shapes do not fit (A is m x k, B k x n, C m x n), or a size or stride exceeds 2^31 - 1.
     pub(crate) fn dgemm(&self, a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
-        call(self.dgemm, (a, b, c), 1.0);
+        call(self.dgemm, a, b, c, 1.0);
     }
 
     /// C += A B in single precision, on this thread.
@@ -193,7 +193,7 @@ impl Blas {
     /// # Panics
     /// As [`Blas::dgemm`].
     pub(crate) fn sgemm(&self, a: View<f32>, b: View<f32>, c: ViewMut<f32>) {
-        call(self.sgemm, (a, b, c), 1.0);
+        call(self.sgemm, a, b, c, 1.0);
     }
 }
 
@@ -216,7 +216,7 @@ fn version(library: &Library) -> Option<String> {
     })
 }
 
-fn call<T: Copy>(gemm: Gemm<T>, (a, b, mut c): (View<T>, View<T>, ViewMut<T>), one: T) {
+fn call<T: Copy>(gemm: Gemm<T>, a: View<T>, b: View<T>, mut c: ViewMut<T>, one: T) {
     check_shapes(&a, &b, &c);
     let (m, k, n) = (a.rows(), a.cols(), b.cols());
     if m == 0 || n == 0 || k == 0 {
@@ -286,7 +286,6 @@ mod tests {
     macro_rules! fake {
         ($name:ident($int:ty)) => {
             /// Records its sizes and strides.
-            #[allow(clippy::too_many_arguments)]
             unsafe extern "C" fn $name(
                 order: $int,
                 ta: $int,
@@ -357,7 +356,7 @@ mod tests {
         for gemm in [wide, narrow] {
             let mut c = [0.0; 16];
             let (a, b) = views();
-            call(gemm, (a, b, ViewMut::new(&mut c, 2, 5, 8)), 1.0);
+            call(gemm, a, b, ViewMut::new(&mut c, 2, 5, 8), 1.0);
             assert_eq!(c[..9], [101.0, 111.0, 111.0, 2.0, 5.0, 3.0, 7.0, 6.0, 8.0]);
         }
     }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn step<T: Advectable>(rows: usize, cols: usize, psi: &[T], (down, right): (&[T], &[T])) -> Vec<T> {
+    fn step<T: Advectable>(rows: usize, cols: usize, psi: &[T], down: &[T], right: &[T]) -> Vec<T> {
         let field = Advected { rows, cols, psi, down, right };
         let mut out = vec![T::ZERO; rows * cols];
         // In two bands, as two threads would.
@@ -96,10 +96,10 @@ mod tests {
         psi[2 * (cols + 2) + 2] = 5.0; // Cell (1, 1).
         let (still_down, still_right) = (vec![0.0; 4 * cols], vec![0.0; rows * 5]);
         let at = |out: &[f32]| out.iter().position(|x| *x == 5.0).map(|i| (i / cols, i % cols));
-        assert_eq!(at(&step(rows, cols, &psi, (&still_down, &vec![1.0; rows * 5]))), Some((1, 2)));
-        assert_eq!(at(&step(rows, cols, &psi, (&still_down, &vec![-1.0; rows * 5]))), Some((1, 0)));
-        assert_eq!(at(&step(rows, cols, &psi, (&vec![1.0; 4 * cols], &still_right))), Some((2, 1)));
-        assert_eq!(at(&step(rows, cols, &psi, (&vec![-1.0; 4 * cols], &still_right))), Some((0, 1)));
+        assert_eq!(at(&step(rows, cols, &psi, &still_down, &vec![1.0; rows * 5])), Some((1, 2)));
+        assert_eq!(at(&step(rows, cols, &psi, &still_down, &vec![-1.0; rows * 5])), Some((1, 0)));
+        assert_eq!(at(&step(rows, cols, &psi, &vec![1.0; 4 * cols], &still_right)), Some((2, 1)));
+        assert_eq!(at(&step(rows, cols, &psi, &vec![-1.0; 4 * cols], &still_right)), Some((0, 1)));
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         for _ in 0..8 {
             let mut psi = vec![0.0; 3 * 18];
             psi[19..35].copy_from_slice(&row);
-            row = step(1, 16, &psi, (&[0.0; 32], &[0.5; 17]));
+            row = step(1, 16, &psi, &[0.0; 32], &[0.5; 17]);
         }
         let pascal = [1.0, 8.0, 28.0, 56.0, 70.0, 56.0, 28.0, 8.0, 1.0];
         assert_eq!(row[2..11].iter().map(|x| x * 256.0).collect::<Vec<_>>(), pascal);
@@ -145,7 +145,7 @@ mod tests {
             for i in 0..rows {
                 (0..=cols).for_each(|j| cross(at(i + 1, j), at(i + 1, j + 1), right[i * (cols + 1) + j]));
             }
-            let out = step(rows, cols, &psi, (&down, &right));
+            let out = step(rows, cols, &psi, &down, &right);
             for (i, j) in (0..rows * cols).map(|x| (x / cols, x % cols)) {
                 prop_assert!((out[i * cols + j] - all[at(i + 1, j + 1)]).abs() < 1e-12);
                 prop_assert!(out[i * cols + j] >= -1e-15, "positive");

@@ -206,7 +206,7 @@ fn body<T: Tropical, const MIN: bool>(
             let mut lengths: [T; WIDE] = std::array::from_fn(|j| at(j).length);
             let mut steps: [u64; WIDE] = std::array::from_fn(|j| at(j).step());
             for (p, path) in a.row(i).iter().enumerate() {
-                better::<T, MIN>((&mut lengths, &mut steps), *path, &strip, p);
+                better::<T, MIN>(&mut lengths, &mut steps, *path, &strip, p);
             }
             for ((to, length), step) in row.iter_mut().zip(lengths).zip(steps) {
                 *to = PathElement { length, edges: (step >> 32) as u32, last: step as u32 };
@@ -218,7 +218,8 @@ fn body<T: Tropical, const MIN: bool>(
 /// One path followed by those of a strip; branch-free, so that it vectorizes.
 #[inline(always)]
 fn better<T: Tropical, const MIN: bool>(
-    (lengths, steps): (&mut [T; WIDE], &mut [u64; WIDE]),
+    lengths: &mut [T; WIDE],
+    steps: &mut [u64; WIDE],
     path: PathElement<T>,
     strip: &Strip<T>,
     p: usize,

@@ -94,7 +94,7 @@ impl<T: Element> Matrix<T> {
         assert_eq!(turned.data.len(), columns.len(), "a {rows} x {cols} matrix has as many elements");
         for first in (0..cols).step_by(16) {
             let some = &columns[first * rows..(first + 16).min(cols) * rows];
-            transpose(some, rows, &mut turned.data, (cols, first));
+            transpose(some, rows, &mut turned.data, cols, first);
         }
         turned
     }

@@ -131,7 +131,7 @@ impl Network {
             let cost = Link { latency, horizontal: bandwidth, vertical: bandwidth };
             let alone = |host: usize| hosts.of_rank.iter().filter(|of| **of == host).count() < 2;
             let shared = !(alone(from) && alone(to));
-            network.join_classes((from, to), shared.then_some(names), cost);
+            network.join_classes(from, to, shared.then_some(names), cost);
         }
         network.hosts = Some(Box::new(hosts));
         network

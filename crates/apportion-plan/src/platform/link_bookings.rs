@@ -57,19 +57,19 @@ impl<'a> LinkBookings<'a> {
     pub fn book(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Transit {
         match self.network.topology {
             Topology::Star { centre } if from != centre && to != centre => {
-                let (start, sent) = self.cross(from, centre, load, (now, now));
-                let (_, arrival) = self.cross(centre, to, load, (sent, now));
+                let (start, sent) = self.cross(from, centre, load, now, now);
+                let (_, arrival) = self.cross(centre, to, load, sent, now);
                 Transit { start, sent, arrival }
             }
             _ => {
-                let (start, sent) = self.cross(from, to, load, (now, now));
+                let (start, sent) = self.cross(from, to, load, now, now);
                 Transit { start, sent, arrival: sent }
             }
         }
     }
 
     /// Books one hop of a message that is `ready` and was posted at `now`; returns the start and the end.
-    fn cross(&mut self, from: Rank, to: Rank, load: Load, (ready, now): (f64, f64)) -> (f64, f64) {
+    fn cross(&mut self, from: Rank, to: Rank, load: Load, ready: f64, now: f64) -> (f64, f64) {
         if let Some((wire, link)) = self.network.only_wire(from, to) {
             return self.occupy(wire, ready, link.seconds(load.horizontal, load.vertical), now);
         }

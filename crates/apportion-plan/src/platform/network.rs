@@ -163,7 +163,8 @@ impl Network {
     /// Sets the link of all pairs from one class to another. They share it if it has the names of its ends.
     pub(super) fn join_classes(
         &mut self,
-        (from, to): (usize, usize),
+        from: usize,
+        to: usize,
         shared: Option<(String, String)>,
         link: Link,
     ) {

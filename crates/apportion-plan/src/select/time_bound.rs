@@ -48,7 +48,7 @@ pub fn time_bound(shape: Shape, machine: &Machine, element: u64) -> Result<Optio
     if platform.network.is_free() || platform.len() > MOST_PROCESSORS || platform.len() < 2 {
         return Ok(Some(by_speed));
     }
-    let limits = WorkLimits::new(shape, platform, (models, scale), element);
+    let limits = WorkLimits::new(shape, platform, models, scale, element);
     if limits.may_finish(by_speed) {
         return Ok(Some(by_speed));
     }
@@ -156,7 +156,7 @@ struct WorkLimits<'a> {
 }
 
 impl<'a> WorkLimits<'a> {
-    fn new(shape: Shape, platform: &Platform, (models, scale): (&'a [Model], f64), element: u64) -> Self {
+    fn new(shape: Shape, platform: &Platform, models: &'a [Model], scale: f64, element: u64) -> Self {
         let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
         let hierarchy = Hierarchy::of_paths(&paths);
         let members = nodes(&hierarchy, platform);

@@ -229,7 +229,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
                 self.spent += PIECE * message.pieces.len() as f64;
                 let (to, tag, load) = (message.to, message.tag, message.load(element));
                 match self.medium.book_at_once(rank, to, load, now) {
-                    Some(transit) => self.booked(rank, (to, tag, load), transit, now),
+                    Some(transit) => self.booked(rank, to, tag, load, transit, now),
                     None => self.post(Posting::message(&message, element, now)),
                 }
                 Some(now)
@@ -247,7 +247,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
                 Some(now)
             }
             Step::WaitReceive { from, tag } => match self.inboxes[rank.0].remove(&key(from, tag)) {
-                Some(sent) => Some(self.arrive((from, rank, tag), sent, now)),
+                Some(sent) => Some(self.arrive(from, rank, tag, sent, now)),
                 None => {
                     self.waiting[rank.0] = Some((key(from, tag), now));
                     None
@@ -308,7 +308,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
             let from = posting.from;
             self.held[from.0] -= 1;
             for (&(to, load), transit) in posting.to.iter().zip(transits) {
-                self.booked(from, (to, posting.tag, load), transit, posting.at);
+                self.booked(from, to, posting.tag, load, transit, posting.at);
             }
             if self.held[from.0] == 0
                 && let Some(since) = self.flushing[from.0].take()
@@ -320,7 +320,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
     }
 
     /// A message that was posted at `posted` is booked.
-    fn booked(&mut self, from: Rank, (to, tag, load): (Rank, u64, Load), transit: Transit, posted: f64) {
+    fn booked(&mut self, from: Rank, to: Rank, tag: u64, load: Load, transit: Transit, posted: f64) {
         let Transit { start, sent: leaves, arrival } = transit;
         let sent = Sent { start, arrival, detail: R::detail(load.bytes(), posted) };
         self.spent += MESSAGE;
@@ -333,7 +333,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
         let end = last.map_or(since, |last| since.max(last.leaves));
         self.record.push(rank, Activity::Communicate, since, end, None);
         if let Some(Last { to, tag, sent, .. }) = last {
-            self.note(rank, (rank, to, tag), sent, (since, end));
+            self.note(rank, rank, to, tag, sent, since, end);
         }
         end
     }
@@ -348,7 +348,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
         }
         match self.waiting[to.0].take_if(|(awaited, _)| *awaited == key(from, tag)) {
             Some((_, since)) => {
-                let at = self.arrive((from, to, tag), sent, since);
+                let at = self.arrive(from, to, tag, sent, since);
                 self.woken.push((at, to));
             }
             None => {
@@ -359,11 +359,11 @@ impl<A: Application, R: Record> State<'_, A, R> {
 
     /// The receiver has waited since `since`: it is idle until the message starts and communicates until it
     /// arrives.
-    fn arrive(&mut self, (from, to, tag): (Rank, Rank, u64), sent: Sent<R::Detail>, since: f64) -> f64 {
+    fn arrive(&mut self, from: Rank, to: Rank, tag: u64, sent: Sent<R::Detail>, since: f64) -> f64 {
         let end = since.max(sent.arrival);
         self.record.push(to, Activity::Idle, since, sent.start, Some(from));
         self.record.push(to, Activity::Communicate, since.max(sent.start), end, Some(from));
-        self.note(to, (from, to, tag), sent, (since, end));
+        self.note(to, from, to, tag, sent, since, end);
         end
     }
 
@@ -371,9 +371,12 @@ impl<A: Application, R: Record> State<'_, A, R> {
     fn note(
         &mut self,
         rank: Rank,
-        (from, to, tag): (Rank, Rank, u64),
+        from: Rank,
+        to: Rank,
+        tag: u64,
         Sent { start, detail, .. }: Sent<R::Detail>,
-        (since, until): (f64, f64),
+        since: f64,
+        until: f64,
     ) {
         let step = self.taken[rank.0] - 1;
         self.record.waits(rank, detail, |bytes, sent| Wait {

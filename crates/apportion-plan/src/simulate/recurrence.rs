@@ -119,7 +119,8 @@ impl<'a> Clocks<'a> {
     /// Posts a message of these elements of A and B on a wire that is free from a time on, which it advances.
     pub(crate) fn post(
         &mut self,
-        (from, to): (Rank, Rank),
+        from: Rank,
+        to: Rank,
         [horizontal, vertical]: [u64; 2],
         link: &Link,
         free: &mut f64,
@@ -197,7 +198,7 @@ fn run_one_to_all(schedule: &MatmulSchedule, clocks: &mut Clocks<'_>) -> Option<
             posted.clear();
             for e in traffic.window(schedule.pivot(next)).0 {
                 let sizes = [e.horizontal, e.vertical];
-                posted.push(clocks.post((e.from, e.to), sizes, &links[e.pair], &mut free[e.pair]));
+                posted.push(clocks.post(e.from, e.to, sizes, &links[e.pair], &mut free[e.pair]));
                 (talks[e.from.0], talks[e.to.0]) = (true, true);
             }
             flying.push_back(posted);
@@ -256,7 +257,7 @@ impl Turns<'_> {
     fn post(&mut self, number: u64, clocks: &mut Clocks<'_>, flying: &mut Vec<Flight>) {
         let (owner, inner) = self.get(number);
         if self.schedule.a_stays() {
-            return self.post_columns(number, (owner, inner), clocks, flying);
+            return self.post_columns(number, owner, inner, clocks, flying);
         }
         if number.is_multiple_of(self.schedule.owners().len() as u64) {
             self.window.clear();
@@ -265,7 +266,7 @@ impl Turns<'_> {
         }
         while let Some(e) = self.window.get(self.posted).filter(|e| e.from == owner) {
             let (link, free) = (&self.links[e.pair], &mut self.free[e.pair]);
-            flying.push(clocks.post((e.from, e.to), [e.horizontal, e.vertical], link, free));
+            flying.push(clocks.post(e.from, e.to, [e.horizontal, e.vertical], link, free));
             self.posted += 1;
         }
     }
@@ -274,7 +275,8 @@ impl Turns<'_> {
     fn post_columns(
         &mut self,
         number: u64,
-        (owner, inner): (Rank, Span),
+        owner: Rank,
+        inner: Span,
         clocks: &mut Clocks<'_>,
         flying: &mut Vec<Flight>,
     ) {
@@ -288,7 +290,7 @@ impl Turns<'_> {
         for to in (0..p).map(Rank).filter(|to| *to != owner && self.schedule.has_share(*to)) {
             let link = clocks.link(owner, to);
             let sizes = [0, inner.len() * columns];
-            flying.push(clocks.post((owner, to), sizes, &link, &mut self.free[to.0]));
+            flying.push(clocks.post(owner, to, sizes, &link, &mut self.free[to.0]));
         }
     }
 }
@@ -347,7 +349,7 @@ fn run_bulk(schedule: &MatmulSchedule, clocks: &mut Clocks<'_>) {
     let mut flying: Vec<Flight> = Vec::new();
     for e in traffic.window(schedule.inner()).0 {
         let link = clocks.link(e.from, e.to);
-        flying.push(clocks.post((e.from, e.to), [e.horizontal, e.vertical], &link, &mut 0.0));
+        flying.push(clocks.post(e.from, e.to, [e.horizontal, e.vertical], &link, &mut 0.0));
         (talks[e.from.0], talks[e.to.0]) = (true, true);
     }
     let overlaps = |rank: Rank| schedule.order().overlaps() && talks[rank.0];
@@ -421,7 +423,7 @@ fn run_boxes(schedule: &MatmulSchedule, boxes: &Boxes, clocks: &mut Clocks<'_>) 
                 let Pair { from, to, link, free } = &mut wires[*wire];
                 let elements = boxes.elements(schedule, *from, *to, next);
                 if elements != [0; 2] {
-                    posted.push(clocks.post((*from, *to), elements, link, free));
+                    posted.push(clocks.post(*from, *to, elements, link, free));
                     (talks[from.0], talks[to.0]) = (true, true);
                 }
             }
@@ -444,7 +446,7 @@ fn run_boxes(schedule: &MatmulSchedule, boxes: &Boxes, clocks: &mut Clocks<'_>) 
     let mut sends = vec![false; schedule.processors()];
     for (from, to, elements) in sums {
         let Pair { link, free, .. } = &mut wires[number(from, to)];
-        let flight = clocks.post((from, to), [elements, 0], link, free);
+        let flight = clocks.post(from, to, [elements, 0], link, free);
         clocks.arrive(&flight);
         sends[from.0] = true;
     }

@@ -58,7 +58,7 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
     for (rank, name) in names.iter().enumerate() {
         let path = path_of(name);
         let text = read_up_to(&path, MOST_BYTES)?;
-        scripts.push(trace_of(rank, (&path.display().to_string(), &text), names.len(), &actions)?);
+        scripts.push(trace_of(rank, &path.display().to_string(), &text, names.len(), &actions)?);
     }
     within(&list.display().to_string(), &actions)?;
     Ok(scripts)
@@ -73,7 +73,7 @@ pub fn parse_traces(files: &[(String, String)]) -> Result<Vec<Vec<Action>>> {
     let [(place, text)] = files else {
         let each = files.iter().enumerate();
         let scripts =
-            each.map(|(rank, (place, text))| trace_of(rank, (place, text), files.len(), &actions)).collect();
+            each.map(|(rank, (place, text))| trace_of(rank, place, text, files.len(), &actions)).collect();
         within("the traces", &actions)?;
         return scripts;
     };
@@ -102,7 +102,8 @@ pub fn parse_traces(files: &[(String, String)]) -> Result<Vec<Vec<Action>>> {
 /// Parses one rank's actions. Stops when the total of all ranks, counted in `actions`, is too large.
 fn trace_of(
     rank: usize,
-    (place, text): (&str, &str),
+    place: &str,
+    text: &str,
     ranks: usize,
     actions: &Cell<usize>,
 ) -> Result<Vec<Action>> {

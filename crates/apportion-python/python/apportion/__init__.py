@@ -582,7 +582,7 @@ def sweep(
     sizes = _sizes(shape)
     names = None if methods is None else list(methods)
     points = None if points is None else _whole("points", points)
-    return _native.sweep(sizes, along, given, how, names, (points, margin, _whole("element", element)))
+    return _native.sweep(sizes, along, given, how, names, points, margin, _whole("element", element))
 
 
 def processors():

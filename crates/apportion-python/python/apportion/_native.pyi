@@ -334,7 +334,9 @@ def sweep(
     sources: dict[str, Any],
     order: dict[str, Any],
     methods: list[str] | None,
-    options: tuple[int | None, float, int],
+    points: int | None,
+    margin: float,
+    element: int,
 ) -> Sweep: ...
 def product(
     task: dict[str, Any],

@@ -119,7 +119,7 @@ pub(super) fn draw(plot: &Plot, logarithmic: [bool; 2], canvas: Canvas) -> Strin
     }
     if let Canvas::Page(width) = canvas {
         let mut svg = canvas.head([width, bottom + 50.0], &svg_type(), &escape(&plot.title[0]));
-        draw_inside(&mut svg, plot, (&series, &groups, &labels), [&xs, &ys], true);
+        draw_inside(&mut svg, plot, &series, &groups, &labels, [&xs, &ys], true);
         svg.push_str("</svg>\n");
         return svg;
     }
@@ -142,7 +142,7 @@ pub(super) fn draw(plot: &Plot, logarithmic: [bool; 2], canvas: Canvas) -> Strin
         let _ = writeln!(svg, "<text x=\"24\" y=\"{y}\" font-size=\"13\">{}</text>", escape(line));
     }
     let _ = writeln!(svg, "<g transform=\"translate(0 {shift})\">");
-    draw_inside(&mut svg, plot, (&series, &groups, &labels), [&xs, &ys], false);
+    draw_inside(&mut svg, plot, &series, &groups, &labels, [&xs, &ys], false);
     for (i, note) in notes.iter().enumerate() {
         let y = bottom + 62.0 + 16.0 * i as f64;
         let _ = writeln!(svg, "<text x=\"24\" y=\"{y}\" font-style=\"italic\">{}</text>", escape(note));
@@ -160,7 +160,9 @@ fn svg_type() -> String {
 fn draw_inside(
     svg: &mut String,
     plot: &Plot,
-    (series, groups, labels): (&[Cow<'_, Series>], &[Vec<usize>], &labels::Labels),
+    series: &[Cow<'_, Series>],
+    groups: &[Vec<usize>],
+    labels: &labels::Labels,
     [xs, ys]: [&scale::Scale; 2],
     titled: bool,
 ) {

@@ -77,18 +77,19 @@ impl Outputs {
     pub fn write<T: Element>(
         self,
         c: &LocalBlocks<T>,
-        at: (Shape, &World),
+        shape: Shape,
+        world: &World,
         schedule: &MatmulSchedule,
     ) -> Result<Vec<OutputFile>> {
-        let opened = at.1.all_ok(self.opened(at.1))?;
+        let opened = world.all_ok(self.opened(world))?;
         let file = match &opened.paths[0] {
             None => None,
             Some(path) if is_layout_file(path) => {
-                write_distributed(opened.file, path, (c, opened.bool), at, schedule)?
+                write_distributed(opened.file, path, c, opened.bool, shape, world, schedule)?
             }
-            Some(path) => write((opened.file, path), c, opened.bool, at)?,
+            Some(path) => write(opened.file, path, c, opened.bool, shape, world)?,
         };
-        complete([file, None], at.1)
+        complete([file, None], world)
     }
 
     /// Writes C and its predecessors.
@@ -99,19 +100,20 @@ impl Outputs {
         self,
         c: &LocalBlocks<T>,
         predecessors: &LocalBlocks<i32>,
-        at: (Shape, &World),
+        shape: Shape,
+        world: &World,
     ) -> Result<Vec<OutputFile>> {
-        let opened = at.1.all_ok(self.opened(at.1))?;
+        let opened = world.all_ok(self.opened(world))?;
         let [path, beside] = &opened.paths;
         let file = match path {
-            Some(path) => write((opened.file, path), c, false, at)?,
+            Some(path) => write(opened.file, path, c, false, shape, world)?,
             None => None,
         };
         let predecessors = match beside {
-            Some(path) => write((opened.predecessors, path), predecessors, false, at)?,
+            Some(path) => write(opened.predecessors, path, predecessors, false, shape, world)?,
             None => None,
         };
-        complete([file, predecessors], at.1)
+        complete([file, predecessors], world)
     }
 }
 
@@ -124,10 +126,12 @@ fn complete(files: [Option<OutputFile>; 2], world: &World) -> Result<Vec<OutputF
 
 /// Every rank writes its blocks into one file; rank 0 makes it appear.
 fn write<T: Element>(
-    (mut file, path): (Option<OutputFile>, &Path),
+    mut file: Option<OutputFile>,
+    path: &Path,
     c: &LocalBlocks<T>,
     bool: bool,
-    (shape, world): (Shape, &World),
+    shape: Shape,
+    world: &World,
 ) -> Result<Option<OutputFile>> {
     let (m, n) = (shape.m as usize, shape.n as usize);
     if world.is_solo() {
@@ -137,16 +141,18 @@ fn write<T: Element>(
         }
         return Ok(file);
     }
-    write_blocks((file, path), c, &npy_header::<T>(&[m, n], bool), (shape.m, shape.n), world)
+    write_blocks(file, path, c, &npy_header::<T>(&[m, n], bool), shape.m, shape.n, world)
 }
 
 /// Every process writes its blocks of a matrix of `rows` x `cols` after a header; rank 0 has the file, whose
 /// name all know. Into a stream, rank 0 writes all.
 pub fn write_blocks<T: Element>(
-    (mut file, path): (Option<OutputFile>, &Path),
+    mut file: Option<OutputFile>,
+    path: &Path,
     c: &LocalBlocks<T>,
     header: &[u8],
-    (rows, cols): (u64, u64),
+    rows: u64,
+    cols: u64,
     world: &World,
 ) -> Result<Option<OutputFile>> {
     let streamed = file.as_ref().is_some_and(OutputFile::is_stream);
@@ -220,8 +226,10 @@ impl Drop for Stray<'_> {
 fn write_distributed<T: Element>(
     layout: Option<OutputFile>,
     path: &Path,
-    (c, bool): (&LocalBlocks<T>, bool),
-    (shape, world): (Shape, &World),
+    c: &LocalBlocks<T>,
+    bool: bool,
+    shape: Shape,
+    world: &World,
     schedule: &MatmulSchedule,
 ) -> Result<Option<OutputFile>> {
     let arrays = |rank: usize| named(path, rank, &schedule.result_rects(Rank(rank)));

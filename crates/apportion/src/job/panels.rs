@@ -126,7 +126,7 @@ pub(super) fn run_in_panels<T: Element>(
         .copying(task.options.copies());
     return_freed_memory();
     forget_peak_memory();
-    let mut run = PanelRun::new(files, job, &session, (shape, manifest.panels));
+    let mut run = PanelRun::new(files, job, &session, shape, manifest.panels);
     let Outputs { mut file, bool, .. } = world.all_ok(outputs.opened(world))?;
     if let Some(file) = &mut file {
         let (m, n) = (shape.m as usize, shape.n as usize);
@@ -386,7 +386,7 @@ fn cut(work: &PanelWork<'_>) -> Result<Cut> {
         decision.choices.iter_mut().for_each(|choice| choice.order.block = choice.order.block.min(block));
         decision.choices.retain(|Choice { plan, order, .. }| {
             let platform = &question.known.machine.platform;
-            let checked = check_panels(plan, *order, platform, (shape, panels), (question.element, path));
+            let checked = check_panels(plan, *order, platform, shape, panels, question.element, path);
             let fits = checked.is_ok();
             refusal = std::mem::replace(&mut refusal, Ok(())).and(checked);
             fits

@@ -550,7 +550,7 @@ impl<'a> MatrixJob<'a> {
         let element = if outputs.bool { "bool" } else { report.element };
         let files = match &task.output {
             None => Vec::new(),
-            Some(_) => outputs.write(&c, (shape, world), &decision.schedule()?)?,
+            Some(_) => outputs.write(&c, shape, world, &decision.schedule()?)?,
         };
         let report = report.with_io(read_seconds + begin.elapsed().as_secs_f64(), element);
         let result = task.output.is_none().then(|| AnyBlocks::new(c));
@@ -582,8 +582,8 @@ impl<'a> MatrixJob<'a> {
         let paths = context.watch("computing", || matrix_paths(&a, &job, &session))?;
         drop(a);
         let begin = Instant::now();
-        let at = (self.shape, world);
-        let files = self.outputs.write_both(&paths.lengths, &paths.predecessors, at)?;
+        let (lengths, predecessors) = (&paths.lengths, &paths.predecessors);
+        let files = self.outputs.write_both(lengths, predecessors, self.shape, world)?;
         let report = paths.report.with_io(read_seconds + begin.elapsed().as_secs_f64(), T::NAME);
         let result = task.output.is_none().then(|| AnyBlocks::new(paths.lengths));
         let predecessors = task.predecessors.is_none().then_some(paths.predecessors);

@@ -66,14 +66,14 @@ pub fn shares(units: u64, speeds: &[f64]) -> Result<Vec<u64>> {
 /// its own. [`plan_matmul`](crate::select::plan_matmul) has machines, networks and all options.
 ///
 /// ```
-/// let layout = apportion::layout((4000, 4000), &[9.0, 1.0])?;
+/// let layout = apportion::layout( 4000, 4000, &[9.0, 1.0])?;
 /// assert_eq!(layout.shares().iter().sum::<u64>(), 16_000_000);
 /// # Ok::<(), apportion::Error>(())
 /// ```
 ///
 /// # Errors
 /// Sizes of 0; negative speeds, or only speeds of 0: exit code 2.
-pub fn layout((rows, cols): (u64, u64), speeds: &[f64]) -> Result<Layout> {
+pub fn layout(rows: u64, cols: u64, speeds: &[f64]) -> Result<Layout> {
     let shape = Shape::new(rows, cols, cols, "shape")?;
     let machine = Machine::from_speeds(speeds)?;
     let best = lay_out_product(shape, 8, &RunOptions::default(), &machine)?;

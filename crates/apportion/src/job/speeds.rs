@@ -205,7 +205,9 @@ impl MeasuredSpeeds {
     /// Those of [`measure_quickly`], on all ranks.
     pub fn beside<W: Workload>(
         &self,
-        (workload, name, block): (&W, &str, u64),
+        workload: &W,
+        name: &str,
+        block: u64,
         platform: &Platform,
         sizes: &[f64],
         remeasure: bool,

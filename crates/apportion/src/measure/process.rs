@@ -166,7 +166,7 @@ pub fn run(
         let _ = input.write_all(b"go\n");
     }
     let deadline = most.and_then(|most| start.checked_add(most));
-    let watched = watch(&mut child, (listeners, marks), halt, deadline);
+    let watched = watch(&mut child, listeners, marks, halt, deadline);
     drop(running);
     let (end, [stdout, stderr]) = watched.inspect_err(|_| end_all(&mut child))?;
     let outcome = match end {
@@ -190,7 +190,8 @@ pub fn run(
 /// Waits for the program's end as [`wait`] does, and collects its streams.
 fn watch(
     child: &mut Child,
-    (listeners, marks): (&Listeners, Option<&Arc<Marks>>),
+    listeners: &Listeners,
+    marks: Option<&Arc<Marks>>,
     halt: &StopSignal<'_>,
     deadline: Option<Instant>,
 ) -> Result<(Option<io::Result<Instant>>, [Tail; 2])> {

@@ -137,7 +137,7 @@ pub fn measure_quickly<W: Workload>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<QuickSpeeds> {
-    measure_in_windows(workload, platform, sizes, (effort, SECONDS), world, monitor)
+    measure_in_windows(workload, platform, sizes, effort, SECONDS, world, monitor)
 }
 
 /// [`measure_quickly`] of a workload with many sizes: a third of the time for each.
@@ -152,14 +152,15 @@ pub(crate) fn measure_more<W: Workload>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<QuickSpeeds> {
-    measure_in_windows(workload, platform, sizes, (effort, SECONDS / 3.0), world, monitor)
+    measure_in_windows(workload, platform, sizes, effort, SECONDS / 3.0, world, monitor)
 }
 
 fn measure_in_windows<W: Workload>(
     workload: &W,
     platform: &Platform,
     sizes: &[f64],
-    (effort, seconds): (Effort, f64),
+    effort: Effort,
+    seconds: f64,
     world: &World,
     monitor: &Monitor,
 ) -> Result<QuickSpeeds> {

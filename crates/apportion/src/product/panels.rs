@@ -137,8 +137,10 @@ pub(crate) fn check_panels(
     plan: &Plan,
     order: ScheduleOptions,
     platform: &Platform,
-    (shape, panels): (Shape, Panels),
-    (element, path): (u64, DataPath),
+    shape: Shape,
+    panels: Panels,
+    element: u64,
+    path: DataPath,
 ) -> Result<()> {
     let last =
         |whole: u64, part: u64| if whole.is_multiple_of(part) { part.min(whole) } else { whole % part };
@@ -255,7 +257,8 @@ impl<'a, T: Element> PanelRun<'a, T> {
         files: Files,
         job: MatmulJob<'a, T>,
         session: &'a Session<'a>,
-        (shape, panels): (Shape, Panels),
+        shape: Shape,
+        panels: Panels,
     ) -> Self {
         let (whole_b, plans, report) = (None, BTreeMap::new(), None);
         Self { files, job, session, shape, panels, whole_b, plans, report, io_seconds: 0.0 }

@@ -75,7 +75,7 @@ impl<T: Element> Segments for RunSegments<'_, T> {
         let here = world.processors_here(session.platform().len());
         let begun = self.c.is_some();
         let mut c = self.c.take().unwrap_or_else(|| empty_blocks(&OwnRects::of(schedule, world).c));
-        let product = Product::new(self.kernel, schedule, self.sides(), &mut c, (here, data_path(session)));
+        let product = Product::new(self.kernel, schedule, self.sides(), &mut c, here, data_path(session));
         let product = product.on(session.platform());
         let product = if begun { product.adding() } else { product };
         let lanes = run(&product, session)?.lanes;

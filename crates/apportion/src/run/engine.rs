@@ -246,10 +246,9 @@ impl<P: Piece, W: Work> Worker<'_, P, W> {
                     let amount = holder.amount(&work);
                     let before = if all > 0.0 { done / all } else { 1.0 };
                     transport.suspend();
-                    lane.cpu_seconds +=
-                        paced(self.session, self.stop, at, (amount, before), &mut |threads| {
-                            holder.compute(&work, threads)
-                        })?;
+                    lane.cpu_seconds += paced(self.session, self.stop, at, amount, before, &mut |threads| {
+                        holder.compute(&work, threads)
+                    })?;
                     transport.resume();
                     lane.push(Activity::Compute, since, now(), None);
                     done += amount;
@@ -264,7 +263,7 @@ impl<P: Piece, W: Work> Worker<'_, P, W> {
             self.stop.check()?;
             let (since, amount) = (now(), work.amount());
             let before = if all > 0.0 { (done / all).min(1.0) } else { 1.0 };
-            lane.cpu_seconds += paced(self.session, self.stop, at, (amount, before), &mut |threads| {
+            lane.cpu_seconds += paced(self.session, self.stop, at, amount, before, &mut |threads| {
                 holder.compute_left(&work, threads)
             })?;
             lane.push(Activity::Compute, since, now(), None);
@@ -284,7 +283,8 @@ fn paced(
     session: &Session<'_>,
     stop: &StopSignal<'_>,
     (rank, share, part): (Rank, f64, [f64; 2]),
-    (amount, done): (f64, f64),
+    amount: f64,
+    done: f64,
     work: &mut dyn FnMut(usize) -> Result<f64>,
 ) -> Result<f64> {
     let mut throttle = session.throttle(rank.0);

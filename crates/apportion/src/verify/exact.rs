@@ -21,7 +21,7 @@ impl From<Share> for Exact {
 }
 
 /// Adds a product, given its factors both scaled and unscaled.
-pub(super) fn add_product(share: &mut Share, scaled: f64, (x, y): (f64, f64)) {
+pub(super) fn add_product(share: &mut Share, scaled: f64, x: f64, y: f64) {
     if x.is_finite() && y.is_finite() {
         share[0] += scaled;
         share[1] += scaled.abs();
@@ -105,7 +105,7 @@ impl Exact {
 
     /// True if an element, both unscaled and scaled, is right up to `margin`. One that overflows may have the
     /// infinity that its terms reach, and be NaN only if they reach both.
-    pub(crate) fn allows(&self, (seen, scaled): (f64, f64), margin: f64, overflow: Overflow) -> bool {
+    pub(crate) fn allows(&self, seen: f64, scaled: f64, margin: f64, overflow: Overflow) -> bool {
         let Overflow { up, down } = overflow;
         if self.exceptional.is_nan() {
             seen.is_nan()
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn margins_allow_rounding_and_nothing_else() {
         let allows =
-            |exact: Share, seen: f64| Exact::from(exact).allows((seen, seen), 1e-9, Overflow::default());
+            |exact: Share, seen: f64| Exact::from(exact).allows(seen, seen, 1e-9, Overflow::default());
         let one = [1.0, 1.0, 0.0];
         assert!(allows(one, 1.0 + 1e-10) && !allows(one, 1.1) && !allows(one, f64::NAN));
         assert!(!allows(one, f64::INFINITY));
@@ -229,7 +229,7 @@ mod tests {
             let mut exact = Exact::from(exact);
             let overflow = exact.overflow(|sum| sum >= 8.0).times(factor);
             exact.times(factor);
-            [inf, minus, f64::NAN].map(|seen| exact.allows((seen, seen), 1e-9, overflow))
+            [inf, minus, f64::NAN].map(|seen| exact.allows(seen, seen, 1e-9, overflow))
         };
         assert_eq!(allowed([9.0, 9.0, 0.0], 1.0), [true, false, false]);
         assert_eq!(allowed([9.0, 9.0, 0.0], -1.0), [false, true, false]);
@@ -256,15 +256,15 @@ mod tests {
         assert!(value([2.0, 2.0, 0.0], f64::NAN, 0.1).is_nan());
         let mut unknown = Exact::from([0.01, 2.0, 0.0]);
         unknown.times_exceptional(f64::INFINITY, 0.1, Overflow::default());
-        let allows = |seen: f64| unknown.allows((seen, seen), 0.1, Overflow::default());
+        let allows = |seen: f64| unknown.allows(seen, seen, 0.1, Overflow::default());
         assert!(allows(f64::INFINITY) && allows(f64::NAN) && !allows(0.0));
     }
 
     #[test]
     fn infinities_are_added_and_change_sign_as_products_do() {
         let mut share = [0.0; 3];
-        add_product(&mut share, 6.0, (2.0, 3.0));
-        add_product(&mut share, f64::INFINITY, (f64::INFINITY, 1.0));
+        add_product(&mut share, 6.0, 2.0, 3.0);
+        add_product(&mut share, f64::INFINITY, f64::INFINITY, 1.0);
         assert_eq!(share, [6.0, 6.0, f64::INFINITY]);
         let mut exact = Exact::from(share);
         exact.times(-0.0);
@@ -273,7 +273,7 @@ mod tests {
         assert!(exact.value(|_| 1.0).is_nan());
         exact.times(1.0);
         assert!(exact.value(|_| 1.0).is_nan());
-        add_product(&mut share, f64::NAN, (f64::INFINITY, 0.0));
+        add_product(&mut share, f64::NAN, f64::INFINITY, 0.0);
         assert!(share[2].is_nan());
     }
 }

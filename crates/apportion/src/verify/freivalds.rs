@@ -349,7 +349,7 @@ impl<'a, T: Element> Check<'a, T> {
             overflow = overflow.or(exact.overflow(|sum| scale.back(sum) >= largest));
             let seen = seen[at].to_f64();
             let margin = rounding * exact.size() + self.underflow(i);
-            if !exact.allows((seen, scale.of(seen)), margin, overflow) {
+            if !exact.allows(seen, scale.of(seen), margin, overflow) {
                 let wanted = exact.value(|sum| scale.back(sum));
                 return Ok(Some(Wrong { place: *place, seen, wanted }));
             }
@@ -401,7 +401,7 @@ impl<T: Element> Recipe<T> for Check<'_, T> {
     fn add(&self, share: &mut Share, i: usize, left: &[T], right: &[T]) {
         let (of_a, of_b): (Scale, Scale) = (self.exponents.scale_of_a(i), self.exponents.scale_of_b());
         for (x, y) in left.iter().zip(right).map(|(x, y)| (x.to_f64(), y.to_f64())) {
-            add_product(share, of_a.of(x) * of_b.of(y), (x, y));
+            add_product(share, of_a.of(x) * of_b.of(y), x, y);
         }
     }
 

@@ -76,7 +76,7 @@ pub(super) fn sample<T: Element>(
     let shape = parts.shape;
     let (m, n) = (shape.m as usize, shape.n as usize);
     let all = shape.elements() <= draws;
-    let places = if all { whole(m, n) } else { drawn((m, n), draws, seed) };
+    let places = if all { whole(m, n) } else { drawn(m, n, draws, seed) };
     let mut wanted = recompute(parts, &places, &kernel, world)?;
     let before = parts.initial.as_ref();
     let before = before.map(|blocks| elements_at(blocks, places.iter().copied(), world)).transpose()?;
@@ -95,7 +95,7 @@ fn whole(m: usize, n: usize) -> Vec<Place> {
 }
 
 /// Places drawn from all of C, and one of every row and of every column; sorted.
-pub(super) fn drawn((m, n): (usize, usize), draws: u64, seed: u64) -> Vec<Place> {
+pub(super) fn drawn(m: usize, n: usize, draws: u64, seed: u64) -> Vec<Place> {
     let mut random = Random::new(seed);
     let mut places: Vec<_> = (0..draws).map(|_| (random.below(m), random.below(n))).collect();
     places.extend((0..m).map(|i| (i, random.below(n))));

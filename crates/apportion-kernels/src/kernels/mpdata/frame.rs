@@ -261,12 +261,12 @@ impl<'a, T: Advectable> Array<'a, T> {
         let elements = match &mut self.data {
             Data::Ring(elements) => elements,
             Data::Result(elements) if wrapped => {
-                return close_rows(elements, &frame, domain, place, (computed, i), wrapped);
+                return close_rows(elements, &frame, domain, place, computed, i, wrapped);
             }
             Data::Result(_) => return,
         };
         let room = frame.cells();
-        close_rows(elements, &frame, domain, place, (computed, i), wrapped);
+        close_rows(elements, &frame, domain, place, computed, i, wrapped);
         if let Some((lo, hi)) = domain.inside(place, 1)
             && domain.has[1]
         {
@@ -313,7 +313,8 @@ pub(crate) fn close_rows<T: Advectable>(
     frame: &Frame,
     domain: &Domain,
     place: Place,
-    (computed, i): (&Cells, isize),
+    computed: &Cells,
+    i: isize,
     wrapped: Wrapped,
 ) {
     let room = frame.cells();

@@ -232,7 +232,7 @@ impl<T: Advectable> Passes<'_, T> {
                 }
                 lag += behind;
                 if let (Some(arrays), true) = (&mut courant, pass == last) {
-                    self.keep(cells, time - lag, level, (&frame, arrays));
+                    self.keep(cells, time - lag, level, &frame, arrays);
                 }
                 self.advance((cells, wide), time - lag, before, level);
             }
@@ -240,13 +240,7 @@ impl<T: Advectable> Passes<'_, T> {
     }
 
     /// Copies the Courant numbers of a plane that a later pass starts from.
-    fn keep(
-        &self,
-        cells: &Cells,
-        i: isize,
-        level: &Level<'_, T>,
-        (frame, arrays): (&Frame, &mut [&mut [T]; 3]),
-    ) {
+    fn keep(&self, cells: &Cells, i: isize, level: &Level<'_, T>, frame: &Frame, arrays: &mut [&mut [T]; 3]) {
         let numbers = level.courant.as_ref().expect("Courant numbers are kept");
         for axis in self.domain.axes() {
             let (from, elements) = of(&numbers[*axis]);

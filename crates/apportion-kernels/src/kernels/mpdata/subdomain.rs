@@ -278,7 +278,7 @@ impl<T: Advectable> Subdomain<T> {
                     (above.hi[1], below.lo[1]) = (cells.lo[1], cells.hi[1]);
                     let parts = if own { vec![above, below] } else { vec![room] };
                     for part in parts {
-                        close_rows(array, &frame, &domain, place, (&part, i), true);
+                        close_rows(array, &frame, &domain, place, &part, i, true);
                     }
                 }
                 continue;

@@ -128,11 +128,11 @@ pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
             // -0 marks entries that are not given: a sum that starts at -0 is never -0 again, unless all its
             // terms are -0.
             matrix.as_mut_slice().fill(-0.0);
-            coordinates(&mut lines, &mut matrix, entries, (field, symmetry))?;
+            coordinates(&mut lines, &mut matrix, entries, field, symmetry)?;
             let missing = |x: &&mut f64| **x == 0.0 && x.is_sign_negative();
             matrix.as_mut_slice().iter_mut().filter(missing).for_each(|x| *x = absent);
         }
-        None => array(&mut lines, &mut matrix, (field, symmetry))?,
+        None => array(&mut lines, &mut matrix, field, symmetry)?,
     }
     Ok(matrix)
 }
@@ -185,7 +185,8 @@ fn coordinates(
     lines: &mut Lines,
     matrix: &mut Matrix<f64>,
     entries: usize,
-    (field, symmetry): (Field, Symmetry),
+    field: Field,
+    symmetry: Symmetry,
 ) -> Result<()> {
     let (rows, cols) = (matrix.rows(), matrix.cols());
     for done in 0..entries {
@@ -228,7 +229,7 @@ fn coordinates(
 }
 
 /// Reads the values of the stored triangle or the whole, column by column.
-fn array(lines: &mut Lines, matrix: &mut Matrix<f64>, (field, symmetry): (Field, Symmetry)) -> Result<()> {
+fn array(lines: &mut Lines, matrix: &mut Matrix<f64>, field: Field, symmetry: Symmetry) -> Result<()> {
     let (rows, cols) = (matrix.rows(), matrix.cols());
     let first = |col: usize| match symmetry {
         Symmetry::General => 0,

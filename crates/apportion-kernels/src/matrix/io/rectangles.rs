@@ -144,7 +144,7 @@ fn read_columns<T: Element>(
         let columns = Span::new(first, rect.cols.end.min(first + WIDE as u64));
         let panel = &mut panel[..rows * columns.len() as usize];
         body.read_lines(file, [columns, rect.rows], body.header.rows, panel)?;
-        transpose(panel, rows, &mut matrix.data, (cols, left));
+        transpose(panel, rows, &mut matrix.data, cols, left);
     }
     Ok(())
 }
@@ -155,7 +155,8 @@ pub(in crate::matrix) fn transpose<T: Element>(
     columns: &[T],
     rows: usize,
     matrix: &mut [T],
-    (stride, first): (usize, usize),
+    stride: usize,
+    first: usize,
 ) {
     const TILE: usize = 8;
     for top in (0..rows).step_by(TILE) {

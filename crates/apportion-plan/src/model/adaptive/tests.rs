@@ -104,7 +104,7 @@ fn seeded(seed: u64, knee: bool, cliff: bool) -> Emulated {
 
 /// The sweep's model over `smallest`..`largest` with at most 20 points. Each time has an error of up to
 /// `noise`, which its interval states.
-fn measured(processor: &Emulated, (smallest, largest): (f64, f64), noise: f64) -> Model {
+fn measured(processor: &Emulated, smallest: f64, largest: f64, noise: f64) -> Model {
     let mut sweep = AdaptiveSweep::new(smallest, largest, 0.03).unwrap().with_most(20);
     let mut random = Random::new(12345);
     while let Some(size) = sweep.next_size() {
@@ -118,7 +118,7 @@ fn measured(processor: &Emulated, (smallest, largest): (f64, f64), noise: f64) -
 
 /// True longest time of the worst division by 20 points, relative to that by 100 points even in scale.
 fn worst_loss(processors: &[Emulated], (smallest, largest): (f64, f64), noise: f64) -> f64 {
-    let few: Vec<Model> = processors.iter().map(|p| measured(p, (smallest, largest), noise)).collect();
+    let few: Vec<Model> = processors.iter().map(|p| measured(p, smallest, largest, noise)).collect();
     let size = |i: i32| smallest * (largest / smallest).powf(f64::from(i) / 99.0);
     let many: Vec<Model> = processors
         .iter()

@@ -80,7 +80,7 @@ impl Akima {
         let Some(next) = self.turns.get(reached + 1) else {
             return seconds * points[points.len() - 1].speed();
         };
-        self.crossing(points, (self.turns[reached].0, next.0), seconds)
+        self.crossing(points, self.turns[reached].0, next.0, seconds)
     }
 
     /// The sizes between which time is monotone, with their times.
@@ -93,7 +93,7 @@ impl Akima {
 
     /// The size between two turns that takes `seconds`. Time rises between them: from at most T to more than
     /// T.
-    pub(super) fn crossing(&self, points: &[Point], (low, high): (f64, f64), seconds: f64) -> f64 {
+    pub(super) fn crossing(&self, points: &[Point], low: f64, high: f64, seconds: f64) -> f64 {
         let (mut low, mut high) = (low, high);
         let cubic = &self.cubics[points.partition_point(|p| p.size <= low) - 1];
         loop {

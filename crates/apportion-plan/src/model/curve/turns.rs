@@ -47,7 +47,7 @@ impl Model {
             (Some(_), None) => seconds * self.speed_at_end(),
             // Time rises through `seconds` between these two.
             (Some(low), Some(high)) => match &self.akima {
-                Some(akima) => akima.crossing(&self.points, (low.size, high.size), seconds),
+                Some(akima) => akima.crossing(&self.points, low.size, high.size, seconds),
                 None => piecewise::crossing(&self.points[last - 1], &self.points[last], seconds),
             },
         };
@@ -63,7 +63,7 @@ impl Model {
 
     /// The ranges of whole multiples of `step`, as numbers of steps from `from` to `to`, that take at most
     /// `seconds`; ascending and apart. O(points + ranges log size).
-    pub(crate) fn ranges_within(&self, seconds: f64, (from, to): (u64, u64), step: u64) -> Vec<(u64, u64)> {
+    pub(crate) fn ranges_within(&self, seconds: f64, from: u64, to: u64, step: u64) -> Vec<(u64, u64)> {
         let in_time = |x: u64| self.seconds((x * step) as f64) <= seconds;
         let mut found: Vec<(u64, u64)> = Vec::new();
         let mut start = from;
@@ -77,8 +77,8 @@ impl Model {
             let range = match (in_time(start), in_time(end)) {
                 (true, true) => Some((start, end)),
                 (false, false) => None,
-                (true, false) => Some((start, last_of((start, end), in_time))),
-                (false, true) => Some((last_of((start, end), |x| !in_time(x)) + 1, end)),
+                (true, false) => Some((start, last_of(start, end, in_time))),
+                (false, true) => Some((last_of(start, end, |x| !in_time(x)) + 1, end)),
             };
             if let Some((low, high)) = range {
                 match found.last_mut() {
@@ -93,7 +93,7 @@ impl Model {
 }
 
 /// The last of the numbers from `low`, for which `holds` is true, up to `high`, for which it is false.
-fn last_of((mut low, mut high): (u64, u64), holds: impl Fn(u64) -> bool) -> u64 {
+fn last_of(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if holds(middle) { low = middle } else { high = middle }
@@ -130,7 +130,7 @@ mod tests {
         ) {
             let points: Vec<(u32, u32)> = raw.into_iter().collect();
             let model = model(&points, akima);
-            let ranges = model.ranges_within(seconds, (1, 80), step);
+            let ranges = model.ranges_within(seconds, 1, 80, step);
             for x in 1..=80 {
                 let inside = ranges.iter().any(|r| (r.0..=r.1).contains(&x));
                 let time = model.seconds((x * step) as f64);

@@ -70,7 +70,7 @@ fn orders(given: &Columns<'_>, most: u64) -> Result<Vec<Vec<usize>>> {
         classes.iter_mut().filter(|c| c.last() == Some(&0)).for_each(|c| order.extend(c.pop()));
     }
     let mut all = Vec::new();
-    if extend(&mut order, &mut classes, &mut all, (n, most)) { Ok(all) } else { Err(too_many(most)) }
+    if extend(&mut order, &mut classes, &mut all, n, most) { Ok(all) } else { Err(too_many(most)) }
 }
 
 /// Completes an order of `n` columns in every way; false if there are more than `most`.
@@ -78,7 +78,8 @@ fn extend(
     order: &mut Vec<usize>,
     classes: &mut [Vec<usize>],
     all: &mut Vec<Vec<usize>>,
-    (n, most): (usize, u64),
+    n: usize,
+    most: u64,
 ) -> bool {
     if order.len() == n {
         all.push(order.clone());
@@ -87,7 +88,7 @@ fn extend(
     for i in 0..classes.len() {
         let Some(column) = classes[i].pop() else { continue };
         order.push(column);
-        let go_on = extend(order, classes, all, (n, most));
+        let go_on = extend(order, classes, all, n, most);
         order.pop();
         classes[i].push(column);
         if !go_on {

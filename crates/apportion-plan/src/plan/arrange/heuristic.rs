@@ -30,7 +30,7 @@ pub(super) fn published<'a>(given: &Columns<'a>, watch: Watch<'_>) -> (Columns<'
     }
     let by_a_alone = state.rule == Rule::AllButLeast;
     for i in usize::from(by_a_alone)..state.columns.len() {
-        evaluations += choose_order(&mut state, (i, i + 1), by_a_alone, watch);
+        evaluations += choose_order(&mut state, i, i + 1, by_a_alone, watch);
     }
     evaluations += reorder(&mut state);
     (state, evaluations)
@@ -46,7 +46,7 @@ pub(super) fn heuristic<'a>(given: &Columns<'a>, watch: Watch<'_>) -> (Columns<'
         let before = state.columns.clone();
         let all = state.columns.len();
         for i in 0..all {
-            evaluations += choose_order(&mut state, (i, all), false, watch);
+            evaluations += choose_order(&mut state, i, all, false, watch);
         }
         evaluations += reorder(&mut state);
         if state.columns == before || !watch(0) {
@@ -76,7 +76,7 @@ fn groups(column: &Column, columns: &Columns<'_>) -> Vec<Vec<Block>> {
 }
 
 /// Gives column `i` the order of its groups that costs least among the first `count` columns.
-fn choose_order(state: &mut Columns<'_>, (i, count): (usize, usize), a_alone: bool, watch: Watch<'_>) -> u64 {
+fn choose_order(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool, watch: Watch<'_>) -> u64 {
     if !watch(0) {
         return 0;
     }

@@ -40,7 +40,8 @@ pub(super) trait Changing {
 /// The best state is kept.
 fn anneal(
     state: &mut impl Changing,
-    (cost, heat): (f64, f64),
+    cost: f64,
+    heat: f64,
     steps: u64,
     random: &mut Random,
     watch: Watch<'_>,
@@ -108,7 +109,7 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64, watch: Watch<'_>) -> (
             continue;
         }
         let cost = state.cost();
-        anneal(&mut state, (cost, heat), steps, &mut random, watch);
+        anneal(&mut state, cost, heat, steps, &mut random, watch);
         evaluations += steps;
         let mut found = state.best();
         evaluations += heuristic::reorder(&mut found);
@@ -130,7 +131,7 @@ pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64, watch: Watch<'_>) -> (La
     }
     let steps = given.affordable((500 * given.owner.len() as u64).clamp(2_000, 100_000));
     let mut state = Exchanges { labels: given.clone(), last: (0, 0), best: given.owner.clone() };
-    anneal(&mut state, (given.cost().total, HOT), steps, &mut Random::new(seed), watch);
+    anneal(&mut state, given.cost().total, HOT, steps, &mut Random::new(seed), watch);
     let mut found = given.clone();
     found.owner = state.best;
     (found, steps)

@@ -131,7 +131,7 @@ fn solve(choices: &[Choices], n: u64, what: &str) -> Result<Vec<u64>> {
     times.dedup();
     let longest = times[times.len() - 1];
     if !feasible(longest) {
-        return Err(unreachable_sum(&within(longest), (n, unit), what));
+        return Err(unreachable_sum(&within(longest), n, unit, what));
     }
     let best = times[times.partition_point(|&t| !feasible(t))];
     Ok(fewest(&within(best), n_blocks).into_iter().map(|x| x as u64 * unit).collect())
@@ -255,7 +255,7 @@ fn too_fine(n: u64, most: u64) -> Error {
 }
 
 /// The error for a sum that cannot be reached, with the next smaller sum that can.
-fn unreachable_sum(processors: &[Sizes], (n, unit): (u64, u64), what: &str) -> Error {
+fn unreachable_sum(processors: &[Sizes], n: u64, unit: u64, what: &str) -> Error {
     let blocks = (n / unit) as usize;
     let sums = processors.iter().fold(Bits::zero(blocks), |sums, sizes| sums.plus_one_of(sizes, 0));
     let below = (0..blocks).rev().find(|&s| sums.contains(s));
@@ -316,7 +316,7 @@ fn shares_within(models: &[Model], n: u64, allowed: &[Allowed], seconds: f64) ->
     let sizes: Vec<Ranges> = models
         .iter()
         .zip(allowed)
-        .map(|(m, a)| m.ranges_within(seconds, (a.least / step, a.most / step), step))
+        .map(|(m, a)| m.ranges_within(seconds, a.least / step, a.most / step, step))
         .collect();
     if sizes.iter().any(Vec::is_empty) {
         return Ok(None);
@@ -332,7 +332,7 @@ fn shares_within(models: &[Model], n: u64, allowed: &[Allowed], seconds: f64) ->
         rest -= largest(mine);
         // The remaining processors could not make up for smaller sums.
         let least = u128::from(wanted).saturating_sub(rest) as u64;
-        sums.push(sum(&sums[sums.len() - 1], mine, (least, wanted))?);
+        sums.push(sum(&sums[sums.len() - 1], mine, least, wanted)?);
     }
     if !contains(&sums[sizes.len()], wanted) {
         return Ok(None);
@@ -349,7 +349,7 @@ fn shares_within(models: &[Model], n: u64, allowed: &[Allowed], seconds: f64) ->
 }
 
 /// All sums of a number of each, between the two ends.
-fn sum(a: &Ranges, b: &Ranges, (least, most): (u64, u64)) -> Result<Ranges> {
+fn sum(a: &Ranges, b: &Ranges, least: u64, most: u64) -> Result<Ranges> {
     if a.len() * b.len() > MOST_PAIRS {
         return Err(Error::infeasible(
             "`method = exact`: time rises and falls too often to try every sum of sizes",

@@ -130,7 +130,7 @@ struct GridSteps<'a> {
 type Steps = Vec<StepOf<FactorSchedule>>;
 
 impl GridSteps<'_> {
-    fn message(&self, (from, to): (Rank, Rank), column: usize, part: PanelPart) -> Message<PanelPiece> {
+    fn message(&self, from: Rank, to: Rank, column: usize, part: PanelPart) -> Message<PanelPiece> {
         let pieces = vec![piece(self.tiles, column, part)];
         Message { from, to, tag: tag_of(column, part), pieces }
     }
@@ -156,7 +156,7 @@ impl GridSteps<'_> {
     /// A panel, as it comes to this processor, or as it is freed.
     fn panel(&self, column: usize) -> Message<PanelPiece> {
         let (from, to) = (self.tiles.owner(column, column), self.rank);
-        self.message((from, to), column, PanelPart::Rows { from, to })
+        self.message(from, to, column, PanelPart::Rows { from, to })
     }
 
     /// What it receives of a panel.
@@ -164,7 +164,7 @@ impl GridSteps<'_> {
         if !self.factors(column) {
             return vec![self.panel(column)];
         }
-        let message = |from| self.message((from, self.rank), column, PanelPart::Unfactored { from });
+        let message = |from| self.message(from, self.rank, column, PanelPart::Unfactored { from });
         self.tiles.others_below(self.rank, column).map(message).collect()
     }
 
@@ -175,10 +175,10 @@ impl GridSteps<'_> {
         }
         if !self.solves(panel) {
             let (from, to) = (self.tiles.owner_in(self.group, panel), self.rank);
-            let message = self.message((from, to), panel, PanelPart::Upper { to, right });
+            let message = self.message(from, to, panel, PanelPart::Upper { to, right });
             return if self.has_below(panel) { vec![message] } else { Vec::new() };
         }
-        let message = |from| self.message((from, self.rank), panel, PanelPart::PivotRows { from, right });
+        let message = |from| self.message(from, self.rank, panel, PanelPart::PivotRows { from, right });
         self.tiles.others_below(self.rank, panel).map(message).collect()
     }
 
@@ -195,7 +195,7 @@ impl GridSteps<'_> {
         let sends =
             self.tiles.group_of(column) == self.group && !self.factors(column) && self.has_below(column);
         let (from, to) = (self.rank, self.tiles.owner(column, column));
-        sends.then(|| Step::Send(self.message((from, to), column, PanelPart::Unfactored { from })))
+        sends.then(|| Step::Send(self.message(from, to, column, PanelPart::Unfactored { from })))
     }
 
     /// Factors a panel, if that is its work, and sends it: first to the groups that have the next ones, and in each group
@@ -217,7 +217,7 @@ impl GridSteps<'_> {
         });
         let others = others.into_iter();
         let messages: Vec<Message<PanelPiece>> =
-            others.map(|to| self.message((from, to), column, PanelPart::Rows { from, to })).collect();
+            others.map(|to| self.message(from, to, column, PanelPart::Rows { from, to })).collect();
         // Each group that has block columns right of the panel has all rows between its members.
         let width = tiles.span(column).len();
         let diagonal =
@@ -235,7 +235,7 @@ impl GridSteps<'_> {
         let mut steps: Steps = self.incoming_upper(panel, right).iter().map(wait).collect();
         let work = self.schedule.upper(self.tiles, self.rank, panel, self.tiles.right_of(panel, right));
         steps.push(Step::Compute(work));
-        let message = |to| self.message((self.rank, to), panel, PanelPart::Upper { to, right });
+        let message = |to| self.message(self.rank, to, panel, PanelPart::Upper { to, right });
         let messages: Vec<Message<PanelPiece>> =
             self.tiles.others_below(self.rank, panel).map(message).collect();
         if let Some(Message { pieces, .. }) = messages.first() {
@@ -278,7 +278,7 @@ impl GridSteps<'_> {
             let (from, to) = (self.rank, tiles.owner_in(self.group, panel));
             let rights = (0..GridTiles::PARTS).filter(|&right| self.has_right(panel, right));
             steps.extend(rights.map(|right| {
-                Step::Send(self.message((from, to), panel, PanelPart::PivotRows { from, right }))
+                Step::Send(self.message(from, to, panel, PanelPart::PivotRows { from, right }))
             }));
         }
         steps.extend(self.solve(panel, 0));
@@ -302,7 +302,7 @@ impl GridSteps<'_> {
         let columns = columns.iter().copied().filter(|column| column + 1 < tiles.count());
         let message = |from: Rank, to: Rank, column: usize| {
             let of = if tiles.owner(column, column) == from { to } else { from };
-            self.message((from, to), column, PanelPart::Left { of })
+            self.message(from, to, column, PanelPart::Left { of })
         };
         let gathered =
             |column: usize| tiles.others_below(rank, column).map(move |from| message(from, rank, column));

@@ -51,7 +51,7 @@ impl FactorSchedule {
             steps.extend(update(next + 1..count));
         }
         if self.held_of_panel(tiles, panel, rank) > 0 {
-            steps.push(Step::Free(self.rows_piece(tiles, panel, (rank, rank), 0)));
+            steps.push(Step::Free(self.rows_piece(tiles, panel, rank, rank, 0)));
         }
         steps
     }
@@ -76,7 +76,7 @@ impl FactorSchedule {
         // From the owner of the diagonal tile on, so that not all send to the first one at once.
         let (before, after): (Vec<_>, Vec<_>) =
             tiles.receivers(rank, column).iter().copied().partition(|(to, _)| *to < owner);
-        let message = |(to, rows)| self.rows_message(tiles, column, (rank, to), rows);
+        let message = |(to, rows)| self.rows_message(tiles, column, rank, to, rows);
         let messages = after.into_iter().chain(before).map(message).collect();
         let once = tiles.panel_marks(self.factors, column) + tiles.rows_sent(rank, column) * width;
         steps.extend(send(messages, once));
@@ -88,7 +88,7 @@ impl FactorSchedule {
         let is_sent = tiles.owner(column, column) != rank && tiles.rows_below(rank, column) > 0;
         let diagonal = is_sent.then(|| Self::diagonal_message(tiles, column, rank));
         let senders = tiles.senders(rank, column).iter();
-        let rows = senders.map(|&(from, rows)| self.rows_message(tiles, column, (from, rank), rows));
+        let rows = senders.map(|&(from, rows)| self.rows_message(tiles, column, from, rank, rows));
         diagonal.into_iter().chain(rows).collect()
     }
 
@@ -104,13 +104,7 @@ impl FactorSchedule {
     }
 
     /// So many rows of a processor's part of a panel, which another one needs.
-    fn rows_piece(
-        &self,
-        tiles: &BlockTiles,
-        column: usize,
-        (from, to): (Rank, Rank),
-        rows: u64,
-    ) -> PanelPiece {
+    fn rows_piece(&self, tiles: &BlockTiles, column: usize, from: Rank, to: Rank, rows: u64) -> PanelPiece {
         PanelPiece {
             column,
             part: PanelPart::Rows { from, to },
@@ -123,10 +117,11 @@ impl FactorSchedule {
         &self,
         tiles: &BlockTiles,
         column: usize,
-        (from, to): (Rank, Rank),
+        from: Rank,
+        to: Rank,
         rows: u64,
     ) -> Message<PanelPiece> {
-        let pieces = vec![self.rows_piece(tiles, column, (from, to), rows)];
+        let pieces = vec![self.rows_piece(tiles, column, from, to, rows)];
         Message { from, to, tag: tag_of(column, false), pieces }
     }
 

@@ -156,13 +156,7 @@ impl Bottlenecks {
 
 impl Bottlenecks {
     /// Holds a bundle from now on. Its flows have drained `drained` so far.
-    pub(crate) fn join(
-        &mut self,
-        fabric: &Fabric<'_>,
-        number: u32,
-        bundle: &Bundle,
-        (drained, now): (f64, f64),
-    ) {
+    pub(crate) fn join(&mut self, fabric: &Fabric<'_>, number: u32, bundle: &Bundle, drained: f64, now: f64) {
         let weight = fabric.kind(bundle.kind).weight;
         let (begin, end) = self.kind(fabric, bundle.kind);
         let bound = if bundle.bound.is_finite() { self.bound(bundle.bound * weight) } else { NONE };
@@ -898,7 +892,7 @@ impl Bottlenecks {
             let bound =
                 self.level.get(held.bound as usize).map_or(f64::INFINITY, |bound| bound / held.weight);
             let uses = self.uses[held.uses()].iter().map(|&(link, share)| (local[link as usize], share));
-            sharing.flows((held.amount * held.weight).round() as u32, (held.weight, bound), uses);
+            sharing.flows((held.amount * held.weight).round() as u32, held.weight, bound, uses);
         }
         sharing.solve(&mut Vec::new());
         for (at, &local) in local.iter().enumerate() {

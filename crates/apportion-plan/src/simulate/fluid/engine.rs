@@ -383,7 +383,7 @@ impl<R: Record> Engine<'_, R> {
         let factor = self.fabric.factors(amount).1;
         let (events, stale) = (&mut self.events, &mut self.stale);
         let next = |next| events.next(next, stale);
-        let flow = self.flows.start(&self.fabric, path, (amount, factor), self.now, next);
+        let flow = self.flows.start(&self.fabric, path, amount, factor, self.now, next);
         if flow as usize >= self.carried.len() {
             self.carried.resize(flow as usize + 1, 0);
         }

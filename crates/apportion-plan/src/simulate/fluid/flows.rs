@@ -87,7 +87,8 @@ impl Flows {
         &mut self,
         fabric: &Fabric<'_>,
         path: u32,
-        (amount, factor): (f64, f64),
+        amount: f64,
+        factor: f64,
         now: f64,
         mut next: impl FnMut(Next),
     ) -> u32 {
@@ -110,7 +111,7 @@ impl Flows {
         (self.flows[id as usize].path, self.flows[id as usize].next) = (path, on.first);
         *on = OnPath { first: id, count: abreast };
         let alone = fabric.uses(kind).iter().all(|&(link, _)| self.links[link as usize].flows == 0);
-        self.put_in(fabric, id, (self.abreast(fabric, path), alone), amount / factor, now);
+        self.put_in(fabric, id, self.abreast(fabric, path), alone, amount / factor, now);
         if alone {
             let bundle = self.flows[id as usize].bundle;
             let rate = self.rate_alone(fabric, bundle);
@@ -131,7 +132,7 @@ impl Flows {
                 let rest = (end - self.drained(bundle, now)).max(0.0);
                 self.bundles[bundle as usize].gone += 1;
                 self.take_out(fabric, next);
-                self.put_in(fabric, next, (abreast, false), rest, now);
+                self.put_in(fabric, next, abreast, false, rest, now);
             }
             next = following;
         }
@@ -145,7 +146,7 @@ impl Flows {
     }
 
     /// Puts a flow, which is on its path already, into its bundle.
-    fn put_in(&mut self, fabric: &Fabric<'_>, id: u32, (abreast, alone): (u32, bool), rest: f64, now: f64) {
+    fn put_in(&mut self, fabric: &Fabric<'_>, id: u32, abreast: u32, alone: bool, rest: f64, now: f64) {
         let Flow { path, next, .. } = self.flows[id as usize];
         let kind = fabric.kind_of(path);
         let shared = shares(fabric, kind);
@@ -344,7 +345,7 @@ impl Flows {
             let drained = bundle.drained(now);
             // Its event in the queue is obsolete.
             bundle.version = bundle.version.wrapping_add(1);
-            self.bottlenecks.join(fabric, number, bundle, (drained, now));
+            self.bottlenecks.join(fabric, number, bundle, drained, now);
         }
     }
 
@@ -429,7 +430,7 @@ impl Flows {
         for &number in &self.members {
             let Bundle { kind, bound, count, .. } = self.bundles[number as usize];
             let uses = fabric.uses(kind).iter().map(|&(link, share)| (self.local[link as usize], share));
-            self.sharing.flows(count, (fabric.kind(kind).weight, bound), uses);
+            self.sharing.flows(count, fabric.kind(kind).weight, bound, uses);
         }
         self.sharing.solve(&mut self.rates);
     }
@@ -472,7 +473,7 @@ impl Flows {
         match what {
             What::Drained { bundle, .. } => {
                 let drained = self.bundles[bundle as usize].reach(now);
-                self.end(fabric, (bundle, drained), now, ended, &mut next);
+                self.end(fabric, bundle, drained, now, ended, &mut next);
             }
             What::Reached { .. } => {
                 let mut reached = std::mem::take(&mut self.reached);
@@ -480,7 +481,7 @@ impl Flows {
                 self.bottlenecks.reach(now, &mut reached);
                 for &bundle in &reached {
                     let drained = self.bottlenecks.drained(bundle, now);
-                    self.end(fabric, (bundle, drained), now, ended, &mut next);
+                    self.end(fabric, bundle, drained, now, ended, &mut next);
                 }
                 self.reached = reached;
             }
@@ -494,7 +495,8 @@ impl Flows {
     fn end(
         &mut self,
         fabric: &Fabric<'_>,
-        (bundle, drained): (u32, f64),
+        bundle: u32,
+        drained: f64,
         now: f64,
         ended: &mut Vec<u32>,
         next: &mut impl FnMut(Next),

@@ -54,7 +54,8 @@ impl Sharing {
     pub(crate) fn flows(
         &mut self,
         count: u32,
-        (weight, bound): (f64, f64),
+        weight: f64,
+        bound: f64,
         uses: impl Iterator<Item = (u32, f64)>,
     ) {
         let begin = self.uses.len() as u32;
@@ -195,7 +196,7 @@ mod tests {
         for &c in capacities {
             sharing.link(c);
         }
-        flows.iter().for_each(|(w, b, uses)| sharing.flows(1, (*w, *b), uses.iter().copied()));
+        flows.iter().for_each(|(w, b, uses)| sharing.flows(1, *w, *b, uses.iter().copied()));
         let mut rates = Vec::new();
         sharing.solve(&mut rates);
         rates
@@ -280,7 +281,7 @@ mod tests {
                 sharing.link(c);
             }
             for ((w, b, uses), &count) in flows.iter().zip(&counts) {
-                sharing.flows(count, (*w, *b), uses.iter().copied());
+                sharing.flows(count, *w, *b, uses.iter().copied());
             }
             let mut ours = Vec::new();
             sharing.solve(&mut ours);

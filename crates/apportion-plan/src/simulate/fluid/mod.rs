@@ -210,7 +210,7 @@ fn scripted<'a, A: Application, R: Record>(
     let placement: Vec<usize> = (0..p).collect();
     let on = Deployment { hosts: &hosts, placement: &placement, names, network: costs.network };
     let medium = (rules.broadcasts && costs.network.topology == Topology::Bus).then_some(costs.network);
-    let script = |i| Script::new(schedule, Rank(i), (costs.element, medium), R::COUNTS);
+    let script = |i| Script::new(schedule, Rank(i), costs.element, medium, R::COUNTS);
     let mut scripts: Vec<_> = (0..p).map(script).collect();
     let record = perform(&mut scripts, on, rules, record)?;
     Ok((record, scripts))

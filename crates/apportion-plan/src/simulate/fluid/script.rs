@@ -25,7 +25,8 @@ impl<'a, A: Application> Script<'a, A> {
     pub(crate) fn new(
         schedule: &'a A,
         rank: Rank,
-        (element, medium): (u64, Option<&'a Network>),
+        element: u64,
+        medium: Option<&'a Network>,
         counts: bool,
     ) -> Self {
         let counts = counts.then(Lane::default);

@@ -33,7 +33,8 @@ fn agrees(
     schedule: &MatmulSchedule,
     speeds: &[f64],
     link: Option<(f64, f64)>,
-    (rate, share): (f64, f64),
+    rate: f64,
+    share: f64,
 ) -> Result<(), TestCaseError> {
     let network = match link {
         Some((latency, bandwidth)) => Network::uniform(latency, bandwidth),
@@ -69,7 +70,7 @@ proptest! {
         let flow = [Flow::OneToAll, Flow::Bulk, Flow::Broadcast][flow];
         let order = ScheduleOptions::new(flow, block).with_look_ahead(ahead);
         let schedule = MatmulSchedule::new(&layout, order);
-        agrees(&schedule, &speeds, link, (rate, share))?;
+        agrees(&schedule, &speeds, link, rate, share)?;
     }
 }
 
@@ -121,7 +122,7 @@ proptest! {
         prop_assume!(layout.boxes().is_some());
         let order = ScheduleOptions::new(Flow::ALL[flow], block).with_look_ahead(ahead);
         let schedule = MatmulSchedule::new(&layout, order);
-        agrees(&schedule, &speeds, link, (rate, share))?;
+        agrees(&schedule, &speeds, link, rate, share)?;
     }
 }
 

@@ -57,7 +57,8 @@ impl<'a, T: Element> Product<'a, T> {
         schedule: &'a MatmulSchedule,
         sides: [BlockViews<'a, T>; 2],
         c: &'a mut LocalBlocks<T>,
-        (here, path): (Range<usize>, DataPath),
+        here: Range<usize>,
+        path: DataPath,
     ) -> Self {
         let owned = here.flat_map(|rank| {
             let tiles = schedule.tiles(Rank(rank)).iter();
@@ -153,7 +154,7 @@ pub(crate) fn computed<T: Element>(
 ) -> Result<(Vec<Lane>, Option<TailOutcome>)> {
     let here = session.world().processors_here(session.platform().len());
     let mut partial = partial_sums(schedule, &here);
-    let product = Product::new(kernel, schedule, sides, c, (here, path)).with_partial_sums(&mut partial);
+    let product = Product::new(kernel, schedule, sides, c, here, path).with_partial_sums(&mut partial);
     let mut product = product.on(session.platform());
     if tail > 0.0 {
         let threads = session.platform().processors.iter().map(|p| usable_threads(&p.cores)).max();

@@ -49,7 +49,7 @@ impl<'a, T: Element> Panels<'a, T> {
     {
         for part in self.by_panel(piece) {
             let (panel, spare) = self.panel(&part);
-            panel.fill(product, (&part, view(&part)), spare);
+            panel.fill(product, &part, view(&part), spare);
         }
     }
 
@@ -59,7 +59,7 @@ impl<'a, T: Element> Panels<'a, T> {
             let (panel, spare) = self.panel(&part);
             if !panel.keep(&part, piece.rect, parcel) {
                 let view = super::tile_of(piece.rect, parcel.elements(), part.rect);
-                panel.fill(product, (&part, view), spare);
+                panel.fill(product, &part, view, spare);
             }
         }
     }

@@ -178,7 +178,7 @@ fn a_whole_operand_stays_where_it_arrived() {
     let mut kept = Vec::new();
     let mut c = empty_blocks(&[Rect::new(Span::new(0, 4), Span::new(0, 3))]);
     let sides = [views_of(&half[0]), views_of(&half[1])];
-    let product = Product::new(Kernel::plus_times(), &schedule, sides, &mut c, (0..1, DataPath::Packed));
+    let product = Product::new(Kernel::plus_times(), &schedule, sides, &mut c, 0..1, DataPath::Packed);
     let mut held = product.hold(Rank(0));
     for step in schedule.steps(Rank(0)) {
         match step {

@@ -17,7 +17,7 @@ type Update<T> = fn(View<T>, View<T>, ViewMut<T>);
 const MARK: f64 = 77.0;
 
 /// Numbers up to 13 with the mark in A's first element, which no other sum or difference exceeds.
-fn factors<T: Element>((m, k, n): (usize, usize, usize), mark: f64) -> [Matrix<T>; 2] {
+fn factors<T: Element>(m: usize, k: usize, n: usize, mark: f64) -> [Matrix<T>; 2] {
     let fill = |rows: usize, cols: usize, by: usize| -> Vec<T> {
         (0..rows * cols).map(|i| T::from_f64((i * by % 101) as f64 / 8.0 + 0.125)).collect()
     };
@@ -55,7 +55,9 @@ fn outcome<T: Element>(
 
 /// Computes a tile correctly, then flips a bit of its first element if the tile is marked.
 fn spoilt<T: Element>(
-    (a, b, mut c): (View<T>, View<T>, ViewMut<T>),
+    a: View<T>,
+    b: View<T>,
+    mut c: ViewMut<T>,
     right: impl Fn(View<T>, View<T>, ViewMut<T>),
     flip: impl Fn(T) -> T,
 ) {
@@ -66,11 +68,11 @@ fn spoilt<T: Element>(
 }
 
 fn spoilt_f64<const BIT: u32>(a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
-    spoilt((a, b, c), gemm, |x| f64::from_bits(x.to_bits() ^ 1 << BIT));
+    spoilt(a, b, c, gemm, |x| f64::from_bits(x.to_bits() ^ 1 << BIT));
 }
 
 fn spoilt_f32<const BIT: u32>(a: View<f32>, b: View<f32>, c: ViewMut<f32>) {
-    spoilt((a, b, c), gemm, |x| f32::from_bits(x.to_bits() ^ 1 << BIT));
+    spoilt(a, b, c, gemm, |x| f32::from_bits(x.to_bits() ^ 1 << BIT));
 }
 
 fn caught(outcome: Result<()>, what: &str) {
@@ -86,7 +88,7 @@ fn caught(outcome: Result<()>, what: &str) {
 /// below bit 12.
 #[test]
 fn freivalds_sees_one_flipped_bit() {
-    let factors_64 = factors::<f64>((31, 23, 29), MARK);
+    let factors_64 = factors::<f64>(31, 23, 29, MARK);
     let right = Kernel::<f64>::plus_times();
     assert!(outcomes(right, &factors_64, 1).iter().all(Result::is_ok));
     let defects: [(u32, Update<f64>); 7] = [
@@ -103,7 +105,7 @@ fn freivalds_sees_one_flipped_bit() {
             caught(outcome, &format!("f64, bit {bit}"));
         }
     }
-    let factors_32 = factors::<f32>((31, 23, 29), MARK);
+    let factors_32 = factors::<f32>(31, 23, 29, MARK);
     let defects: [(u32, Update<f32>); 4] =
         [(31, spoilt_f32::<31>), (30, spoilt_f32::<30>), (22, spoilt_f32::<22>), (14, spoilt_f32::<14>)];
     for (bit, defect) in defects {
@@ -115,11 +117,11 @@ fn freivalds_sees_one_flipped_bit() {
 
 fn last_bit<const GREATEST: bool>(a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
     let right = if GREATEST { max_plus } else { min_plus };
-    spoilt((a, b, c), right, |x| f64::from_bits(x.to_bits() ^ 1));
+    spoilt(a, b, c, right, |x| f64::from_bits(x.to_bits() ^ 1));
 }
 
 fn truth(a: View<u8>, b: View<u8>, c: ViewMut<u8>) {
-    spoilt((a, b, c), |a, b, c| Kernel::or_and().update(a, b, c), |x| x ^ 1);
+    spoilt(a, b, c, |a, b, c| Kernel::or_and().update(a, b, c), |x| x ^ 1);
 }
 
 /// A C of at most [`DRAWS`] elements is recomputed completely: even the last bit of one element is detected
@@ -130,7 +132,7 @@ fn samples_see_one_flipped_bit_of_a_small_product() {
         (Kernel::max_plus(), last_bit::<true> as Update<f64>, MARK),
         (Kernel::min_plus(), last_bit::<false>, -MARK),
     ] {
-        let factors = factors::<f64>((31, 23, 29), mark);
+        let factors = factors::<f64>(31, 23, 29, mark);
         assert!(outcomes(right, &factors, 1).iter().all(Result::is_ok));
         for outcome in outcomes(right.with_update(defect), &factors, 1) {
             caught(outcome, right.semiring().name());
@@ -150,7 +152,7 @@ fn samples_see_one_flipped_bit_of_a_small_product() {
 /// 160)^2 = 0.410. Of 200 seeds 82 should miss, give or take four standard deviations of 7.0.
 #[test]
 fn samples_miss_as_often_as_stated() {
-    let [a, b] = factors::<f64>((160, 2, 160), MARK);
+    let [a, b] = factors::<f64>(160, 2, 160, MARK);
     let defect = Kernel::max_plus().with_update(last_bit::<true>);
     let one = |seed| outcome(defect, [&a, &b], (Flow::Bulk, false, DataPath::InPlace), seed);
     let missed = (0..200).filter(|&seed| one(seed).is_ok()).count();

@@ -234,9 +234,9 @@ impl<T: Element> Elimination<'_, T> {
         let plan = plan.clone();
         let schedule = MatmulSchedule::new(plan.layout()?, job.order);
         let own = OwnRects::of(&schedule, session.world());
-        let a = self.own_part((rows, inner), &own.a)?;
-        let b = self.own_part((inner, cols), &own.b)?;
-        let initial = if added { Some(self.own_part((rows, cols), &own.c)?) } else { None };
+        let a = self.own_part(rows, inner, &own.a)?;
+        let b = self.own_part(inner, cols, &own.b)?;
+        let initial = if added { Some(self.own_part(rows, cols, &own.c)?) } else { None };
         let part = rows.len() as f64 * cols.len() as f64 / self.elements;
         let draws = (part * DRAWS as f64).ceil() as u64;
         self.drawn += draws;
@@ -246,7 +246,7 @@ impl<T: Element> Elimination<'_, T> {
         let (c, report) = multiply(operands, &product, session)?;
         let begin = Instant::now();
         drop((a, b, initial));
-        self.put((rows, cols), &c)?;
+        self.put(rows, cols, &c)?;
         // The report keeps the plan of the whole.
         let report = RunReport { plan: self.report.plan.clone(), ..report };
         self.passed(Activity::Communicate, moving + begin.elapsed().as_secs_f64())?;
@@ -263,7 +263,7 @@ impl<T: Element> Elimination<'_, T> {
         let begin = Instant::now();
         let whole = Rect::new(Span::new(0, span.len()), Span::new(0, span.len()));
         let (kernel, n) = (self.job.kernel, span.len() as usize);
-        let mut block = self.own_part((span, span), &[whole])?;
+        let mut block = self.own_part(span, span, &[whole])?;
         let edges = block[0].1.clone();
         let through =
             close(kernel, n, &mut block[0].1).map_err(|vertex| Stop::Improves(span.start + vertex as u64))?;
@@ -280,14 +280,14 @@ impl<T: Element> Elimination<'_, T> {
     }
 
     /// This process's part of a block of the matrix; `rects` are relative to the block.
-    fn own_part(&self, (rows, cols): (Span, Span), rects: &[Rect]) -> Result<LocalBlocks<T>> {
+    fn own_part(&self, rows: Span, cols: Span, rects: &[Rect]) -> Result<LocalBlocks<T>> {
         let there: Vec<Rect> = rects.iter().map(|rect| shift_rect(*rect, [rows.start, cols.start])).collect();
         let blocks = redistribute(self.session.world(), &self.matrix, &there)?;
         Ok(blocks.into_iter().zip(rects).map(|((_, elements), rect)| (*rect, elements)).collect())
     }
 
     /// Puts a block, of which each process has a part, in its place.
-    fn put(&mut self, (rows, cols): (Span, Span), block: &LocalBlocks<T>) -> Result<()> {
+    fn put(&mut self, rows: Span, cols: Span, block: &LocalBlocks<T>) -> Result<()> {
         let world = self.session.world();
         let here = Rect::new(rows, cols);
         let own: Vec<Rect> = self.matrix.iter().map(|(rect, _)| rect.intersect(here)).collect();

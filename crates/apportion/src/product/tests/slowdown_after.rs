@@ -94,7 +94,7 @@ fn panels_do_not_begin_the_job_anew() {
             let panels = Panels { rows, segment: 24 };
             let files = Files { a: open(&a)?, b: open(&b)?, initial: None };
             let mut run =
-                PanelRun::new(files, setup.job(Kernel::<f64>::plus_times()), session, (whole, panels));
+                PanelRun::new(files, setup.job(Kernel::<f64>::plus_times()), session, whole, panels);
             for (number, rows) in panels.of(whole).into_iter().enumerate() {
                 run.panel(rows)?;
                 let expected = if number < 2 { 1.0 } else { SLOWER };

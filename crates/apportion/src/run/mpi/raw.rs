@@ -160,7 +160,7 @@ impl Mpi {
         let start = |part: &[u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
-            let tag = self.numbers.tag((to, true), tag, part.len(), TAGS);
+            let tag = self.numbers.tag(to, true, tag, part.len(), TAGS);
             // SAFETY: the memory lives and stays where it is until the transfer is done: see `Transfer`'s
             // drop.
             let sent = unsafe {
@@ -185,7 +185,7 @@ impl Mpi {
         let start = |part: &mut [u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
-            let tag = self.numbers.tag((from, false), tag, part.len(), TAGS);
+            let tag = self.numbers.tag(from, false, tag, part.len(), TAGS);
             // SAFETY: as for `send`; no other code reads or writes the memory until the transfer is done.
             let posted = unsafe {
                 (functions.receive)(
@@ -332,7 +332,7 @@ impl Numbers {
 
     /// The tag of the next part of a message of `words` words, from or to a rank. `tag` is a schedule's if it
     /// is below `schedule`.
-    pub(crate) fn tag(&self, (peer, sends): (usize, bool), tag: u16, words: usize, schedule: u64) -> c_int {
+    pub(crate) fn tag(&self, peer: usize, sends: bool, tag: u16, words: usize, schedule: u64) -> c_int {
         let Ranges { kinds, numbers, others: (first, others) } = self.ranges;
         let is_other = u64::from(tag) >= schedule;
         let kind = if is_other { tag } else { (u64::from(tag) % kinds) as u16 };
@@ -392,21 +392,21 @@ mod tests {
             let mut seen = std::collections::BTreeSet::new();
             for tag in [0, 1, 511, 0x7ffe] {
                 for _ in 0..ranges.numbers {
-                    let sent = sender.tag((1, true), tag, 9, 0x7ff0);
-                    assert_eq!(sent, receiver.tag((1, true), tag, 9, 0x7ff0));
+                    let sent = sender.tag(1, true, tag, 9, 0x7ff0);
+                    assert_eq!(sent, receiver.tag(1, true, tag, 9, 0x7ff0));
                     assert!((0..largest).contains(&sent) && seen.insert(sent), "{sent}");
                 }
             }
             // Other ranks and the other direction count for themselves.
-            assert_eq!(sender.tag((2, true), 0, 0, 0x7ff0), 0);
-            assert_eq!(sender.tag((1, false), 0, 0, 0x7ff0), 0);
+            assert_eq!(sender.tag(2, true, 0, 0, 0x7ff0), 0);
+            assert_eq!(sender.tag(1, false, 0, 0, 0x7ff0), 0);
             // Another length is another message.
-            let short = sender.tag((4, true), 0x7ffe, 1, 0x7ff0);
-            assert_ne!(receiver.tag((4, true), 0x7ffe, 721, 0x7ff0), short);
+            let short = sender.tag(4, true, 0x7ffe, 1, 0x7ff0);
+            assert_ne!(receiver.tag(4, true, 0x7ffe, 721, 0x7ff0), short);
             // A schedule's last one, and the largest of all.
-            let end = (0..ranges.numbers).map(|_| receiver.tag((3, true), 0x7fef, 9, 0x7ff0)).max();
+            let end = (0..ranges.numbers).map(|_| receiver.tag(3, true, 0x7fef, 9, 0x7ff0)).max();
             assert!(end < Some(ranges.others.0 as c_int), "{end:?}");
-            let last = (0..ranges.others.1).map(|_| receiver.tag((3, true), 0x7ffe, 9, 0x7ff0)).max();
+            let last = (0..ranges.others.1).map(|_| receiver.tag(3, true, 0x7ffe, 9, 0x7ff0)).max();
             assert_eq!(last, Some((ranges.others.0 + ranges.others.1 - 1) as c_int));
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn redistribute_views<T: Element>(
     let mut result: LocalBlocks<T> =
         wanted.iter().map(|rect| (*rect, vec![T::ZERO; rect.area() as usize])).collect();
     for (rect, elements) in mine {
-        result.iter_mut().for_each(|(to, target)| copy_common((*rect, elements), (*to, target)));
+        result.iter_mut().for_each(|(to, target)| copy_common(*rect, elements, *to, target));
     }
     if world.size() == 1 {
         return Ok(result);
@@ -59,7 +59,7 @@ pub(crate) fn redistribute_views<T: Element>(
             let (bytes, others) = rest.split_at(rect.area() as usize * size_of::<T>());
             let elements: Vec<T> =
                 bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
-            result.iter_mut().for_each(|(to, target)| copy_common((rect, &elements), (*to, target)));
+            result.iter_mut().for_each(|(to, target)| copy_common(rect, &elements, *to, target));
             rest = others;
         }
     }
@@ -135,12 +135,12 @@ fn cut<T: Element>(blocks: &BlockViews<'_, T>, rect: Rect) -> Vec<u8> {
     let mut elements = vec![T::ZERO; rect.area() as usize];
     let holds = blocks.iter().find(|(owned, _)| owned.intersect(rect) == rect);
     let (owned, source) = holds.expect("only what is owned is sent");
-    copy_common((*owned, source), (rect, &mut elements));
+    copy_common(*owned, source, rect, &mut elements);
     bytemuck::cast_slice(&elements).to_vec()
 }
 
 /// Copies the intersection of two rectangles.
-fn copy_common<T: Copy>((from, source): (Rect, &[T]), (to, target): (Rect, &mut [T])) {
+fn copy_common<T: Copy>(from: Rect, source: &[T], to: Rect, target: &mut [T]) {
     let common = from.intersect(to);
     if common.is_empty() {
         return;

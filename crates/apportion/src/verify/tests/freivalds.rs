@@ -8,7 +8,7 @@ fn plus<'a, T: Real>(a: &'a Matrix<T>, b: &'a Matrix<T>) -> Product<'a, T> {
     Product::new(Kernel::plus_times(), a, b)
 }
 
-fn passes<T: Real>((m, k, n): (usize, usize, usize), sizes: [f64; 2], world: &World) {
+fn passes<T: Real>(m: usize, k: usize, n: usize, sizes: [f64; 2], world: &World) {
     let (a, b) = (random::<T>(m, k, 1, sizes[0]), random::<T>(k, n, 2, sizes[1]));
     let verified = plus(&a, &b).verify(&naive(&a, &b), world).unwrap();
     let wanted = Verified { error_probability: 2f64.powi(-16), sampled: None, exceptional: 0 };
@@ -26,8 +26,8 @@ fn rounding_passes() {
         {
             // Vectors of 20,000 travel slowly between threads.
             let some = if world.is_solo() || k < 20_000 { all.len() } else { 1 };
-            all[..some].iter().for_each(|sizes| passes::<f32>((m, k, n), *sizes, world));
-            doubles[..some].iter().for_each(|sizes| passes::<f64>((m, k, n), *sizes, world));
+            all[..some].iter().for_each(|sizes| passes::<f32>(m, k, n, *sizes, world));
+            doubles[..some].iter().for_each(|sizes| passes::<f64>(m, k, n, *sizes, world));
         }
     });
 }

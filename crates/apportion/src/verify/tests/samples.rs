@@ -27,7 +27,7 @@ fn least([a, b]: &[Matrix<f64>; 2], seed: u64) -> Product<'_, f64> {
 /// As many draws as asked for, and no row and no column without one.
 #[test]
 fn every_row_and_column_is_sampled() {
-    let places = drawn((30, 7), 50, 3);
+    let places = drawn(30, 7, 50, 3);
     assert_eq!(places.len(), 50 + 30 + 7);
     assert!((0..30).all(|i| places.iter().any(|p| p.0 == i)));
     assert!((0..7).all(|j| places.iter().any(|p| p.1 == j)));

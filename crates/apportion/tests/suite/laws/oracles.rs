@@ -8,7 +8,7 @@ use apportion::plan::{Layout, Metrics, Part, shapes, shares};
 use proptest::prelude::*;
 
 /// Volume of the layout whose processor 1 owns the last `high` rows of the last `wide` columns.
-fn corner_volume(m: u64, k: u64, n: u64, (high, wide): (u64, u64)) -> u64 {
+fn corner_volume(m: u64, k: u64, n: u64, high: u64, wide: u64) -> u64 {
     let part = |owner, rows, cols| Part::new(Rank(owner), Rect::new(rows, cols));
     let parts = [
         part(0, Span::new(0, m - high), Span::new(0, n)),
@@ -38,7 +38,7 @@ proptest! {
         for high in 1..m {
             for wide in 1..n {
                 if high * wide >= area && !touches_an_edge {
-                    let theirs = corner_volume(m, k, n, (high, wide));
+                    let theirs = corner_volume(m, k, n, high, wide);
                     prop_assert!(ours <= theirs, "{high} x {wide} moves {theirs}, ours of {area} moves {ours}");
                 }
             }

@@ -20,7 +20,9 @@ fn in_pieces(
     domain: Domain,
     Stencil { scheme, exchange }: Stencil,
     cuts: &[Cells],
-    (psi, steps, slabs): (&[f64], usize, usize),
+    psi: &[f64],
+    steps: usize,
+    slabs: usize,
     courant: impl Fn(usize, [isize; 3]) -> f64,
 ) -> Vec<f64> {
     let undivided = [0, 1, 2]
@@ -191,7 +193,7 @@ proptest! {
                 .collect();
         }
         let exchange = if narrow { Exchange::Narrow } else { Exchange::Wide };
-        let found = in_pieces(domain, Stencil { scheme, exchange }, &cuts, (&psi, 2, slabs), courant);
+        let found = in_pieces(domain, Stencil { scheme, exchange }, &cuts, &psi, 2, slabs, courant);
         let same = found.iter().zip(&whole).all(|(x, y)| x.to_bits() == y.to_bits());
         prop_assert!(same, "{scheme} {cuts:?}\n{found:?}\n{whole:?}");
     }

@@ -39,7 +39,7 @@ fn ours(network: &Network, rules: &Fluid, starts: &[Start], large: usize) -> Vec
         let Some(event) = events.pop_if(|event| event.time <= next) else {
             let Some(i) = left.pop() else { return ends };
             let path = fabric.between(starts[i].1[0], starts[i].1[1]);
-            let id = flows.start(&fabric, path, (starts[i].2, 1.0), next, |event| events.push(event));
+            let id = flows.start(&fabric, path, starts[i].2, 1.0, next, |event| events.push(event));
             carried.retain(|(known, _)| *known != id);
             carried.push((id, i));
             flows.share(&fabric, next, |event| events.push(event));
@@ -69,7 +69,7 @@ fn oracle(network: &Network, rules: &Fluid, starts: &[Start]) -> Vec<f64> {
         let routes: Vec<_> =
             runs.iter().map(|&i| route(network, rules, starts[i].1, &mut links, &mut sharing)).collect();
         for (uses, weight, bound) in routes {
-            sharing.flows(1, (weight, bound), uses.into_iter());
+            sharing.flows(1, weight, bound, uses.into_iter());
         }
         let mut rates = Vec::new();
         sharing.solve(&mut rates);

@@ -87,7 +87,8 @@ impl<T: Element> Panel<T> {
     pub(crate) fn fill(
         &mut self,
         product: &Product<'_, T>,
-        (piece, source): (&OperandPiece, View<T>),
+        piece: &OperandPiece,
+        source: View<T>,
         spare: &mut BufferPool<T>,
     ) {
         self.copy_own(product, piece.operand, spare);

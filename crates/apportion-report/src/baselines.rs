@@ -33,6 +33,11 @@ pub fn gain_text(plan: &Plan) -> Option<String> {
     Some(in_words(plan.gain()?, plan.baselines.as_ref()?))
 }
 
+/// The same within a sentence.
+pub fn gain_clause(plan: &Plan) -> Option<String> {
+    Some(clause(plan.gain()?, plan.baselines.as_ref()?))
+}
+
 /// The gain of a run of `seconds` over the better of the baselines, or why it is not known; `forecast` is that of the run,
 /// made like theirs.
 pub fn run_gain_text(baselines: &Baselines, seconds: f64, forecast: f64) -> Option<String> {
@@ -52,6 +57,11 @@ fn better_alone(baselines: &Baselines) -> Option<&FastestAlone> {
 }
 
 fn in_words(gain: f64, baselines: &Baselines) -> String {
+    let none = if gain > 1.0 + SAME { "" } else { "none: " };
+    format!("{none}{}", clause(gain, baselines))
+}
+
+fn clause(gain: f64, baselines: &Baselines) -> String {
     let alone = better_alone(baselines);
     let better = match alone {
         Some(alone) => format!("{} alone", alone.processor),
@@ -59,8 +69,8 @@ fn in_words(gain: f64, baselines: &Baselines) -> String {
     };
     match gain {
         gain if gain > 1.0 + SAME => format!("{gain:.2} times as fast as {better}"),
-        gain if gain >= 1.0 - SAME => format!("none: {better} is as fast"),
-        gain => format!("none: {better} is {:.2} times as fast, use that", 1.0 / gain),
+        gain if gain >= 1.0 - SAME => format!("{better} is as fast"),
+        gain => format!("{better} is {:.2} times as fast, use that", 1.0 / gain),
     }
 }
 

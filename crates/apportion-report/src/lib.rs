@@ -31,7 +31,7 @@ mod svg;
 mod text;
 
 pub use bars::bars;
-pub use baselines::{About, baselines_text, gain_lines, gain_text, run_gain_text};
+pub use baselines::{About, baselines_text, gain_clause, gain_lines, gain_text, run_gain_text};
 pub use chrome::chrome_timeline;
 pub use curves::SpeedPlot;
 pub use events::{EventBar, EventChart, EventLane, events_svg};

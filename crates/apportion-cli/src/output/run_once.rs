@@ -3,7 +3,7 @@
 use apportion::measure::UnitsReport;
 use apportion::plan::shares::TimeRange;
 use apportion::units::{self, show_seconds};
-use apportion_report::{gain_text, pairs};
+use apportion_report::{gain_clause, pairs};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -89,8 +89,7 @@ fn next_run(report: &UnitsReport, saved: Option<&Path>) -> Option<String> {
         Some(path) => format!("{}: ", path.display()),
         None => "not saved (-o FILE): ".into(),
     };
-    let gain = gain_text(plan);
-    let gain = gain.map_or_else(String::new, |gain| format!(", {}", gain.trim_start_matches("none: ")));
+    let gain = gain_clause(plan).map_or_else(String::new, |gain| format!(", {gain}"));
     let pays = match report.pays_after_runs() {
         _ if plan.baselines.is_none() => String::new(),
         Some(1) => "; it has paid in this run".into(),

@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 /// Divides a computation among unequal processors so that all finish together and little data moves.
 #[derive(Debug, Parser)]
 #[command(name = "apportion", version, max_term_width = 100, arg_required_else_help = true)]
-#[command(after_help = "Examples:\n  apportion demo\n  apportion partition --units 1000 --speeds 9:1\n  \
-    apportion matmul A.npy B.npy -o C.npy\n\
+#[command(after_help = "Examples:\n  apportion run --units 4M --command './work {from} {to}'\n  \
+    apportion partition --units 1000 --speeds 9:1\n  apportion matmul A.npy B.npy -o C.npy\n\
     Numbers may be written 1e6, 100k or 2.5M. docs/reference describes the files.\n\
     Exit codes: 0 success; 1 the work failed (wrong result, lost worker, no feasible plan); 2 \
     bad usage or input; 130 ended by Ctrl-C.")]

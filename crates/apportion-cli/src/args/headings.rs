@@ -266,7 +266,7 @@ const GLOBAL: &str = "Global options";
 /// The commands, by what a person wants to do.
 const COMMANDS: [(&str, &[&str]); 6] = [
     ("Try it", &["demo", "doctor"]),
-    ("Divide work", &["balance", "run", "partition", "arrange", "plot"]),
+    ("Divide work", &["run", "balance", "partition", "arrange", "plot"]),
     (
         "Multiply and factor matrices, find paths",
         &["matmul", "power", "closure", "factor", "solve", "random"],
@@ -276,7 +276,11 @@ const COMMANDS: [(&str, &[&str]); 6] = [
     ("The machine and its files", &["detect", "measure", "merge", "completions"]),
 ];
 
-/// The same command, whose help lists the other commands in groups.
+/// The commands that most people need: `-h` has these alone.
+const COMMON: [&str; 8] =
+    ["run", "balance", "partition", "matmul", "simulate", "report", "doctor", "demo"];
+
+/// The same command, whose help lists the other commands in groups, or those that most people need.
 fn with_command_groups(whole: Command) -> Command {
     let about = |name: &str| {
         let command = whole.find_subcommand(name).and_then(|command| command.get_about());
@@ -287,10 +291,9 @@ fn with_command_groups(whole: Command) -> Command {
         format!("{heading}:\n{}", lines.collect::<String>())
     };
     let groups: Vec<String> = COMMANDS.iter().map(group).collect();
-    let template = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned()
-        + &groups.join("\n")
-        + "\nOptions:\n{options}{after-help}";
-    whole.help_template(template)
+    let few = group(&("Commands", &COMMON)) + "All commands: --help";
+    let template = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+    whole.before_help(few).before_long_help(groups.join("\n").trim_end().to_owned()).help_template(template)
 }
 
 /// The grammar with every flag under a heading, and every command in a group.

@@ -3,87 +3,65 @@
 use crate::experiment::Verdict;
 use crate::output::wrapped;
 use crate::record::{Record, Statement};
-use crate::{becker, lastovetsky, malik, tinetti};
 use apportion::error::{Error, Result};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
-/// A source document.
+/// A source document: a file of `items/`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Document {
     /// Its name on the command line, and that of its page.
-    pub id: &'static str,
-    pub title: &'static str,
-    pub chapters: &'static [Chapter],
+    pub id: String,
+    pub title: String,
+    pub chapters: Vec<Chapter>,
 }
 
 /// A chapter or section of a document.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Chapter {
-    pub title: &'static str,
-    pub items: &'static [Item],
+    pub title: String,
+    pub items: Vec<Item>,
 }
 
 /// A numbered item of a document, or a claim of its text.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Item {
     /// Its number, such as `Figure 5.3`; the section for a claim.
-    pub place: &'static str,
+    pub place: String,
     /// What it shows or says.
-    pub says: &'static str,
-    proof: Proof,
-}
-
-/// What shows an item.
-enum Proof {
-    /// Statements of one experiment or of two.
-    Statements(Selection, Option<Selection>),
-    /// There is nothing to compare, for this reason.
-    Nothing(&'static str),
+    pub says: String,
+    /// What shows it.
+    #[serde(default)]
+    by: Vec<Selection>,
+    /// Why there is nothing to compare.
+    nothing: Option<String>,
 }
 
 /// The statements of an experiment whose text has some words; all of them for no words.
-#[derive(Clone, Copy)]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Selection {
-    experiment: &'static str,
-    words: &'static [&'static str],
+    experiment: String,
+    #[serde(default)]
+    words: Vec<String>,
 }
 
 impl Item {
-    /// An item that statements of an experiment show: those with any of the words, or all for no words.
-    pub const fn of(
-        place: &'static str,
-        says: &'static str,
-        experiment: &'static str,
-        words: &'static [&'static str],
-    ) -> Self {
-        Self { place, says, proof: Proof::Statements(Selection { experiment, words }, None) }
-    }
-
-    /// The same item with statements of a second experiment.
-    #[must_use]
-    pub const fn and(self, experiment: &'static str, words: &'static [&'static str]) -> Self {
-        let Proof::Statements(first, _) = self.proof else { panic!("nothing shows the item") };
-        Self { proof: Proof::Statements(first, Some(Selection { experiment, words })), ..self }
-    }
-
-    /// An item without anything to compare.
-    pub const fn nothing(place: &'static str, says: &'static str, reason: &'static str) -> Self {
-        Self { place, says, proof: Proof::Nothing(reason) }
-    }
-
     /// The experiments that show it.
-    fn selections(&self) -> impl Iterator<Item = Selection> {
-        match self.proof {
-            Proof::Statements(first, second) => [Some(first), second],
-            Proof::Nothing(_) => [None, None],
-        }
-        .into_iter()
-        .flatten()
+    fn experiments(&self) -> Vec<&str> {
+        self.by.iter().map(|selection| &selection.experiment[..]).collect()
     }
 
     /// The statements that show it.
     fn statements<'a>(&self, record: &'a Record) -> Vec<&'a Statement> {
-        let selected = self.selections().flat_map(|selection| {
-            record.statements(selection.experiment).iter().filter(move |s| selection.takes(&s.what))
+        let selected = self.by.iter().flat_map(|selection| {
+            record.statements(&selection.experiment).iter().filter(move |s| selection.takes(&s.what))
         });
         selected.collect()
     }
@@ -96,7 +74,7 @@ impl Item {
     /// The verdict in words: the numbers of statements, with the tolerances of those that are met, and the
     /// reason where there is nothing to compare.
     fn outcome(&self, record: &Record) -> String {
-        if let Proof::Nothing(reason) = self.proof {
+        if let Some(reason) = &self.nothing {
             return format!("nothing to compare: {reason}");
         }
         let statements = self.statements(record);
@@ -139,20 +117,28 @@ fn contains(text: &str, words: &str) -> bool {
 }
 
 /// All documents.
-pub const DOCUMENTS: [&Document; 5] =
-    [&becker::DOCUMENT, &lastovetsky::PAPER, &lastovetsky::SLIDES, &malik::DOCUMENT, &tinetti::DOCUMENT];
+pub static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
+    let texts = [
+        include_str!("../items/becker.toml"),
+        include_str!("../items/fpm.toml"),
+        include_str!("../items/slides.toml"),
+        include_str!("../items/malik.toml"),
+        include_str!("../items/tinetti.toml"),
+    ];
+    texts.map(|text| toml::from_str(text).expect("the tests read them")).into()
+});
 
 /// The documents of these names; all for no names.
 ///
 /// # Errors
 /// A name that no document has: exit code 2.
 pub fn find(ids: &[String]) -> Result<Vec<&'static Document>> {
-    if let Some(unknown) = ids.iter().find(|id| DOCUMENTS.iter().all(|d| d.id != id.as_str())) {
-        let names: Vec<&str> = DOCUMENTS.iter().map(|d| d.id).collect();
+    if let Some(unknown) = ids.iter().find(|id| DOCUMENTS.iter().all(|d| d.id != **id)) {
+        let names: Vec<&str> = DOCUMENTS.iter().map(|d| &d.id[..]).collect();
         let remedy = format!("use one of {}", names.join(", "));
         return Err(Error::input("`DOCUMENT`", format!("unknown document '{unknown}'"), remedy));
     }
-    Ok(DOCUMENTS.into_iter().filter(|d| ids.is_empty() || ids.iter().any(|id| id == d.id)).collect())
+    Ok(DOCUMENTS.iter().filter(|d| ids.is_empty() || ids.contains(&d.id)).collect())
 }
 
 /// The experiments that show a figure, table or slide, by the name that `run` takes, such as `becker-6.8` or
@@ -161,8 +147,8 @@ pub fn find(ids: &[String]) -> Result<Vec<&'static Document>> {
 /// # Errors
 /// A name that no document has, and a figure with nothing to compare: exit code 2.
 pub fn experiments_of(id: &str) -> Result<Vec<&'static str>> {
-    let named = |document: &Document| {
-        let number = id.strip_prefix(document.id)?.strip_prefix('-')?;
+    let named = |document: &'static Document| {
+        let number = id.strip_prefix(&document.id)?.strip_prefix('-')?;
         let (kinds, number) = match number.strip_prefix("table-") {
             Some(number) => (&["Table"][..], number),
             None => (&["Figure", "Slide"][..], number),
@@ -174,10 +160,10 @@ pub fn experiments_of(id: &str) -> Result<Vec<&'static str>> {
         let has_digit = number.contains(|c: char| c.is_ascii_digit());
         Some(document.items().filter(move |_| has_digit).filter(is_named).collect::<Vec<_>>())
     };
-    let items: Vec<&Item> = DOCUMENTS.into_iter().filter_map(named).flatten().collect();
-    let found: Vec<&str> = items.iter().flat_map(|item| item.selections()).map(|s| s.experiment).collect();
-    match (found.is_empty(), items.first().map(|item| &item.proof)) {
-        (true, Some(Proof::Nothing(reason))) => {
+    let items: Vec<&Item> = DOCUMENTS.iter().filter_map(named).flatten().collect();
+    let found: Vec<&str> = items.iter().flat_map(|item| item.experiments()).collect();
+    match (found.is_empty(), items.first().and_then(|item| item.nothing.as_ref())) {
+        (true, Some(reason)) => {
             Err(Error::input("`ID`", format!("nothing to compare in '{id}': {reason}"), "see `list`"))
         }
         (true, _) => Err(Error::input("`ID`", format!("unknown experiment '{id}'"), "see `list`")),
@@ -186,8 +172,8 @@ pub fn experiments_of(id: &str) -> Result<Vec<&'static str>> {
 }
 
 impl Document {
-    fn items(&self) -> impl Iterator<Item = &'static Item> {
-        self.chapters.iter().flat_map(|chapter| chapter.items)
+    fn items(&self) -> impl Iterator<Item = &Item> {
+        self.chapters.iter().flat_map(|chapter| &chapter.items)
     }
 
     /// How many items have which verdict, in a sentence.
@@ -207,10 +193,10 @@ impl Document {
     /// The items as text, chapter by chapter.
     pub fn text(&self, record: &Record) -> String {
         let mut text = format!("{}\n\n{}\n", self.title, wrapped(&format!("{}.", self.counts(record)), ""));
-        for chapter in self.chapters {
+        for chapter in &self.chapters {
             let _ = writeln!(text, "{}\n", chapter.title);
-            for item in chapter.items {
-                let by: Vec<&str> = item.selections().map(|s| s.experiment).collect();
+            for item in &chapter.items {
+                let by = item.experiments();
                 let by = if by.is_empty() { String::new() } else { format!(" [{}]", by.join(", ")) };
                 let line = format!("  {}: {}{by}: {}", item.place, item.says, item.outcome(record));
                 text += &wrapped(&line, "    ");
@@ -223,7 +209,7 @@ impl Document {
     pub fn json(&self, record: &Record) -> Value {
         let items = self.chapters.iter().flat_map(|chapter| {
             chapter.items.iter().map(|item| {
-                let by: Vec<&str> = item.selections().map(|s| s.experiment).collect();
+                let by = item.experiments();
                 json!({"chapter": chapter.title, "item": item.place, "says": item.says, "experiments": by,
                     "verdict": item.verdict(record).map(Verdict::name), "outcome": item.outcome(record),
                     "statements": item.statements(record).len()})
@@ -254,13 +240,13 @@ impl Document {
              ```\n",
             self.id
         );
-        for chapter in self.chapters {
+        for chapter in &self.chapters {
             let _ = write!(page, "\n## {}\n\n", chapter.title);
             page += "| item | what it shows or says | experiment | verdict (statements) |\n";
             page += "| --- | --- | --- | --- |\n";
-            for item in chapter.items {
+            for item in &chapter.items {
                 let by: Vec<String> =
-                    item.selections().map(|s| format!("[{0}]({0}.md)", s.experiment)).collect();
+                    item.experiments().iter().map(|by| format!("[{by}]({by}.md)")).collect();
                 let _ = writeln!(
                     page,
                     "| {} | {} | {} | {} |",
@@ -281,7 +267,7 @@ pub fn summary(record: &Record) -> String {
         let text = format!("{:8} {}. {}", document.id, document.title, document.counts(record));
         wrapped(&text, "         ")
     };
-    DOCUMENTS.into_iter().map(line).collect()
+    DOCUMENTS.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -298,8 +284,8 @@ mod tests {
 
     #[test]
     fn every_item_is_once_in_its_document() {
-        for document in DOCUMENTS {
-            let places: Vec<[&str; 2]> = document.items().map(|item| [item.place, item.says]).collect();
+        for document in &*DOCUMENTS {
+            let places: Vec<[&str; 2]> = document.items().map(|item| [&item.place[..], &item.says]).collect();
             let distinct: BTreeSet<&[&str; 2]> = places.iter().collect();
             assert_eq!(places.len(), distinct.len(), "{}", document.id);
         }
@@ -308,7 +294,7 @@ mod tests {
     /// Every figure and table is a name that `run` takes: it has an experiment, or a reason why it has none.
     #[test]
     fn every_figure_and_table_has_an_answer() {
-        for document in DOCUMENTS {
+        for document in &*DOCUMENTS {
             for item in document.items() {
                 let Some((kind, numbers)) = item.place.split_once(' ') else { continue };
                 let table = match kind {
@@ -337,10 +323,11 @@ mod tests {
     #[test]
     fn items_and_statements_cover_each_other() {
         let record = Record::of_repository().unwrap();
-        let items = || DOCUMENTS.into_iter().flat_map(Document::items);
+        let items = || DOCUMENTS.iter().flat_map(Document::items);
         for item in items() {
-            for selection in item.selections() {
-                let mut statements = record.statements(selection.experiment).iter();
+            assert_eq!(item.by.is_empty(), item.nothing.is_some(), "{}", item.place);
+            for selection in &item.by {
+                let mut statements = record.statements(&selection.experiment).iter();
                 assert!(
                     statements.any(|s| selection.takes(&s.what)),
                     "{} ({}): no statement of {} has {:?}",
@@ -349,18 +336,16 @@ mod tests {
                     selection.experiment,
                     selection.words
                 );
-                for words in selection.words {
-                    let one = Selection { words: std::slice::from_ref(words), ..selection };
-                    let mut statements = record.statements(selection.experiment).iter();
-                    assert!(statements.any(|s| one.takes(&s.what)), "{}: {words:?}", item.place);
+                for words in &selection.words {
+                    let mut statements = record.statements(&selection.experiment).iter();
+                    assert!(statements.any(|s| contains(&s.what, words)), "{}: {words:?}", item.place);
                 }
             }
         }
         for one in record.experiments() {
             for statement in &one.statements {
-                let shows = |item: &Item| {
-                    item.selections().any(|s| s.experiment == one.id && s.takes(&statement.what))
-                };
+                let shows =
+                    |item: &Item| item.by.iter().any(|s| s.experiment == one.id && s.takes(&statement.what));
                 assert!(items().any(shows), "{}: \"{}\" shows no item", one.id, statement.what);
             }
         }

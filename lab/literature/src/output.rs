@@ -187,7 +187,7 @@ pub fn write_record(all: &[Done], directory: &Path) -> Result<()> {
         record.replace(done.about.id(), done.report.checks.iter().map(Statement::of).collect());
     }
     write_whole(directory.join(FILE), record.to_json().as_bytes())?;
-    for document in DOCUMENTS {
+    for document in &*DOCUMENTS {
         let name = format!("{}.md", document.id);
         write_whole(directory.join(name), document.page(&record).as_bytes())?;
     }
@@ -203,7 +203,7 @@ fn index_page(record: &Record) -> String {
         "",
     );
     page += "\nEach document has a page in its own order:\n\n";
-    for document in DOCUMENTS {
+    for document in &*DOCUMENTS {
         let text = format!("- [{}]({}.md): {}.", document.title, document.id, document.counts(record));
         page += &wrapped(&text, "  ");
     }

@@ -8,6 +8,7 @@
 use apportion::matrix::{Matrix, write_npy};
 use apportion::output::OutputFile;
 use apportion_testing::binary;
+use harness::Sample;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -34,14 +35,13 @@ fn main() {
         rows[1].push(run(place.path(), &["--adaptive"]));
     }
     for (name, reports) in ["plain", "adaptive"].iter().zip(&rows) {
-        let mut ratios: Vec<f64> = reports.iter().map(over_oracle).collect();
-        ratios.sort_by(f64::total_cmp);
+        let ratios = Sample::of(reports.iter().map(over_oracle));
         let repartitions: Vec<usize> = reports.iter().map(repartitions).collect();
         println!(
             "{name:9} seconds / ideal of an oracle: median {:.3} ({:.3} to {:.3}), repartitions {repartitions:?}",
-            ratios[RUNS / 2],
-            ratios[0],
-            ratios[RUNS - 1]
+            ratios.median(),
+            ratios.least(),
+            ratios.most()
         );
     }
 }

@@ -14,6 +14,7 @@ use apportion::platform::parse_platform;
 use apportion::product::RunReport;
 use apportion::run::{Monitor, World};
 use apportion_report::table;
+use harness::median;
 
 const SIZE: usize = 1536;
 const RUNS: usize = 7;
@@ -46,22 +47,22 @@ fn main() {
 /// In core and out of core, beside each alone.
 fn beside(matrices: &[Matrix<f64>; 2]) {
     let c = (SIZE * SIZE * size_of::<f64>()) as f64;
-    let alone =
-        [CORE.to_owned(), device("")].map(|text| median(&runs(matrices, &text, RUNS), RunReport::seconds));
+    let alone = [CORE.to_owned(), device("")]
+        .map(|text| median(runs(matrices, &text, RUNS).iter().map(RunReport::seconds)));
     println!("alone: core {:.1} ms, device {:.1} ms", 1e3 * alone[0], 1e3 * alone[1]);
     let mut rows = Vec::new();
     for (name, part) in [("in core", None), ("a quarter of C", Some(4.0)), ("a sixteenth of C", Some(16.0))] {
         let memory = part.map_or(String::new(), |part| format!("memory = \"{:.0} B\"\n", c / part));
         let reports = runs(matrices, &format!("{CORE}{}", device(&memory)), RUNS);
-        let seconds = median(&reports, RunReport::seconds);
+        let seconds = median(reports.iter().map(RunReport::seconds));
         let within =
             reports.iter().filter(|r| (r.seconds() / r.forecast_seconds - 1.0).abs() <= 0.05).count();
         rows.push(vec![
             name.to_owned(),
             format!("{:.1}", 1e3 * seconds),
-            format!("{:.3}", median(&reports, |report| report.seconds() / report.ideal_seconds)),
+            format!("{:.3}", median(reports.iter().map(|report| report.seconds() / report.ideal_seconds))),
             format!("{:.3}", 1.0 / seconds / (1.0 / alone[0] + 1.0 / alone[1])),
-            format!("{:.3}", median(&reports, |report| report.seconds() / report.forecast_seconds)),
+            format!("{:.3}", median(reports.iter().map(|report| report.seconds() / report.forecast_seconds))),
             format!("{within} of {RUNS}"),
         ]);
     }
@@ -89,7 +90,10 @@ fn machines(matrices: &[Matrix<f64>; 2]) {
             let [alone, behind, even, auto] = [core.clone(), format!("{device}{own}"), even, both]
                 .map(|text| runs(matrices, &text, SMALL_RUNS))
                 .map(|reports| {
-                    (median(&reports, RunReport::seconds), median(&reports, |r| r.forecast_seconds))
+                    (
+                        median(reports.iter().map(RunReport::seconds)),
+                        median(reports.iter().map(|r| r.forecast_seconds)),
+                    )
                 });
             let better = alone.0.min(behind.0);
             slower += usize::from(auto.0 > 1.03 * better);
@@ -151,7 +155,10 @@ fn several(matrices: &[Matrix<f64>; 2]) {
         let link = |between: &str| link.map_or(String::new(), |link| link(between));
         let measured = |text: String| {
             let reports = runs(matrices, &text, SMALL_RUNS);
-            [median(&reports, RunReport::seconds), median(&reports, |report| report.forecast_seconds)]
+            [
+                median(reports.iter().map(RunReport::seconds)),
+                median(reports.iter().map(|report| report.forecast_seconds)),
+            ]
         };
         let ms = |seconds: f64| format!("{:.0}", 1e3 * seconds);
         let alone = processors.iter().map(|one| {
@@ -214,10 +221,4 @@ fn product(matrices: &[Matrix<f64>; 2], platform: &str) -> Result<RunReport> {
     let monitor = Monitor::new();
     let world = World::solo(&monitor);
     Ok(MatrixJob::open(&task, Context::silent(&world, &monitor))?.run()?.report)
-}
-
-fn median(reports: &[RunReport], of: impl Fn(&RunReport) -> f64) -> f64 {
-    let mut values: Vec<f64> = reports.iter().map(of).collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

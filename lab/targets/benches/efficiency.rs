@@ -7,8 +7,6 @@
 //! 5 %, and the engine within 3 % of the bare kernel. Operands are read in place: nothing is copied or waited
 //! for.
 
-mod product;
-
 use apportion::kernels::{Kernel, View, ViewMut};
 use apportion::matrix::Matrix;
 use apportion::measure::{KernelUpdate, MeasureOptions, measure_speeds};
@@ -20,7 +18,8 @@ use apportion::run::Monitor;
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::{PlanOptions, plan_matmul};
 use apportion_report::table;
-use product::{RUNS, matrix, seconds, verdict};
+use harness::median;
+use harness::product::{RUNS, matrix, seconds, verdict};
 use std::time::Instant;
 
 /// Pivot blocks: the default of the command line, and one with which C is read and written less often.
@@ -85,9 +84,7 @@ fn bare_seconds(a: &Matrix<f64>, b: &Matrix<f64>) -> f64 {
         });
         begin.elapsed().as_secs_f64()
     };
-    let mut seconds: Vec<f64> = (0..RUNS).map(run).collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds[RUNS / 2]
+    median((0..RUNS).map(run))
 }
 
 /// The median of runs of the engine on the same halves.

@@ -5,14 +5,13 @@
 //! takes the smaller sizes only. All times are those of the factorisation alone: nobody's has reading, measuring or
 //! verification in it. A rival that is absent is named, and its rows are left out.
 
-mod rivals;
-
 use apportion::matrix::{Matrix, write_npy};
 use apportion::output::OutputFile;
 use apportion::random::Random;
 use apportion_report::table;
-use rivals::scalapack_rank::{self, Routine};
-use rivals::{Busy, Row, binary, median, python, scalapack};
+use harness::median;
+use harness::rivals::scalapack_rank::{self, Routine};
+use harness::rivals::{Busy, Row, binary, python, scalapack};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -126,7 +125,7 @@ fn beside_scipy(sizes: &[u64]) -> Vec<Row> {
             let mut beside = |cores: &str, limit: f64| {
                 // Speeds are measured once, beside what else runs.
                 own()?;
-                let ratio = median((0..TURNS).map(|_| Some(theirs()? / own()?)).collect::<Option<_>>()?);
+                let ratio = median((0..TURNS).map(|_| Some(theirs()? / own()?)).collect::<Option<Vec<_>>>()?);
                 let target = format!("{kind}, n = {n}, {cores}, of SciPy's speed");
                 rows.push((target, ratio, limit, ratio >= limit));
                 Some(())
@@ -175,7 +174,7 @@ fn emulated(sizes: &[u64]) -> Vec<Row> {
                 .filter(|[seconds, _, forecast]| (forecast / seconds - 1.0).abs() <= NEAR)
                 .count();
             all += turns.len();
-            let ratio = median(turns.iter().map(|[seconds, ideal, _]| seconds / ideal).collect());
+            let ratio = median(turns.iter().map(|[seconds, ideal, _]| seconds / ideal));
             rows.push((format!("{kind}, n = {n}, {name}: seconds / ideal"), ratio, 1.1, ratio <= 1.1));
         }
     }

@@ -5,8 +5,6 @@
 //! the median and the worst error beside their targets, 5 % and 15 %. Two to three minutes on a quiet machine
 //! of two cores; `-- 900` runs at another N than 1,600.
 
-mod product;
-
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::measure::{KernelUpdate, MeasureOptions, measure_speeds};
@@ -17,7 +15,8 @@ use apportion::platform::{Platform, parse_platform};
 use apportion::run::Monitor;
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion_report::table;
-use product::{RUNS, matrix, seconds, verdict};
+use harness::Sample;
+use harness::product::{RUNS, matrix, seconds, verdict};
 
 /// Slowdowns whose inverses add up to less than two cores, and the runs on processors with these slowdowns.
 const MACHINES: [(&[f64], &[Setting]); 4] = [
@@ -109,8 +108,8 @@ fn main() {
         "{}",
         table(&["slowdowns", "network", "plan", "flow", "ideal", "forecast", "measured", "error"], rows)
     );
-    errors.sort_by(f64::total_cmp);
-    let (median, worst) = (errors[errors.len() / 2], errors[errors.len() - 1]);
+    let errors = Sample::of(errors);
+    let (median, worst) = (errors.median(), errors.most());
     println!("\nmedian {:.1} % (at most 5: {})", 100.0 * median, verdict(median <= 0.05));
     println!("worst  {:.1} % (at most 15: {})", 100.0 * worst, verdict(worst <= 0.15));
 }

@@ -13,6 +13,7 @@ use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{
     Action, CostModel, Deployment, Fluid, Host, read_traces, simulate, simulate_actions, simulate_fluid,
 };
+use harness::median;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -96,21 +97,16 @@ fn ring(directory: &Path) {
             reference = Some(time);
         }
     }
-    let (read, here) = (median(&mut reading), median(&mut ours));
+    let (read, here) = (median(reading), median(ours));
     println!("here     {here:.4} s (of which reading {read:.4} s), simulated time {found:.9} s");
     match reference {
         Some(time) => {
-            let there = median(&mut theirs);
+            let there = median(theirs);
             println!("smpirun  {there:.4} s, simulated time {time:.9} s");
             println!("ratio    {:.1}, times differ by {:.1e}", there / here, (time / found - 1.0).abs());
         }
         None => println!("smpirun  not installed"),
     }
-}
-
-fn median(all: &mut [f64]) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
 }
 
 /// Simulated seconds.

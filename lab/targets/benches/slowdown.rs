@@ -14,6 +14,7 @@ use apportion::product::{MatmulJob, Operands, multiply, whole_block};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion_report::table;
+use harness::Sample;
 
 fn main() {
     let files = [
@@ -26,16 +27,15 @@ fn main() {
         let platform = parse_platform(text, name).expect("a platform of the repository");
         let load: f64 = platform.processors.iter().map(|p| 1.0 / p.slowdown).sum();
         for size in [1000, 2000] {
-            let mut errors = errors(&platform, size);
-            errors.sort_by(f64::total_cmp);
+            let errors = Sample::of(errors(&platform, size));
             rows.push(vec![
                 name.to_owned(),
                 format!("{size}"),
                 platform.len().to_string(),
                 format!("{load:.2}"),
-                format!("{:.4}", errors[errors.len() / 2]),
-                format!("{:.4}", errors[0]),
-                format!("{:.4}", errors[errors.len() - 1]),
+                format!("{:.4}", errors.median()),
+                format!("{:.4}", errors.least()),
+                format!("{:.4}", errors.most()),
             ]);
         }
     }

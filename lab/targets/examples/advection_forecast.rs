@@ -12,6 +12,7 @@ use apportion_advect::{
     AdvectJob, AdvectOptions, AdvectOrder, AdvectProblem, Courant, advect, plan_advection,
 };
 use apportion_report::table;
+use harness::Sample;
 
 /// The grid, and the number of steps.
 const SIZES: [usize; 3] = [96, 96, 16];
@@ -82,8 +83,8 @@ fn main() -> Result<()> {
     }
     let header = ["network", "speeds", "layout", "scheme", "exchange", "forecast", "measured", "error"];
     print!("{}", table(&header, lines));
-    errors.sort_by(f64::total_cmp);
-    println!("\nmedian {:.1} %, worst {:.1} %", errors[errors.len() / 2], errors[errors.len() - 1]);
+    let errors = Sample::of(errors);
+    println!("\nmedian {:.1} %, worst {:.1} %", errors.median(), errors.most());
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use apportion::plan::Shape;
 use apportion::platform::parse_platform;
 use apportion::random::Random;
 use apportion::select::{PlanOptions, plan_matmul};
+use harness::Sample;
 use std::time::Instant;
 
 /// Pivot block.
@@ -105,13 +106,13 @@ fn main() -> Result<()> {
             least / limit
         );
     }
-    ratios.sort_by(f64::total_cmp);
     let over = ratios.iter().filter(|r| **r > 1.5).count();
+    let ratios = Sample::of(ratios);
     println!(
         "of the limit: median {:.2}, nine in ten {:.2}, most {:.2}; more than 1.5: {over} of {count}",
-        ratios[ratios.len() / 2],
-        ratios[ratios.len() * 9 / 10],
-        ratios[ratios.len() - 1]
+        ratios.median(),
+        ratios.at(0.9),
+        ratios.most()
     );
     Ok(())
 }

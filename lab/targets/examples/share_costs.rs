@@ -4,6 +4,7 @@
 
 use apportion::model::{Model, Point};
 use apportion::plan::shares::{exact, fpm};
+use harness::median;
 use std::time::Instant;
 
 fn main() -> apportion::error::Result<()> {
@@ -62,8 +63,7 @@ fn median_of_5(mut work: impl FnMut() -> apportion::error::Result<()>) -> apport
         work()?;
         *s = start.elapsed().as_secs_f64();
     }
-    seconds.sort_by(f64::total_cmp);
-    Ok(seconds[2])
+    Ok(median(seconds))
 }
 
 /// A multiplicative generator (Lehmer, modulus 2^61 - 1): the example needs no more.

@@ -4,7 +4,6 @@
 //! a link carries one message at a time (`LinkBookings`). Sends are buffered: a message travels as soon as
 //! it is sent. A device computes when all its operands are on its host (`device_work`).
 
-mod broadcast_time;
 mod collectives;
 mod device_work;
 mod effort;
@@ -15,7 +14,6 @@ pub(crate) mod recurrence;
 mod replay;
 mod simgrid;
 
-pub use broadcast_time::BroadcastTime;
 pub(crate) use effort::Effort;
 pub use explain::{Cause, Doing, History, Wait};
 pub use fluid::{

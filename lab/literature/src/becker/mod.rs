@@ -8,7 +8,6 @@ mod corner;
 mod diagonal;
 mod forecasts;
 mod interrupts;
-mod items;
 mod limiter;
 mod metrics;
 mod monte_carlo;
@@ -20,8 +19,6 @@ mod stars;
 mod three;
 mod two_parties;
 mod volumes;
-
-pub use items::DOCUMENT;
 
 use crate::experiment::Experiment;
 use two_parties::{Clusters, ConstantPower, Pair, Semirings};

@@ -3,12 +3,9 @@
 mod columns;
 mod figure_10;
 mod figure_9;
-mod items;
 mod set_partition;
 mod slides;
 mod table_2;
-
-pub use items::{PAPER, SLIDES};
 
 use crate::experiment::Experiment;
 

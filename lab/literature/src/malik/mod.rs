@@ -6,12 +6,9 @@ mod chapter_3;
 mod chapter_4;
 mod figures;
 mod figures_data;
-mod items;
 mod mapping;
 mod ninety;
 mod timing;
-
-pub use items::DOCUMENT;
 
 use crate::experiment::Experiment;
 

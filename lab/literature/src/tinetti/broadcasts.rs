@@ -1,5 +1,6 @@
 //! Tinetti's broadcasts on a bus beside his time model (chapter 3, equations (3.1) to (3.11)).
 
+use super::broadcast_time::BroadcastTime;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
 use crate::laboratory::{Algebra, Join, Machine, Measured, Original, exact_size, measure};
 use apportion::error::Result;
@@ -7,7 +8,6 @@ use apportion::plan::Shape;
 use apportion::plan::shapes::{LayoutMethod, Rows};
 use apportion::platform::Topology;
 use apportion::schedule::{Flow, ScheduleOptions};
-use apportion::simulate::BroadcastTime;
 use apportion_report::{Plot, Series};
 
 /// A PC of the chapter's time: 400 Mflop/s, N = 2,000.

@@ -1,6 +1,7 @@
 //! Tinetti's chapter 3 by hand and by simulation: relative powers, left-over rows, the example of 3.2.3,
 //! steps, memory of messages, and the block-cyclic distribution beside it on a bus.
 
+use super::broadcast_time::BroadcastTime;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, Verdict, short};
 use apportion::error::Result;
 use apportion::geometry::Rank;
@@ -13,8 +14,7 @@ use apportion::schedule::{
     Application, DataPath, Flow, MatmulSchedule, ScheduleOptions, Step, predicted_memory,
 };
 use apportion::simulate::{
-    Action, BroadcastTime, CostModel, Deployment, Fluid, Host, Then, simulate, simulate_actions,
-    simulate_fluid,
+    Action, CostModel, Deployment, Fluid, Host, Then, simulate, simulate_actions, simulate_fluid,
 };
 
 pub struct Chapter;

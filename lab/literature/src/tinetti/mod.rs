@@ -1,10 +1,8 @@
 //! Tinetti, chapter 3: broadcasts on Ethernet.
 
+mod broadcast_time;
 mod broadcasts;
 mod chapter;
-mod items;
-
-pub use items::DOCUMENT;
 
 use crate::experiment::Experiment;
 

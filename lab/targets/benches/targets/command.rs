@@ -3,7 +3,8 @@
 
 use super::Row;
 use super::planning::measured;
-use super::rivals::{Busy, binary, median, python, run};
+use harness::median;
+use harness::rivals::{Busy, binary, python, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,8 +38,7 @@ pub fn rows(quick: bool) -> Vec<Row> {
         let beside = |python: &PathBuf| {
             median(
                 (0..TURNS)
-                    .filter_map(|_| Some(run(at, &program, &PRODUCT)? / run(at, python, &["-c", SCRIPT])?))
-                    .collect(),
+                    .filter_map(|_| Some(run(at, &program, &PRODUCT)? / run(at, python, &["-c", SCRIPT])?)),
             )
         };
         let mut row =
@@ -71,7 +71,7 @@ fn verification(at: &Path, program: &Path) -> f64 {
         let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         report["verify_seconds"].as_f64().expect("verify_seconds")
     };
-    median((0..TURNS).map(once).collect())
+    median((0..TURNS).map(once))
 }
 
 /// The most bytes that a run holds, relative to those of A, B and C.

@@ -1,7 +1,7 @@
 //! Fresh starts: the command with an empty cache, which chooses its kernel, measures speeds and computes.
 
 use super::Row;
-use super::rivals::binary;
+use harness::rivals::binary;
 use std::process::{Command, Stdio};
 
 /// How far from 1 both ratios may be.

@@ -1,13 +1,13 @@
 //! Kernels on one core: plus-times beside OpenBLAS, called directly, and the default beside the best.
 
 use super::Row;
-use super::clock::seconds;
-use super::rivals::median;
 use apportion::kernels::{Blas, Kernel, Real, View, ViewMut};
 use apportion::matrix::Element;
 use apportion::measure::choose_kernel;
 use apportion::platform::Platform;
 use apportion::run::{Monitor, World};
+use harness::clock::seconds;
+use harness::median;
 use std::hint::black_box;
 
 /// Inner indices of an update, as runs have them.

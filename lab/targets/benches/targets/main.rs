@@ -6,7 +6,6 @@
 //! words choose parts by their names: `-- quick MPI`. Not a test: figures of a busy machine say little, and
 //! the verdict is not an exit code.
 
-mod clock;
 mod command;
 mod compile;
 mod fresh;
@@ -16,12 +15,10 @@ mod mpi;
 mod planning;
 mod pool;
 mod registers;
-#[path = "../rivals/mod.rs"]
-mod rivals;
 mod semirings;
 
 use apportion_report::table;
-use rivals::{Row, scalapack_rank};
+use harness::rivals::{Row, scalapack_rank};
 
 /// The rows of a subject; few with `quick`.
 type Part = fn(bool) -> Vec<Row>;

@@ -2,8 +2,9 @@
 //! ScaLAPACK's `pdgemm` on the same ranks.
 
 use super::Row;
-use super::rivals::scalapack_rank::Routine;
-use super::rivals::{binary, median, mpirun, ranks, scalapack, seconds};
+use harness::median;
+use harness::rivals::scalapack_rank::Routine;
+use harness::rivals::{binary, mpirun, ranks, scalapack, seconds};
 use std::path::Path;
 use std::process::Command;
 

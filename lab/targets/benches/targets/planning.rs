@@ -5,12 +5,12 @@
 //! The rest calls the library.
 
 use super::Row;
-use super::rivals::binary;
 use apportion::model::{Machine, Model};
 use apportion::plan::Shape;
 use apportion::platform::{Network, Platform};
 use apportion::select::{PlanOptions, forecast, plan_matmul};
 use apportion::simulate::CostModel;
+use harness::rivals::binary;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};

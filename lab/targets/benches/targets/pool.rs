@@ -4,11 +4,12 @@
 //! A process uses one set of instructions: this bench starts itself for each, as it starts Python.
 
 use super::Row;
-use super::rivals::{median, python};
 use apportion::job::{Context, KernelChoice, MatrixJob, MatrixOperand, Operation, ProductTask, RunOptions};
 use apportion::kernels::Semiring;
 use apportion::matrix::AnyView;
 use apportion::run::{Monitor, World};
+use harness::median;
+use harness::rivals::python;
 use std::path::Path;
 use std::process::Command;
 
@@ -97,6 +98,6 @@ pub fn multiply(n: &str) {
         MatrixJob::open(&task, context).and_then(MatrixJob::run).expect("the product is right").report
     };
     let reports: Vec<_> = (0..PRODUCTS).map(|_| once()).collect();
-    let seconds = median(reports[2..].iter().map(|report| report.seconds()).collect());
+    let seconds = median(reports[2..].iter().map(|report| report.seconds()));
     println!("{seconds} {}", reports[PRODUCTS - 1].forecast_seconds);
 }

@@ -3,10 +3,8 @@
 #![allow(unsafe_code)]
 
 use super::Row;
-use super::clock::{of_all_threads, seconds};
 use super::m4ri::M4ri;
 use super::registers::Peak;
-use super::rivals::median;
 use apportion::kernels::{BitMatrix, Kernel, View, ViewMut, max_plus, min_plus};
 use apportion::matrix::{Element, Matrix};
 use apportion::model::Model;
@@ -17,6 +15,8 @@ use apportion::product::{ClosureMethod, MatmulJob, matrix_closure, whole_block};
 use apportion::random::Random;
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Flow, ScheduleOptions};
+use harness::clock::{of_all_threads, seconds};
+use harness::median;
 use std::hint::black_box;
 
 const TURNS: usize = 5;
@@ -59,7 +59,7 @@ fn tropical<T: Peak + Element>(n: usize) -> [Row; 2] {
             });
             operations / taken / (counted as f64 / alone)
         };
-        let ratio = median((0..TURNS).map(|_| turn()).collect());
+        let ratio = median((0..TURNS).map(|_| turn()));
         let target = format!("{name} {}, n = {n}, one core, of the registers' peak", T::NAME);
         (target, ratio, 0.85, ratio >= 0.85)
     };
@@ -97,7 +97,7 @@ fn bits(n: usize, rarity: usize, m4ri: Option<&M4ri>) -> Vec<Row> {
     };
     let row = |rival: &str, turn: &mut dyn FnMut()| {
         let mut turn = || seconds(|| (0..times).for_each(|_| turn())) / own();
-        let ratio = median((0..TURNS).map(|_| turn()).collect());
+        let ratio = median((0..TURNS).map(|_| turn()));
         (format!("or-and, n = {n}, one in {rarity}, of {rival}' speed"), ratio, 1.0, ratio >= 1.0)
     };
     let mut rows = vec![row("plain rows", &mut || plain(black_box(&x), &y, black_box(&mut z), words))];
@@ -181,6 +181,6 @@ fn closure(n: usize) -> Row {
         assert!(by_squares[0].1 == by_blocks[0].1, "the closures differ");
         squaring / elimination
     };
-    let ratio = median((0..3).map(|_| turn()).collect());
+    let ratio = median((0..3).map(|_| turn()));
     (format!("closure, min-plus f64, n = {n}: squaring / elimination"), ratio, 1.0, ratio >= 1.0)
 }

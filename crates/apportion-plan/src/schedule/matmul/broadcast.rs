@@ -12,7 +12,7 @@
 //! computes the updates whose operands are complete.
 //!
 //! With overlap, the turns of the look-ahead are in flight during a computation. For equal turns on a bus
-//! ([`crate::simulate::BroadcastTime`]), the time is P (t_b + t_c) without overlap, and t_b + (P - 1)
+//! (Tinetti, 3.6 and 3.11), the time is P (t_b + t_c) without overlap, and t_b + (P - 1)
 //! max(t_b, t_c) + t_c with it.
 
 use super::{MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, cast};

@@ -18,12 +18,6 @@ pub fn binary() -> Option<PathBuf> {
     [beside, workspace].into_iter().find(|path| path.is_file())
 }
 
-/// The middle of an odd number of figures.
-pub fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
-}
-
 /// Open MPI's mpirun, by the first name that is one.
 pub fn mpirun() -> Option<&'static str> {
     ["mpirun", "mpirun.openmpi"].into_iter().find(|name| {

@@ -1,5 +1,6 @@
 //! Repeated runs of a product.
 
+use crate::median;
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
 use apportion::model::Model;
@@ -37,11 +38,10 @@ pub fn seconds(
         multiply(Operands::new(&a, &b), &job, &session).expect("the run is never stopped").1
     };
     let reports: Vec<_> = (0..RUNS).map(run).collect();
-    let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();
-    seconds.sort_by(f64::total_cmp);
+    let seconds = reports.iter().map(|report| report.seconds());
     Seconds {
         forecast: reports[0].forecast_seconds,
-        measured: seconds[RUNS / 2],
+        measured: median(seconds),
         ideal: reports[0].ideal_seconds,
     }
 }

@@ -5,7 +5,8 @@
 //! its best grid and block. Neither's time has reading, scattering or verification in it.
 
 use super::scalapack_rank::{self, Routine};
-use super::{Row, binary, median, mpirun, ranks, seconds};
+use super::{Row, binary, mpirun, ranks, seconds};
+use crate::median;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -63,7 +64,7 @@ fn beside(
         command
     };
     let turn = || seconds(start(program).args(arguments).args(["--engine", "mpi", "--json", "--quiet"]));
-    let own = median((0..TURNS).map(|_| turn()).collect::<Option<_>>()?);
+    let own = median((0..TURNS).map(|_| turn()).collect::<Option<Vec<_>>>()?);
     let this = std::env::current_exe().ok()?;
     let mut rival = start(&this);
     let rival = rival.args([scalapack_rank::ARGUMENT, routine.name(), &n.to_string()]);

@@ -5,21 +5,9 @@
 //! speed, a bus on which a broadcast is one message, and a size that is divisible by the number of
 //! processors.
 
-use crate::plan::Shape;
+use apportion::plan::Shape;
 
 /// Duration of one turn, and the number of turns.
-///
-/// # Example
-/// ```
-/// use apportion_plan::plan::Shape;
-/// use apportion_plan::simulate::BroadcastTime;
-/// let shape = Shape::new(100, 100, 100, "example")?;
-/// // 10 ms and 1 us an element; two processors of 30 and 10 Mflop/s.
-/// let model = BroadcastTime::new(shape, 0.01, 1e-6, &[30e6, 10e6], 1);
-/// assert!((model.broadcast - 0.015).abs() < 1e-12);
-/// assert!(model.overlapped() < model.sequential());
-/// # Ok::<(), apportion_plan::error::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BroadcastTime {
     /// t_bcast, seconds of one broadcast: alpha + beta k n / (P blocks) (3.7).
@@ -27,7 +15,7 @@ pub struct BroadcastTime {
     /// t_comp, seconds of one computation: (2 k - 1) m n / (P blocks pw) (3.8), the same on all processors.
     pub compute: f64,
     /// Number of turns: P x blocks.
-    pub(crate) turns: u64,
+    turns: u64,
 }
 
 impl BroadcastTime {
@@ -64,11 +52,11 @@ impl BroadcastTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::shapes;
-    use crate::plan::shapes::LayoutMethod;
-    use crate::platform::{Network, Topology};
-    use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
-    use crate::simulate::{CostModel, simulate};
+    use apportion::plan::shapes;
+    use apportion::plan::shapes::LayoutMethod;
+    use apportion::platform::{Network, Topology};
+    use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
+    use apportion::simulate::{CostModel, simulate};
 
     /// Four processors of 40, 30, 20 and 10 Mflop/s, n = 100: by hand from the equations.
     #[test]

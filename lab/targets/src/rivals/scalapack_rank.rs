@@ -3,7 +3,7 @@
 //! The library is loaded at run time; its BLACS initialises MPI.
 #![allow(unsafe_code)]
 
-use super::median;
+use crate::median;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::cmp::Ordering;
 use std::ffi::{c_char, c_int};
@@ -36,8 +36,10 @@ pub enum Routine {
 }
 
 impl Routine {
+    /// All of them.
     pub const ALL: [Self; 3] = [Self::Pdgemm, Self::Pdpotrf, Self::Pdgetrf];
 
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pdgemm => "pdgemm",
@@ -234,7 +236,7 @@ impl Functions {
                 );
             })
         };
-        let seconds = median((0..TURNS).map(|_| turn()).collect());
+        let seconds = median((0..TURNS).map(|_| turn()));
         for (i, j) in [(0, 0), (rows / 2, cols / 3), (rows - 1, cols - 1)] {
             let (x, y) = (part.at(0, i), part.at(1, j));
             let expected: f64 = (0..n).map(|l| a(x, l) * b(l, y)).sum();
@@ -266,7 +268,7 @@ impl Functions {
                 }
             })
         };
-        let seconds = median((0..TURNS).map(|_| turn()).collect());
+        let seconds = median((0..TURNS).map(|_| turn()));
         assert_eq!(info, 0, "{}", routine.name());
         for (i, j) in [(0, 0), (rows / 2, cols / 3), (rows - 1, cols - 1)] {
             let (x, y) = (part.at(0, i), part.at(1, j));

@@ -5,7 +5,9 @@ use crate::measure::command::UserCommand;
 use crate::measure::joblog::JobLog;
 use crate::measure::pieces::{Halt, PieceObserver, Pieces, PiecesRun, Queue, TextOrder};
 use crate::measure::units::{OneEach, units_of};
-use crate::plan::shares::{Chain, Estimate, Line, OnePass, OnePassOptions, Order, TimeRange};
+use crate::plan::shares::{
+    Chain, Estimate, Line, OnePass, OnePassOptions, Order, TimeRange, TimedPiece, learnt_costs,
+};
 use crate::plan::{Baselines, FastestAlone, Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::World;
@@ -275,12 +277,13 @@ fn report_of(
         estimate: one_pass.estimate(rank),
     };
     let mut processors: Vec<ProcessorUnits> = (0..platform.len()).map(of).collect();
-    let mut failed = Vec::new();
+    let (mut failed, mut timed) = (Vec::new(), Vec::new());
     let pieces = ran.pieces.len() as u64;
     for piece in ran.pieces {
         let processor = &mut processors[piece.rank];
         match piece.outcome {
             Ok(seconds) => {
+                timed.push(TimedPiece { rank: piece.rank, units: piece.units.clone(), seconds });
                 processor.units += piece.units.end - piece.units.start;
                 processor.pieces += 1;
                 processor.busy += seconds;
@@ -295,7 +298,14 @@ fn report_of(
     let alone = one_pass.fastest_alone().and_then(|rank| {
         Some(AloneTime { processor: name(rank), time: one_pass.alone(rank)?, measured: false })
     });
-    let lines = processors.iter().map(|processor| processor.estimate.map(|known| known.line)).collect();
+    let lines: Vec<_> =
+        processors.iter().map(|processor| processor.estimate.map(|known| known.line)).collect();
+    // Costs that nobody has given are learnt, where they change along the range.
+    let learnt = if job.costs.is_none() { learnt_costs(&timed, &lines) } else { None };
+    let plan = match learnt.filter(|(costs, _)| costs.len() as u64 == job.units) {
+        Some((costs, lines)) => plan_of_lines(lines, Some(costs.into()), job.units, platform),
+        None => plan_of_lines(lines, job.costs.clone(), job.units, platform),
+    };
     UnitsReport {
         seconds: ran.seconds,
         units: remaining.iter().map(|range| range.end - range.start).sum(),
@@ -307,17 +317,21 @@ fn report_of(
         ideal: one_pass.ideal(),
         failed,
         lost: ran.lost.into_iter().map(|lost| lost.error).collect(),
-        plan: plan_of_lines(lines, job, platform),
+        plan,
     }
 }
 
 /// The plan that lets all processors whose times are known end together; `None` if none is.
-fn plan_of_lines(lines: Vec<Option<Line>>, job: &UnitsJob, platform: &Platform) -> Option<Plan> {
-    let units = job.units;
+fn plan_of_lines(
+    lines: Vec<Option<Line>>,
+    costs: Option<Arc<[f64]>>,
+    units: u64,
+    platform: &Platform,
+) -> Option<Plan> {
     let options = OnePassOptions {
         processors: lines.len(),
         lines: Some(lines.clone()),
-        costs: job.costs.clone(),
+        costs: costs.clone(),
         fixed: true,
         ..OnePassOptions::default()
     };
@@ -333,7 +347,7 @@ fn plan_of_lines(lines: Vec<Option<Line>>, job: &UnitsJob, platform: &Platform) 
         }
     }
     let shares: Vec<u64> = parts.iter().map(|units| units.end - units.start).collect();
-    let chain = job.costs.as_ref().and_then(|costs| Chain::new(costs).ok());
+    let chain = costs.and_then(|costs| Chain::new(&costs).ok());
     let cost = |part: &Range<u64>| match &chain {
         Some(chain) => chain.cost(part.start as usize, part.end as usize),
         None => (part.end - part.start) as f64,

@@ -11,6 +11,7 @@
 //! variances). Added: a line instead of a mean, so that start-up is told from work, and the choice of no reserve.
 
 mod line;
+mod profile;
 mod rest;
 #[cfg(test)]
 mod simulator;
@@ -21,6 +22,7 @@ mod tests;
 
 use crate::error::{Error, Result};
 use line::{Fitted, Piece};
+pub use profile::{TimedPiece, learnt_costs};
 use rest::Rest;
 use size::Outlook;
 use std::ops::Range;

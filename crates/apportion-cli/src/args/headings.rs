@@ -277,8 +277,7 @@ const COMMANDS: [(&str, &[&str]); 6] = [
 ];
 
 /// The commands that most people need: `-h` has these alone.
-const COMMON: [&str; 8] =
-    ["run", "balance", "partition", "matmul", "simulate", "report", "doctor", "demo"];
+const COMMON: [&str; 8] = ["run", "balance", "partition", "matmul", "simulate", "report", "doctor", "demo"];
 
 /// The same command, whose help lists the other commands in groups, or those that most people need.
 fn with_command_groups(whole: Command) -> Command {
@@ -292,7 +291,8 @@ fn with_command_groups(whole: Command) -> Command {
     };
     let groups: Vec<String> = COMMANDS.iter().map(group).collect();
     let few = group(&("Commands", &COMMON)) + "All commands: --help";
-    let template = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+    let template =
+        "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
     whole.before_help(few).before_long_help(groups.join("\n").trim_end().to_owned()).help_template(template)
 }
 

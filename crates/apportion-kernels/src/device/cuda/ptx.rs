@@ -1,10 +1,18 @@
 //! The kernels as the CUDA driver compiles them: PTX, which NVRTC has made of `kernels.cl`.
 
 use crate::device::variant::{Arithmetic, Variant};
+use flate2::read::GzDecoder;
+use std::io::Read;
+use std::sync::LazyLock;
 
 /// One text for each arithmetic and variant, each after a line of [`MARK`] and its options. `nvrtc.py` makes it; a
 /// test writes and compares it (`APPORTION_BLESS=1 cargo test -p apportion-kernels ptx`).
-pub(super) const KERNELS: &str = include_str!("kernels.ptx");
+pub(super) static KERNELS: LazyLock<String> = LazyLock::new(|| {
+    let mut text = String::new();
+    let mut packed = GzDecoder::new(&include_bytes!("kernels.ptx.gz")[..]);
+    packed.read_to_string(&mut text).expect("a test has written it");
+    text
+});
 pub(super) const MARK: &str = "//@ ";
 /// The first of the variants through local memory that are not there.
 const VARIANTS: usize = 2;

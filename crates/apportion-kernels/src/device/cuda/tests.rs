@@ -67,19 +67,21 @@ fn nvrtc(arguments: &[&str], input: String) -> Option<String> {
 fn ptx_is_what_nvrtc_makes_of_the_source() {
     let options: String = modules().map(|(arithmetic, variant)| variant.options(arithmetic) + "\n").collect();
     let Some(made) = nvrtc(&["compile"], options) else { return };
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/cuda/kernels.ptx");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/cuda/kernels.ptx.gz");
     if std::env::var_os("APPORTION_BLESS").is_some() {
-        std::fs::write(path, made).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packed.write_all(made.as_bytes()).unwrap();
+        std::fs::write(path, packed.finish().unwrap()).unwrap();
         return;
     }
-    let [found, wanted] = [made.as_str(), ptx::KERNELS].map(|text| text.lines().next().unwrap());
+    let [found, wanted] = [made.as_str(), &ptx::KERNELS].map(|text| text.lines().next().unwrap());
     if found != wanted {
         skip(Need::Nvrtc, format!("kernels.ptx: {wanted}; here: {found}"));
         return;
     }
     let lines = made.lines().zip(ptx::KERNELS.lines());
     let differs = lines.enumerate().find(|(_, (made, kept))| made != kept);
-    assert!(made == ptx::KERNELS, "kernels.ptx is not what kernels.cl gives, from line {differs:?} on");
+    assert!(made == *ptx::KERNELS, "kernels.ptx is not what kernels.cl gives, from line {differs:?} on");
 }
 
 /// The driver's compiler is that of the wheel: it takes every module, and all fits into registers.

@@ -45,6 +45,9 @@ fn main() {
 /// if each of several tasks would write them.
 fn parse() -> Result<(Arguments, Result<bool, Error>), clap::Error> {
     let mut grammar = args::headings::command();
+    if std::env::args_os().skip(1).all(|word| word == "-h") {
+        grammar = args::headings::with_few_commands(grammar);
+    }
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
     let files = launch::check(&matches)

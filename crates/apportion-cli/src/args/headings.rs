@@ -279,8 +279,8 @@ const COMMANDS: [(&str, &[&str]); 6] = [
 /// The commands that most people need: `-h` has these alone.
 const COMMON: [&str; 8] = ["run", "balance", "partition", "matmul", "simulate", "report", "doctor", "demo"];
 
-/// The same command, whose help lists the other commands in groups, or those that most people need.
-fn with_command_groups(whole: Command) -> Command {
+/// The same command, whose help lists these other commands.
+fn listing(whole: Command, groups: &[(&str, &[&str])], after: &str) -> Command {
     let about = |name: &str| {
         let command = whole.find_subcommand(name).and_then(|command| command.get_about());
         command.map(ToString::to_string).unwrap_or_default()
@@ -289,16 +289,22 @@ fn with_command_groups(whole: Command) -> Command {
         let lines = names.iter().map(|name| format!("  {name:11}  {}\n", about(name)));
         format!("{heading}:\n{}", lines.collect::<String>())
     };
-    let groups: Vec<String> = COMMANDS.iter().map(group).collect();
-    let few = group(&("Commands", &COMMON)) + "All commands: --help";
-    let template =
-        "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
-    whole.before_help(few).before_long_help(groups.join("\n").trim_end().to_owned()).help_template(template)
+    let groups: Vec<String> = groups.iter().map(group).collect();
+    let template = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned()
+        + &groups.join("\n")
+        + after
+        + "\nOptions:\n{options}{after-help}";
+    whole.help_template(template)
+}
+
+/// The grammar whose help lists the commands that most people need.
+pub fn with_few_commands(grammar: Command) -> Command {
+    listing(grammar, &[("Commands", &COMMON)], "All commands: --help\n")
 }
 
 /// The grammar with every flag under a heading, and every command in a group.
 pub fn command() -> Command {
-    let whole = with_command_groups(Arguments::command());
+    let whole = listing(Arguments::command(), &COMMANDS, "");
     let names: Vec<String> = whole.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     names.into_iter().fold(with_help(whole), |whole, name| {
         whole.mut_subcommand(name, |command| {

@@ -440,9 +440,9 @@ impl Known {
             return Ok(Some(model));
         }
         let (first, last) = (known[0], known[known.len() - 1]);
-        // A line from the end to the nearest share that tells a time per unit.
-        let below_last = known.iter().rev().find(|p| p.size <= APART * last.size).unwrap_or(&first);
-        let above_first = known.iter().find(|p| p.size * APART >= first.size).unwrap_or(&last);
+        // A line from the end to the nearest share that tells a time per unit; without one, the speed stays as it is.
+        let below_last = known.iter().rev().find(|p| p.size <= APART * last.size);
+        let above_first = known.iter().find(|p| p.size * APART >= first.size);
         let mut points = known.to_vec();
         let mut draw = |range: std::ops::Range<f64>, through: Point, [a, b]: [Point; 2]| {
             // Where a unit takes more time the more there are, the speed is interpolated, or goes on.
@@ -455,11 +455,15 @@ impl Known {
                 points.extend(sizes.take_while(|x| *x < range.end).map(at));
             }
         };
-        draw(1.0..first.size, first, [first, *above_first]);
+        if let Some(above) = above_first {
+            draw(1.0..first.size, first, [first, *above]);
+        }
         for pair in known.windows(2) {
             draw(pair[0].size..pair[1].size, pair[0], [pair[0], pair[1]]);
         }
-        draw(last.size..STEP * units as f64, last, [*below_last, last]);
+        if let Some(below) = below_last {
+            draw(last.size..STEP * units as f64, last, [*below, last]);
+        }
         Model::piecewise(name, points, model.max_size()).map(Some)
     }
 }

@@ -131,6 +131,21 @@ fn start_ups_are_known_after_two_rounds() {
     }
 }
 
+/// Rounds of nearly equal shares tell no time per unit, whatever their noise says: 4.4 s with equal shares, then 2.33 and
+/// 2.31 s with a quarter of the units.
+#[test]
+fn close_shares_tell_no_start_up() {
+    let mut search = Search::new(1000, 2).unwrap();
+    assert_eq!(search.observe(&[1.47, 4.4]).unwrap(), Step::Next);
+    for (shares, seconds) in [([750, 250], [2.2, 2.33]), ([765, 235], [2.26, 2.36])] {
+        search.adopt(&shares).unwrap();
+        search.observe(&seconds).unwrap();
+    }
+    let [fast, slow] = &search.functions().unwrap()[..] else { panic!() };
+    assert!((fast.seconds(1000.0) / 2.95 - 1.0).abs() < 0.05, "{}", fast.seconds(1000.0));
+    assert!((slow.seconds(500.0) / 4.6 - 1.0).abs() < 0.05, "{}", slow.seconds(500.0));
+}
+
 /// A pause of 20 s of all processors, or one, in any one round neither ends the search nor decides.
 #[test]
 fn one_disturbed_round_does_not_decide() {

@@ -6,7 +6,7 @@ use crate::measure::joblog::JobLog;
 use crate::measure::pieces::{Halt, PieceObserver, Pieces, PiecesRun, Queue, TextOrder};
 use crate::measure::units::{OneEach, units_of};
 use crate::plan::shares::{
-    Chain, Estimate, Line, OnePass, OnePassOptions, Order, TimeRange, TimedPiece, learnt_costs,
+    Chain, Estimate, Line, OnePass, OnePassOptions, Order, TimeRange, TimedPiece, learnt_costs, whole_lines,
 };
 use crate::plan::{Baselines, FastestAlone, Forecast, Plan};
 use crate::platform::Platform;
@@ -300,6 +300,7 @@ fn report_of(
     });
     let lines: Vec<_> =
         processors.iter().map(|processor| processor.estimate.map(|known| known.line)).collect();
+    let lines = if job.costs.is_none() { whole_lines(&timed, &lines) } else { lines };
     // Costs that nobody has given are learnt, where they change along the range.
     let learnt = if job.costs.is_none() { learnt_costs(&timed, &lines) } else { None };
     let plan = match learnt.filter(|(costs, _)| costs.len() as u64 == job.units) {

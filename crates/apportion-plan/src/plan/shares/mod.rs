@@ -33,7 +33,9 @@ pub use hierarchical::{aggregate, hierarchical};
 pub use largest_remainder::{even_among, largest_remainder, largest_remainder_within};
 pub use least::{Fall, OptimalShares, least_time};
 pub use limits::Limits;
-pub use one_pass::{Estimate, Line, OnePass, OnePassOptions, Order, TimeRange, TimedPiece, learnt_costs};
+pub use one_pass::{
+    Estimate, Line, OnePass, OnePassOptions, Order, TimeRange, TimedPiece, learnt_costs, whole_lines,
+};
 pub use pareto::{Tradeoff, pareto, pareto_watched};
 pub(crate) use proportional::even;
 pub use proportional::{LeftOver, left_over_first, proportional};

@@ -22,7 +22,7 @@ mod tests;
 
 use crate::error::{Error, Result};
 use line::{Fitted, Piece};
-pub use profile::{TimedPiece, learnt_costs};
+pub use profile::{TimedPiece, learnt_costs, whole_lines};
 use rest::Rest;
 use size::Outlook;
 use std::ops::Range;

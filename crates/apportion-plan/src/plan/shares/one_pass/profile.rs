@@ -8,6 +8,8 @@
 use super::Line;
 use std::ops::Range;
 
+/// A time per unit that differs by more than this factor from that of the whole run is none.
+const OFF: f64 = 2.0;
 /// Relative error of times by lines below which units are alike.
 const ALIKE: f64 = 0.1;
 /// The part of the errors' squares that neighbours may leave.
@@ -47,6 +49,22 @@ impl TimedPiece {
         let work = (self.seconds - line.start_up).max(LEAST_WORK * self.seconds);
         (work / (line.per_unit * self.count())).ln()
     }
+}
+
+/// The lines of a run for the next one. Those of a run follow its last pieces: where these are small and costs change, a
+/// time per unit may come out that has little to do with the whole run, and is replaced by the run's.
+pub fn whole_lines(pieces: &[TimedPiece], lines: &[Option<Line>]) -> Vec<Option<Line>> {
+    let of = |(rank, line): (usize, &Option<Line>)| {
+        let line = (*line)?;
+        let own = || pieces.iter().filter(move |piece| piece.rank == rank);
+        let (count, seconds) = own().fold((0.0, 0.0), |(n, t), piece| (n + piece.count(), t + piece.seconds));
+        let shortest = own().map(|piece| piece.seconds).fold(f64::INFINITY, f64::min);
+        let start_up = line.start_up.min((1.0 - LEAST_WORK) * shortest);
+        let per_unit = (seconds - start_up * own().count() as f64) / count;
+        let is_off = per_unit > OFF * line.per_unit || OFF * per_unit < line.per_unit;
+        Some(if is_off { Line { start_up, per_unit } } else { line })
+    };
+    lines.iter().enumerate().map(of).collect()
 }
 
 /// The costs of all units, whose mean is 1, and the lines of the processors by them, from pieces that are the whole range
@@ -209,6 +227,7 @@ mod tests {
     /// Seconds of the second run over the ideal: with what was learnt, or as if units were alike.
     fn second_run(job: &Job, seed: u64, learns: bool) -> f64 {
         let (pieces, lines) = first_run(job, seed);
+        let lines = if learns { whole_lines(&pieces, &lines) } else { lines };
         let learnt = if learns { learnt_costs(&pieces, &lines) } else { None };
         let (costs, lines) = match learnt {
             Some((costs, lines)) => (Some(costs.into()), lines),
@@ -220,8 +239,8 @@ mod tests {
     }
 
     /// On simulated machines: units alike are never taken for others, heavy ones here and there cost a second run
-    /// nothing, and on a ramp, whose second run took 1.36 times the ideal, it takes 1.13 times. Where every processor
-    /// starts two or three pieces only, there is too little to see.
+    /// nothing, and on a ramp, whose second run took 1.36 times the ideal, and 3.96 times at worst, it takes 1.14 and
+    /// 1.96 times. Where every processor starts two or three pieces only, there is too little to see.
     #[test]
     fn a_second_run_knows_a_ramp() {
         let (mut before, mut after, mut rows) = (0.0, 0.0, 0.0);
@@ -244,14 +263,14 @@ mod tests {
                         Kind::Alike => assert_eq!(old, new, "{name}"),
                         Kind::Heavy => assert!(new.1 <= old.1 + 0.01 && new.0 <= old.0 + 0.01, "{name}"),
                         Kind::Ramp => {
-                            assert!(new.0 <= old.0 + 0.01, "{name}");
+                            assert!(new.0 <= old.0 + 0.01 && new.1 < 2.0, "{name}");
                             (before, after, rows) = (before + old.0, after + new.0, rows + 1.0);
                         }
                     }
                 }
             }
         }
-        assert!(before / rows > 1.3 && after / rows < 1.14, "{} {}", before / rows, after / rows);
+        assert!(before / rows > 1.3 && after / rows < 1.15, "{} {}", before / rows, after / rows);
     }
 
     /// By hand: unit i costs 1 + i / 5; pieces of 20 units on two processors, the second of half the speed.

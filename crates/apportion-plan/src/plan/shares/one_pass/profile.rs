@@ -217,7 +217,7 @@ mod tests {
 
     fn first_run(job: &Job, seed: u64) -> (Vec<TimedPiece>, Vec<Option<Line>>) {
         let p = job.truths.len();
-        let pass = OnePass::new(&[0..job.units()], options(p)).unwrap();
+        let pass = OnePass::new(std::slice::from_ref(&(0..job.units())), options(p)).unwrap();
         let mut watched = Watched { pass, begun: vec![(0.0, 0..0); p], pieces: Vec::new() };
         job.seconds(&mut watched, seed);
         let lines = (0..p).map(|rank| watched.pass.estimate(rank).map(|known| known.line)).collect();
@@ -234,7 +234,7 @@ mod tests {
             None => (None, lines),
         };
         let options = OnePassOptions { lines: Some(lines), costs, ..options(job.truths.len()) };
-        let mut second = OnePass::new(&[0..job.units()], options).unwrap();
+        let mut second = OnePass::new(std::slice::from_ref(&(0..job.units())), options).unwrap();
         job.seconds(&mut second, seed + 50) / job.ideal()
     }
 

@@ -21,8 +21,10 @@ const BEYOND: f64 = 0.3;
 /// How much the ratio of two speeds may differ from that of the run's lines.
 const MOST_MOVED: f64 = 4.0;
 const ROUNDS: usize = 60;
-/// More units than this are not told apart.
-const MOST_UNITS: u64 = 1 << 24;
+/// More units than this are not told apart: each gets a number.
+const MOST_UNITS: u64 = 1 << 22;
+/// Pieces beyond this are not compared, each with all others.
+const MOST_PIECES: usize = 1000;
 
 /// A piece that ended well.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +78,10 @@ pub fn learnt_costs(pieces: &[TimedPiece], lines: &[Option<Line>]) -> Option<(Ve
         let follows = piece.units.start == end && !piece.units.is_empty() && piece.seconds > 0.0;
         follows.then_some(piece.units.end)
     })?;
-    if end > MOST_UNITS || pieces.len() < 4 || pieces.iter().any(|piece| lines[piece.rank].is_none()) {
+    if end > MOST_UNITS
+        || !(4..=MOST_PIECES).contains(&pieces.len())
+        || pieces.iter().any(|piece| lines[piece.rank].is_none())
+    {
         return None;
     }
     let all = end as f64;

@@ -420,7 +420,7 @@ fn a_device_that_is_lost_ends_the_run_with_its_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_cuda_driver_that_fails_is_an_error_with_a_remedy() {
-    let here = Bench::new();
+    let here = Bench::with_empty_cache();
     let Some(cc) = installed(Need::Compiler, &["cc", "gcc"], "gcc") else { return };
     for (place, more) in [("old", "-DOLD"), ("new", "")] {
         std::fs::create_dir(here.path(place)).unwrap();

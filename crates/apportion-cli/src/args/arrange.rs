@@ -73,44 +73,50 @@ pub enum OrderFormat {
     docs/theory/arrangement.md explains costs and searches.")]
 pub struct ArrangeArgs {
     /// Plan to rearrange (plan.json).
-    #[arg(long, value_name = "FILE", required_unless_present = "grid")]
+    #[arg(long, value_name = "FILE", required_unless_present = "grid", help_heading = "Layout")]
     pub plan: Option<PathBuf>,
     /// Instead of a plan, cut a domain of M x N cells into a grid of equal parts, one per processor; the best
     /// shape of the grid is searched too.
-    #[arg(long, value_name = "MxN", conflicts_with = "plan")]
+    #[arg(long, value_name = "MxN", conflicts_with = "plan", help_heading = "What is divided")]
     pub grid: Option<String>,
     /// Shape of the grid that the search starts from, whose cost is the one before [default: the most nearly
     /// square].
-    #[arg(long, value_name = "ROWSxCOLUMNS", requires = "grid", conflicts_with = "plan")]
+    #[arg(
+        long,
+        value_name = "ROWSxCOLUMNS",
+        requires = "grid",
+        conflicts_with = "plan",
+        help_heading = "For experts"
+    )]
     pub grid_shape: Option<String>,
     /// Read the processors, their clusters ("site/node") and the network from this file (platform.toml).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Processors and speeds")]
     pub platform: PathBuf,
     /// Cost to minimise [default: bandwidth, or asymmetric for a grid].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Layout")]
     pub objective: Option<ObjectiveName>,
     /// Method of search.
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", help_heading = "Layout")]
     pub search: SearchName,
     /// How a pivot row or column spreads, for hops and bandwidth [default: ring].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Flow")]
     pub flow: Option<SpreadName>,
     /// What is beyond the domain's border, for asymmetric [default: periodic].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "For experts")]
     pub edges: Option<EdgesName>,
     /// Seed of --search local and auto [default: 1].
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, help_heading = "For experts")]
     pub seed: Option<u64>,
     /// Write the new plan to this file (plan.json).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Draw the new plan.
-    #[arg(long, value_name = "FILE", value_parser = picture)]
+    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = "Output")]
     pub svg: Option<PathBuf>,
     /// Write the order of processes for a launcher to the file of --export-to.
-    #[arg(long, value_enum, requires = "export_to")]
+    #[arg(long, value_enum, requires = "export_to", help_heading = "Output")]
     pub export: Option<OrderFormat>,
     /// File for --export.
-    #[arg(long, value_name = "FILE", requires = "export")]
+    #[arg(long, value_name = "FILE", requires = "export", help_heading = "Output")]
     pub export_to: Option<PathBuf>,
 }

@@ -32,13 +32,19 @@ impl GroupingName {
 #[command(after_help = "Examples:\n  apportion detect\n  apportion detect --by core -o platform.toml")]
 pub struct DetectArgs {
     /// Which cores are one processor; several are a pool, which works as one.
-    #[arg(long, value_enum, default_value = "kind", value_name = "GROUP")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "kind",
+        value_name = "GROUP",
+        help_heading = "Processors and speeds"
+    )]
     pub by: GroupingName,
     /// Describe the machine whose files of /proc and /sys were recorded in this directory, in DIR/proc and
     /// DIR/sys.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Processors and speeds")]
     pub root: Option<PathBuf>,
     /// Write the platform to this file (platform.toml).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
 }

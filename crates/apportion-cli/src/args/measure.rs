@@ -68,18 +68,20 @@ pub enum KernelName {
 pub struct MeasureArgs {
     /// Measure the cost of messages between each pair of processors instead of speeds.
     #[arg(long, conflicts_with_all = ["kernel", "blas", "command", "program", "seconds_from", "timeout",
-        "resume", "points", "adaptive", "smallest", "largest", "max_size", "block", "alone"])]
+        "resume", "points", "adaptive", "smallest", "largest", "max_size", "block", "alone"],
+        help_heading = "Running")]
     pub network: bool,
     #[command(flatten)]
     pub engine: EngineArgs,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
-    #[arg(long, value_name = "FILE", conflicts_with = "processors")]
+    #[arg(long, value_name = "FILE", conflicts_with = "processors", help_heading = "Processors and speeds")]
     pub platform: Option<PathBuf>,
     /// Number of unpinned processors (named p0, p1, …).
-    #[arg(long, value_name = "N", value_parser = within(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = within(1..=4096), help_heading = "Processors and speeds")]
     pub processors: Option<u64>,
     /// Kernel to measure.
-    #[arg(long, value_enum, default_value = "gemm-f64", conflicts_with_all = ["command", "program"])]
+    #[arg(long, value_enum, default_value = "gemm-f64", conflicts_with_all = ["command", "program"],
+        help_heading = "Measuring")]
     pub kernel: KernelName,
     #[command(flatten)]
     pub blas: BlasArgs,
@@ -87,72 +89,74 @@ pub struct MeasureArgs {
     pub program: ProgramArgs,
     /// Write the models to this file after every point (models.json); with --network, the platform with its
     /// links (platform.toml).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Measure the links as well, and write the platform with them to this file (platform.toml).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "command", "program"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["network", "command", "program"],
+        help_heading = "Output")]
     pub links: Option<PathBuf>,
     /// Continue from the points in the output file, if it exists.
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "output", help_heading = "Memory and checkpoints")]
     pub resume: bool,
     /// Sizes to measure: elements of C updated by one pivot block for a product, cells for a stencil, bytes
     /// of a message for --network.
     #[arg(long, value_name = "N,N,…", value_parser = numbers::list,
-        conflicts_with_all = ["points", "adaptive", "smallest", "largest"])]
+        conflicts_with_all = ["points", "adaptive", "smallest", "largest"], help_heading = "Measuring")]
     pub sizes: Option<Numbers>,
     /// Smallest size [default for kernels: 1024].
-    #[arg(long, value_name = "N", value_parser = numbers::number)]
+    #[arg(long, value_name = "N", value_parser = numbers::number, help_heading = "For experts")]
     pub smallest: Option<f64>,
     /// Largest size [default for kernels: 4 million].
-    #[arg(long, value_name = "N", value_parser = numbers::number)]
+    #[arg(long, value_name = "N", value_parser = numbers::number, help_heading = "For experts")]
     pub largest: Option<f64>,
     /// Hard cap on the size (memory): larger sizes are not measured, and the models keep it as max_size
     /// [default: none, or the largest size at which a program worked if it failed at a larger one].
-    #[arg(long, value_name = "N", value_parser = numbers::number)]
+    #[arg(long, value_name = "N", value_parser = numbers::number, help_heading = "For experts")]
     pub max_size: Option<f64>,
     /// Number of sizes in a geometric progression [default: 8]; with --adaptive, maximum number of sizes per
     /// processor [default: 30].
-    #[arg(long, value_name = "N", value_parser = within(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = within(1..=1000), help_heading = "For experts")]
     pub points: Option<u64>,
     /// Choose the sizes for each processor from the speeds seen so far (GBBP), to need few of them.
-    #[arg(long)]
+    #[arg(long, help_heading = "Running")]
     pub adaptive: bool,
     /// Relative difference below which --adaptive treats two speeds as equal [default: 0.05]; with --units or
     /// --shape, the expected relative error of a speed at its share [default: 0.02].
     #[arg(long, value_name = "FRACTION", conflicts_with_all = ["network", "sizes", "carry_over"],
-        value_parser = numbers::number)]
+        value_parser = numbers::number, help_heading = "For experts")]
     pub accuracy: Option<f64>,
     /// Measure only what dividing this number of units needs: each next size is the one whose uncertainty
     /// costs the plan most.
     #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), conflicts_with_all = ["shape", "sizes",
-        "adaptive", "smallest", "largest", "network"])]
+        "adaptive", "smallest", "largest", "network"], help_heading = "What is divided")]
     pub units: Option<u64>,
     /// The same for dividing a matrix of these sizes: MxN or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN", conflicts_with_all = ["sizes", "adaptive", "smallest", "largest",
-        "network", "command", "program"])]
+        "network", "command", "program"], help_heading = "What is divided")]
     pub shape: Option<String>,
     /// Carry the speed functions of the same kernel with another element type over from this file
     /// (models.json): measure one size on each processor, its share of --units or --shape or the middle of
     /// its curve.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sizes", "points", "adaptive", "smallest", "largest",
-        "resume", "network", "command", "program"])]
+        "resume", "network", "command", "program"], help_heading = "For experts")]
     pub carry_over: Option<PathBuf>,
     /// Pivot block size of a product [default: 256].
     #[arg(long, value_name = "N", value_parser = within(1..=65536),
-        conflicts_with_all = ["command", "program"])]
+        conflicts_with_all = ["command", "program"], help_heading = "Flow")]
     pub block: Option<u64>,
     /// Relative half-width of the 95 % confidence interval to reach.
-    #[arg(long, value_name = "FRACTION", default_value = "0.025", value_parser = numbers::number)]
+    #[arg(long, value_name = "FRACTION", default_value = "0.025", value_parser = numbers::number,
+        help_heading = "For experts")]
     pub tolerance: f64,
     /// Maximum number of repetitions of a size [default: 200, or 30 messages each way with --network].
-    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), help_heading = "For experts")]
     pub max_repetitions: Option<u64>,
     /// Approximate maximum time for a size, in seconds or with a unit [default: 2, or 1 each way with
     /// --network].
-    #[arg(long, value_name = "SECONDS", value_parser = numbers::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = numbers::seconds, help_heading = "For experts")]
     pub max_seconds: Option<f64>,
     /// Measure one processor at a time instead of all together.
-    #[arg(long)]
+    #[arg(long, help_heading = "For experts")]
     pub alone: bool,
 }
 

@@ -13,9 +13,9 @@ pub struct MergeArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Put these names, one per file, before the processors' names: HOST:NAME.
-    #[arg(long, value_name = "HOST,HOST,…", value_delimiter = ',')]
+    #[arg(long, value_name = "HOST,HOST,…", value_delimiter = ',', help_heading = "Output")]
     pub prefix: Vec<String>,
     /// Write the merged models to this file (models.json).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
 }

@@ -42,10 +42,11 @@ pub enum MinimiseName {
     Methods for --kind: greedy, dropout, grid, symmetric, ratio, cyclic, alone, auto.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
-    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX),
+        help_heading = "What is divided")]
     pub units: Option<u64>,
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
-    #[arg(long, value_name = "MxN|MxKxN")]
+    #[arg(long, value_name = "MxN|MxKxN", help_heading = "What is divided")]
     pub shape: Option<String>,
     /// Lay out a factorisation of the matrix of --shape instead of a product: its block columns or tiles, with the
     /// fastest block or that of --block.
@@ -60,14 +61,15 @@ pub struct PartitionArgs {
         "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
         "compare", "flow", "overlap", "look_ahead", "block", "blocks", "output", "robust", "objective", "min",
         "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit", "mesh", "shares", "left_over",
-        "messages", "mix", "keep_all", "costs", "unit_memory", "any_order"])]
+        "messages", "mix", "keep_all", "costs", "unit_memory", "any_order"], help_heading = "Layout")]
     pub plan: Option<PathBuf>,
     #[command(flatten)]
     pub sources: Sources,
     /// Read speeds over rows and columns (seconds of an update by a pivot block of --block indices), or over
     /// rows, k and columns, from this file (surfaces.json); areas follow the speed at each part's own shape.
     /// With --units, the surfaces may have any parameters: see --at.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "models", "compare"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "models", "compare"],
+        help_heading = "For experts")]
     pub surfaces: Option<PathBuf>,
     /// With --units, fix all parameters of the surfaces but one, and divide along that one.
     #[arg(
@@ -75,59 +77,62 @@ pub struct PartitionArgs {
         value_name = "NAME=X,…",
         value_delimiter = ',',
         requires = "surfaces",
-        conflicts_with = "shape"
+        conflicts_with = "shape",
+        help_heading = "For experts"
     )]
     pub at: Vec<String>,
     /// Method [default: fpm for --units, auto (the least forecast time) for --shape].
-    #[arg(long, value_name = "METHOD")]
+    #[arg(long, value_name = "METHOD", help_heading = "Layout")]
     pub method: Option<String>,
     /// Transfers on a link, for hybrid: one at a time, or both directions at once [default: the platform's
     /// links].
-    #[arg(long, value_enum, conflicts_with = "units")]
+    #[arg(long, value_enum, conflicts_with = "units", help_heading = "For experts")]
     pub communication: Option<CommunicationName>,
     /// Processors of each column from left to right, for column-groups, such as p0,p1;p2,p3.
-    #[arg(long, value_name = "P,P;P,P", conflicts_with = "units")]
+    #[arg(long, value_name = "P,P;P,P", conflicts_with = "units", help_heading = "For experts")]
     pub groups: Option<String>,
     /// What auto minimises, and with sum, largest or volume also columns, grid and recursive [default: time].
-    #[arg(long, alias = "minimize", value_enum, conflicts_with = "units")]
+    #[arg(long, alias = "minimize", value_enum, conflicts_with = "units", help_heading = "For experts")]
     pub minimise: Option<MinimiseName>,
     /// Rows and columns of processors for grid and cartesian, such as 2x3 [default: the cheapest].
-    #[arg(long, value_name = "PxQ", conflicts_with = "units")]
+    #[arg(long, value_name = "PxQ", conflicts_with = "units", help_heading = "For experts")]
     pub mesh: Option<String>,
     /// Sizes of the parts: in proportion to the speeds; by forecast, so that computation and communication
     /// together end at the same time; or, for square-corner and auto, smaller squares for a bulk run that
     /// computes while data travel [default: forecast with auto, else proportional].
-    #[arg(long, value_enum, conflicts_with_all = ["units", "surfaces", "compare"])]
+    #[arg(long, value_enum, conflicts_with_all = ["units", "surfaces", "compare"],
+        help_heading = "For experts")]
     pub shares: Option<SharesName>,
     /// Give every processor a share. By default, auto leaves out processors whose messages would cost more
     /// time than their work saves.
-    #[arg(long, conflicts_with_all = ["units", "method", "levels", "surfaces"])]
+    #[arg(long, conflicts_with_all = ["units", "method", "levels", "surfaces"], help_heading = "For experts")]
     pub keep_all: bool,
     /// Who gets the rows (--method rows) or units (--method proportional) that are left over after rounding
     /// down [default: soonest for rows, the largest remainders for units].
-    #[arg(long, value_enum, conflicts_with_all = ["levels", "surfaces"])]
+    #[arg(long, value_enum, conflicts_with_all = ["levels", "surfaces"], help_heading = "For experts")]
     pub left_over: Option<LeftOverName>,
     /// Methods for the levels of a hierarchy, from the top: among the platform's clusters ("site/node"), then
     /// among their members. The last method serves all levels below; auto tries every method.
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', 
-        conflicts_with_all = ["units", "method", "compare"])]
+        conflicts_with_all = ["units", "method", "compare"], help_heading = "For experts")]
     pub levels: Option<Vec<String>>,
     /// Cut only at multiples of this number of rows and columns (whole pivot blocks) [default: 1].
-    #[arg(long, value_name = "B", conflicts_with = "units", value_parser = within(1..=u64::MAX))]
+    #[arg(long, value_name = "B", conflicts_with = "units", value_parser = within(1..=u64::MAX),
+        help_heading = "For experts")]
     pub granularity: Option<u64>,
     /// Lay out one generalised block of R x C elements and repeat it cyclically (block-cyclic).
-    #[arg(long, value_name = "RxC", conflicts_with = "units")]
+    #[arg(long, value_name = "RxC", conflicts_with = "units", help_heading = "For experts")]
     pub repeat: Option<String>,
     /// Run every method on the shape and print one table.
-    #[arg(long, conflicts_with_all = ["units", "method"])]
+    #[arg(long, conflicts_with_all = ["units", "method"], help_heading = "Layout")]
     pub compare: bool,
     #[command(flatten)]
     pub flow: FlowArgs,
     /// Write the plan to this file (plan.json).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Draw the plan; with --compare, all layouts side by side with their costs.
-    #[arg(long, value_name = "FILE", value_parser = picture)]
+    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = "Output")]
     pub svg: Option<PathBuf>,
     #[command(flatten)]
     pub export: ExportArgs,

@@ -21,13 +21,13 @@ pub struct RandomArgs {
     #[arg(value_name = "N", value_parser = within(1..=1 << 53))]
     pub cols: u64,
     /// Output file (.npy).
-    #[arg(long, short, value_name = "FILE", value_parser = matrix)]
+    #[arg(long, short, value_name = "FILE", value_parser = matrix, help_heading = "Output")]
     pub output: PathBuf,
     /// Seed of the random numbers.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole, help_heading = "For experts")]
     pub seed: u64,
     /// Element type: f64, f32, i32, i64 or bool.
-    #[arg(long, value_name = "KIND", default_value = "f64", value_parser = kind)]
+    #[arg(long, value_name = "KIND", default_value = "f64", value_parser = kind, help_heading = "Output")]
     pub kind: RandomKind,
 }
 

@@ -14,6 +14,6 @@ pub struct ReportArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Write the page to this file (report.html).
-    #[arg(long, short, required = true, value_name = "FILE")]
+    #[arg(long, short, required = true, value_name = "FILE", help_heading = "Output")]
     pub output: PathBuf,
 }

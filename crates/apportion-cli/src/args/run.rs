@@ -44,10 +44,11 @@ pub enum OrderName {
 #[command(after_help = help())]
 pub struct RunArgs {
     /// Number of units to run, each once.
-    #[arg(long, value_name = "N", value_parser = within(1..=1 << 53), conflicts_with = "plan")]
+    #[arg(long, value_name = "N", value_parser = within(1..=1 << 53), conflicts_with = "plan",
+        help_heading = "What is divided")]
     pub units: Option<u64>,
     /// Cost of each unit (text with one number a line, or 1-D .npy): pieces are sized by it. --units may be left out.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "What is divided")]
     pub costs: Option<PathBuf>,
     /// Run the units of this plan (plan.json), and start as it says.
     #[arg(long, value_name = "FILE", help_heading = "What is divided")]
@@ -55,42 +56,43 @@ pub struct RunArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
-    #[arg(long, value_name = "FILE", conflicts_with = "processors")]
+    #[arg(long, value_name = "FILE", conflicts_with = "processors", help_heading = "Processors and speeds")]
     pub platform: Option<PathBuf>,
     /// Number of unpinned processors (named p0, p1, …).
-    #[arg(long, value_name = "N", value_parser = within(1..=4096), conflicts_with = "plan")]
+    #[arg(long, value_name = "N", value_parser = within(1..=4096), conflicts_with = "plan",
+        help_heading = "Processors and speeds")]
     pub processors: Option<u64>,
     /// Make pools of this many cores of the machine's; programs find the number in OMP_NUM_THREADS.
     #[arg(long, value_name = "K", value_parser = within(1..=4096),
-        conflicts_with_all = ["platform", "processors", "speeds"])]
+        conflicts_with_all = ["platform", "processors", "speeds"], help_heading = "Processors and speeds")]
     pub threads: Option<u64>,
     /// Hints for the sizes of the first pieces, one per processor: ratios such as 9,1.
     #[arg(long, value_name = "S,S,…", allow_negative_numbers = true, value_parser = numbers::speeds,
-        conflicts_with = "plan")]
+        conflicts_with = "plan", help_heading = "Processors and speeds")]
     pub speeds: Option<Speeds>,
     /// Order of what the pieces print [default: units].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Running")]
     pub order: Option<OrderName>,
     /// Append a line to this table for each piece that ends.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Memory and checkpoints")]
     pub joblog: Option<PathBuf>,
     /// Do not run units that the joblog calls done.
-    #[arg(long, requires = "joblog")]
+    #[arg(long, requires = "joblog", help_heading = "Memory and checkpoints")]
     pub resume: bool,
     /// How often units run again after a failure [default: 0].
-    #[arg(long, value_name = "N", value_parser = within_u32(0..=1000))]
+    #[arg(long, value_name = "N", value_parser = within_u32(0..=1000), help_heading = "Running")]
     pub retries: Option<u32>,
     /// What to do when a piece has failed for good [default: soon].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "For experts")]
     pub halt: Option<HaltName>,
     /// With --plan, run one piece a processor as the plan says, whatever happens.
-    #[arg(long)]
+    #[arg(long, help_heading = "For experts")]
     pub fixed: bool,
     /// Run all units once more at the end, on the fastest processor alone, to tell its time.
-    #[arg(long)]
+    #[arg(long, help_heading = "For experts")]
     pub measure_alone: bool,
     /// Write the plan for the next run (plan.json).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
 }
 

@@ -8,20 +8,21 @@ use clap::{Args, ValueEnum};
 pub struct NetworkArgs {
     /// Rule for messages that use the same link [default: fifo, or weighted with --traces and
     /// --export-simgrid].
-    #[arg(long, value_name = "RULE")]
+    #[arg(long, value_name = "RULE", help_heading = "Network")]
     pub sharing: Option<Sharing>,
     /// Size from which a message waits for its receiver and holds up its sender; smaller messages leave at
     /// once [default: no message waits, or all wait with --traces and --export-simgrid]. Not for fifo.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "For experts")]
     pub eager: Option<u64>,
     /// Update the rates of messages that share links only when this fraction of the messages has started or
     /// ended, such as 0.02 [default: 0, at every change, which is exact]. Useful for many thousands of
     /// messages that share uplinks. Not for fifo.
-    #[arg(long, alias = "coarse", value_name = "FRACTION", value_parser = fraction)]
+    #[arg(long, alias = "coarse", value_name = "FRACTION", value_parser = fraction,
+        help_heading = "For experts")]
     pub rate_tolerance: Option<f64>,
     /// Model of real networks' deviations from the ideal fluid: ideal, or SimGrid's cm02, lv08 or smpi
     /// [default: ideal]. Not for fifo.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", help_heading = "For experts")]
     pub tcp: Option<Tcp>,
 }
 

@@ -22,7 +22,7 @@ pub struct SweepArgs {
     /// there are at most 25, else 13].
     #[arg(long, value_name = "N", requires = "sweep",
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"],
-        value_parser = within(2..=1000))]
+        value_parser = within(2..=1000), help_heading = "For experts")]
     pub sweep_points: Option<u64>,
     /// Instead of a plan, sizes of a product, MxN (k = n) or MxKxN, laid out again for each value; with --kind,
     /// of a matrix, NxN.
@@ -32,18 +32,18 @@ pub struct SweepArgs {
     /// Fraction by which a candidate must be faster to win over one that moves less data, such as 1%
     /// [default: 0].
     #[arg(long, value_name = "PERCENT", requires = "sweep", value_parser = margin,
-        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"], help_heading = "For experts")]
     pub margin: Option<f64>,
     /// Methods to compare, each with its fastest flow; with a single method, its flows [default: the plan's
     /// own layout, or all methods that auto compares; with processors also auto itself, which leaves out
     /// those that are not worth their messages; with --kind all its layouts].
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',',
-        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"], help_heading = "For experts")]
     pub methods: Option<Vec<String>>,
     /// Methods for the levels of the platform's clusters, from the top, as one more candidate; auto at a
     /// level is the best method there.
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "sweep",
-        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"], help_heading = "For experts")]
     pub levels: Option<Vec<String>>,
     /// Write the table to this file (.csv or .json).
     #[arg(long, short, value_name = "FILE", requires = "sweep",
@@ -56,7 +56,7 @@ pub struct SweepArgs {
     /// Logarithmic axes of the picture: auto (where values have a wide range), x, y, xy or none [default:
     /// auto].
     #[arg(long, value_name = "AXES", value_enum, requires = "sweep", hide_possible_values = true,
-        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"], help_heading = "For experts")]
     pub log: Option<LogName>,
 }
 

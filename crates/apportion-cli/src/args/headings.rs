@@ -226,7 +226,8 @@ mod tests {
         fn longs(command: &Command) -> Vec<String> {
             command.get_arguments().filter_map(|a| a.get_long().map(ToOwned::to_owned)).collect()
         }
-        use crate::args::{ExportArgs, ProgramArgs, SweepArgs, UnitsArgs};
+        use crate::args::{ExportArgs, ProgramArgs, UnitsArgs};
+        use crate::commands::sweep::SweepArgs;
         use clap::Args;
         let group = Command::new("group");
         let groups = [

@@ -1,10 +1,22 @@
 //! The command line: global flags and the commands.
 
-use crate::args::{
-    AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, DoctorArgs,
-    FactorArgs, ManArgs, MatmulArgs, MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs,
-    RandomArgs, ReportArgs, RunArgs, SimulateArgs, SolveArgs, StudyArgs,
-};
+use crate::args::{AdvectArgs, ClosureArgs, FactorArgs, MatmulArgs, PowerArgs, SolveArgs};
+use crate::commands::arrange::ArrangeArgs;
+use crate::commands::balance::BalanceArgs;
+use crate::commands::completions::{CompletionsArgs, ManArgs};
+use crate::commands::demo::DemoArgs;
+use crate::commands::detect::DetectArgs;
+use crate::commands::doctor::DoctorArgs;
+use crate::commands::mdem::MdemArgs;
+use crate::commands::measure::MeasureArgs;
+use crate::commands::merge::MergeArgs;
+use crate::commands::partition::PartitionArgs;
+use crate::commands::plot::PlotArgs;
+use crate::commands::random::RandomArgs;
+use crate::commands::report::ReportArgs;
+use crate::commands::run::RunArgs;
+use crate::commands::simulate::SimulateArgs;
+use crate::commands::study::StudyArgs;
 use clap::{Parser, Subcommand};
 
 /// Divides a computation among unequal processors so that all finish together and little data moves.

@@ -24,18 +24,19 @@ pub struct ClosureArgs {
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Output file for the closure (.npy); without it the closure is verified and dropped.
-    #[arg(long, short, value_name = "C", value_parser = matrix_or_layout)]
+    #[arg(long, short, value_name = "C", value_parser = matrix_or_layout, help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// The algebra: min-plus (shortest paths), max-plus (longest) or or-and (reachability).
-    #[arg(long, value_name = "SEMIRING", default_value = "min-plus", value_parser = semiring)]
+    #[arg(long, value_name = "SEMIRING", default_value = "min-plus", value_parser = semiring,
+        help_heading = "Product")]
     pub semiring: Semiring,
     /// Output file for the vertex before the last on each best path (.npy of i32); min-plus and max-plus
     /// only.
-    #[arg(long, value_name = "FILE", value_parser = matrix_or_layout)]
+    #[arg(long, value_name = "FILE", value_parser = matrix_or_layout, help_heading = "Product")]
     pub predecessors: Option<PathBuf>,
     /// How the closure is computed; auto takes elimination where its forecast is less than that of half of
     /// the products that squaring may take.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "For experts")]
     pub algorithm: AlgorithmName,
     #[command(flatten)]
     pub running: RunningArgs,

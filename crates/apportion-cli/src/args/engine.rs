@@ -26,12 +26,12 @@ impl EngineName {
 pub struct EngineArgs {
     /// What runs the schedule: threads, or mpi with one process per processor [default: mpi in processes that
     /// mpirun or another launcher has started, else threads].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Running")]
     engine: Option<EngineName>,
     /// End with an error that names the rank if a message is waited for longer than this (under MPI):
     /// a rank that hangs is otherwise waited for without end. Choose more than the longest computation
     /// between two messages.
-    #[arg(long, value_name = "SECONDS", value_parser = timeout)]
+    #[arg(long, value_name = "SECONDS", value_parser = timeout, help_heading = "For experts")]
     stall_timeout: Option<f64>,
 }
 

@@ -32,21 +32,21 @@ pub struct FactorArgs {
     #[arg(long, value_enum, help_heading = "Factors")]
     pub kind: FactorKind,
     /// Output file for the factors (.npy); without it they are verified and dropped.
-    #[arg(long, short, value_name = "FILE", value_parser = matrix)]
+    #[arg(long, short, value_name = "FILE", value_parser = matrix, help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Output file for the pivots of lu or ldlt (.npy of i64).
-    #[arg(long, value_name = "FILE", value_parser = matrix)]
+    #[arg(long, value_name = "FILE", value_parser = matrix, help_heading = "Output")]
     pub pivots: Option<PathBuf>,
     /// Memory limit of the process, such as 2GiB: slabs of block columns are streamed from and to disk, by a temporary
     /// file beside the output or the checkpoint (.npy files only).
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Memory and checkpoints")]
     pub memory: Option<u64>,
     /// Keep finished block columns in this directory, after each of 16 slabs or those of --memory, so that --resume can
     /// continue after any end.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Memory and checkpoints")]
     pub checkpoint: Option<PathBuf>,
     /// Continue from the block columns in this directory, to the same bytes. Without any, begin.
-    #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
+    #[arg(long, value_name = "DIR", conflicts_with = "checkpoint", help_heading = "Memory and checkpoints")]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub elimination: EliminationArgs,

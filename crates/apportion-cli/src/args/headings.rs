@@ -1,236 +1,11 @@
-//! The headings under which help lists flags, the same for all commands.
+//! Help: the order of its headings, which flags name, and what `-h` shows.
 
 use crate::cli::Arguments;
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
-/// Headings and the flags under them. A flag that a group of flags already has under a heading of its own
-/// stays there.
-const HEADINGS: [(&str, &[&str]); 14] = [
-    ("Simulation", &["until", "firings", "replications", "scenario", "allow-deadlock"]),
-    ("What is divided", &["units", "costs", "shape", "grid", "traces"]),
-    (
-        "Processors and speeds",
-        &[
-            "speeds",
-            "models",
-            "platform",
-            "surfaces",
-            "at",
-            "processors",
-            "threads",
-            "remeasure",
-            "alone",
-            "keep-all",
-            "by",
-            "root",
-        ],
-    ),
-    (
-        "Layout",
-        &[
-            "plan",
-            "method",
-            "methods",
-            "communication",
-            "groups",
-            "minimise",
-            "levels",
-            "granularity",
-            "grid-shape",
-            "mesh",
-            "shares",
-            "left-over",
-            "repeat",
-            "compare",
-            "objective",
-            "search",
-            "edges",
-        ],
-    ),
-    ("Network", &["sharing", "eager", "rate-tolerance", "tcp"]),
-    ("Flow", &["flow", "messages", "exchange", "overlap", "look-ahead", "block", "blocks", "element"]),
-    (
-        "Advection",
-        &[
-            "field",
-            "courant",
-            "steps",
-            "iterations",
-            "nonoscillatory",
-            "infinite-gauge",
-            "third-order",
-            "boundary",
-            "every",
-        ],
-    ),
-    (
-        "Product",
-        &[
-            "semiring",
-            "exponent",
-            "alpha",
-            "beta",
-            "c-in",
-            "transpose-a",
-            "transpose-b",
-            "syrk",
-            "predecessors",
-            "algorithm",
-        ],
-    ),
-    (
-        "Running",
-        &[
-            "engine",
-            "stall-timeout",
-            "copy",
-            "blas",
-            "reproducible",
-            "seed",
-            "adaptive",
-            "segments",
-            "tail",
-            "network",
-            "order",
-            "retries",
-            "halt",
-            "fixed",
-            "measure-alone",
-        ],
-    ),
-    ("Memory and checkpoints", &["memory", "panels", "checkpoint", "joblog", "resume"]),
-    (
-        "Measuring",
-        &[
-            "kernel",
-            "sizes",
-            "smallest",
-            "largest",
-            "max-size",
-            "min",
-            "max",
-            "points",
-            "accuracy",
-            "carry-over",
-            "tolerance",
-            "repetitions",
-            "max-repetitions",
-            "max-seconds",
-            "max-rounds",
-        ],
-    ),
-    ("Your program", &["command", "shell", "seconds-from", "timeout"]),
-    ("Study", &["draws", "searched", "subsets", "boxes", "distribution", "most-unequal"]),
-    (
-        "Output",
-        &[
-            "output",
-            "pivots",
-            "links",
-            "frames",
-            "gantt",
-            "matrices",
-            "max-plus",
-            "svg",
-            "log",
-            "report",
-            "trace",
-            "explain",
-            "export",
-            "export-to",
-            "export-simgrid",
-            "models-out",
-            "to",
-            "dir",
-            "size",
-            "kind",
-            "prefix",
-        ],
-    ),
-];
-
 /// The heading of flags that few people need: the last one, and only in `--help`.
 const EXPERT: &str = "For experts";
-
-/// The flags under it.
-const EXPERT_FLAGS: [&str; 75] = [
-    "accuracy",
-    "algorithm",
-    "alone",
-    "alpha",
-    "any-order",
-    "any-size",
-    "at",
-    "beta",
-    "blas",
-    "blocks",
-    "boundary",
-    "boxes",
-    "c-in",
-    "carry-over",
-    "communication",
-    "copy",
-    "distribution",
-    "eager",
-    "edges",
-    "element",
-    "exchange",
-    "explain",
-    "export-simgrid",
-    "fixed",
-    "granularity",
-    "grid-shape",
-    "groups",
-    "halt",
-    "infinite-gauge",
-    "keep-all",
-    "largest",
-    "left-over",
-    "levels",
-    "log",
-    "look-ahead",
-    "margin",
-    "max-repetitions",
-    "max-rounds",
-    "max-seconds",
-    "max-size",
-    "measure-alone",
-    "mesh",
-    "messages",
-    "methods",
-    "minimise",
-    "mix",
-    "most-unequal",
-    "multiple-of",
-    "panels",
-    "points",
-    "rate-tolerance",
-    "remeasure",
-    "repeat",
-    "repetitions",
-    "reproducible",
-    "robust",
-    "searched",
-    "seed",
-    "segments",
-    "shares",
-    "smallest",
-    "stall-timeout",
-    "subsets",
-    "surfaces",
-    "sweep-points",
-    "syrk",
-    "tail",
-    "tcp",
-    "third-order",
-    "timeout",
-    "tolerance",
-    "transpose-a",
-    "transpose-b",
-    "unit-memory",
-    "warm-up",
-];
 
 /// Flags that a command takes, but does not list: what a product on several processors has, and a simulation of
 /// events seldom needs.
@@ -310,10 +85,11 @@ pub fn command() -> Command {
         whole.mut_subcommand(name, |command| {
             let unlisted = UNLISTED.iter().find(|(of, _)| *of == command.get_name());
             let unlisted = unlisted.map_or(&[][..], |(_, flags)| flags);
-            let command = command.mut_args(under_heading).mut_args(with_short_help);
+            let command = command.mut_args(with_short_help);
             let command = command.mut_args(|arg| {
                 let hidden = arg.get_long().is_some_and(|long| unlisted.contains(&long));
-                if hidden { arg.hide(true) } else { arg }
+                let expert = arg.get_help_heading() == Some(EXPERT);
+                arg.hide(hidden).hide_short_help(expert)
             });
             with_examples(with_help(with_experts_last(command)))
         })
@@ -411,23 +187,6 @@ fn broken(line: &str) -> String {
     out + &rest
 }
 
-fn under_heading(arg: Arg) -> Arg {
-    if arg.is_positional() {
-        return arg;
-    }
-    let long = arg.get_long().unwrap_or_default().to_owned();
-    if EXPERT_FLAGS.contains(&long.as_str()) {
-        return arg.help_heading(EXPERT).hide_short_help(true);
-    }
-    if arg.get_help_heading().is_some() {
-        return arg;
-    }
-    match HEADINGS.iter().find(|(_, flags)| flags.contains(&long.as_str())) {
-        Some((heading, _)) => arg.help_heading(*heading),
-        None => arg,
-    }
-}
-
 /// The help flag is listed with the other global ones.
 fn with_help(command: Command) -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
@@ -445,7 +204,7 @@ mod tests {
         for sub in whole.get_subcommands() {
             for arg in sub.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set()) {
                 let named = arg.get_help_heading().is_some();
-                assert!(named, "{} --{}: add it to HEADINGS", sub.get_name(), arg.get_long().unwrap_or("?"));
+                assert!(named, "{} --{}: add a help_heading", sub.get_name(), arg.get_long().unwrap_or("?"));
             }
         }
     }
@@ -467,7 +226,8 @@ mod tests {
         fn longs(command: &Command) -> Vec<String> {
             command.get_arguments().filter_map(|a| a.get_long().map(ToOwned::to_owned)).collect()
         }
-        use crate::args::{ExportArgs, ProgramArgs, SweepArgs, UnitsArgs};
+        use crate::args::{ExportArgs, ProgramArgs, UnitsArgs};
+        use crate::commands::sweep::SweepArgs;
         use clap::Args;
         let group = Command::new("group");
         let groups = [

@@ -26,7 +26,7 @@ pub struct LogArgs {
         value_enum,
         default_value = "auto",
         hide_possible_values = true,
-        help_heading = "Output"
+        help_heading = "For experts"
     )]
     pub log: LogName,
 }

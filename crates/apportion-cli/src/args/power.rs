@@ -16,13 +16,15 @@ pub struct PowerArgs {
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Exponent; 0 gives the identity matrix of the semiring.
-    #[arg(long, short = 'k', value_name = "K", value_parser = whole, allow_negative_numbers = true)]
+    #[arg(long, short = 'k', value_name = "K", value_parser = whole, allow_negative_numbers = true,
+        help_heading = "Product")]
     pub exponent: u64,
     /// Output file for the power (.npy); without it the power is verified and dropped.
-    #[arg(long, short, value_name = "C", value_parser = matrix_or_layout)]
+    #[arg(long, short, value_name = "C", value_parser = matrix_or_layout, help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Plus-times, max-plus, min-plus or or-and.
-    #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring)]
+    #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring,
+        help_heading = "Product")]
     pub semiring: Semiring,
     #[command(flatten)]
     pub running: RunningArgs,

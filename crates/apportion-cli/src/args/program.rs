@@ -27,19 +27,19 @@ impl From<SecondsName> for SecondsFrom {
 #[derive(Debug, Args)]
 pub struct ProgramArgs {
     /// Command line of your program, such as './work {from} {to}' or './work {share}'.
-    #[arg(long, value_name = "COMMAND", conflicts_with = "program")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "program", help_heading = "Your program")]
     pub command: Option<String>,
     /// Let a shell run the command: `sh -c COMMAND`.
-    #[arg(long, requires = "command")]
+    #[arg(long, requires = "command", help_heading = "Your program")]
     pub shell: bool,
     /// The same, word by word.
     #[arg(last = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<String>,
     /// Source of the program's time [default: wall].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Your program")]
     pub seconds_from: Option<SecondsName>,
     /// Stop a program that runs longer than this, and fail [default: no limit].
-    #[arg(long, value_name = "SECONDS", value_parser = timeout)]
+    #[arg(long, value_name = "SECONDS", value_parser = timeout, help_heading = "For experts")]
     pub timeout: Option<f64>,
 }
 

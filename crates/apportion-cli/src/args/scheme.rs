@@ -7,24 +7,24 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 pub struct SchemeArgs {
     /// Passes of a step: an upwind pass and corrective ones, from 1 to 4 [default: 2].
-    #[arg(long, value_name = "N", value_parser = within(1..=4))]
+    #[arg(long, value_name = "N", value_parser = within(1..=4), help_heading = "Advection")]
     pub iterations: Option<u64>,
     /// Let no new extremes appear.
-    #[arg(long)]
+    #[arg(long, help_heading = "Advection")]
     pub nonoscillatory: bool,
     /// Linearise the corrections about a large background; for fields of both signs. Needs 2 iterations.
-    #[arg(long)]
+    #[arg(long, help_heading = "For experts")]
     pub infinite_gauge: bool,
     /// Correct the third-order error too.
-    #[arg(long)]
+    #[arg(long, help_heading = "For experts")]
     pub third_order: bool,
     /// What is beyond the ends: periodic, zero or extrapolated; one for all axes, or one for each [default:
     /// periodic].
-    #[arg(long, value_name = "B,B,…")]
+    #[arg(long, value_name = "B,B,…", help_heading = "For experts")]
     pub boundary: Option<String>,
     /// When halos are exchanged: wide (once a step), narrow (before every pass), or auto, the least forecast
     /// time [default: auto].
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "For experts")]
     pub exchange: Option<ExchangeName>,
 }
 

@@ -31,7 +31,7 @@ pub struct SolveArgs {
     #[arg(long, help_heading = "Factors")]
     pub mixed: bool,
     /// Output file for the solution (.npy), of the shape of B; without it the solution is verified and dropped.
-    #[arg(long, short, value_name = "X", value_parser = matrix)]
+    #[arg(long, short, value_name = "X", value_parser = matrix, help_heading = "Output")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub elimination: EliminationArgs,

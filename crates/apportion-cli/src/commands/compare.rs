@@ -1,8 +1,8 @@
 //! `apportion partition --compare`: every method on one shape, one table.
 
-use crate::args::PartitionArgs;
+use super::partition::PartitionArgs;
+use super::partition::{minimise, plan_options};
 use crate::output::compare::{Comparison, Cost, Row, relayed_volume};
-use crate::prepare::partition::{minimise, plan_options};
 use apportion::error::Result;
 use apportion::model::Machine;
 use apportion::plan::shapes::Method;

@@ -1,10 +1,32 @@
 //! `apportion completions` and `apportion man`: from the grammar to what shells and man read.
 
-use crate::args::{CompletionsArgs, ManArgs, headings};
+use crate::args::headings;
 use crate::console::Console;
 use apportion::error::Result;
 use apportion::output::write_whole;
+use clap::Args;
+use clap_complete::Shell;
 use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    apportion completions bash >> ~/.bash_completion\n  \
+    apportion completions zsh > ~/.zfunc/_apportion\n  \
+    apportion completions fish > ~/.config/fish/completions/apportion.fish")]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  apportion man ~/.local/share/man/man1")]
+pub struct ManArgs {
+    /// Existing directory for apportion.1 and a page for each command.
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
 
 /// Prints a completion script.
 pub fn run(args: &CompletionsArgs, console: &Console) -> Result<()> {

@@ -1,7 +1,7 @@
 //! `apportion demo`: a product and a user's program on one new machine and two old ones, without a plan, with
 //! the layouts of the literature, and with what apportion chooses.
 
-use crate::args::DemoArgs;
+use crate::args::numbers::within;
 use crate::console::{Console, monitor};
 use crate::output::demo::{Folder, SCRIPT, SIGN, comparison, explaining, program_text, written};
 use crate::output::picture;
@@ -26,8 +26,20 @@ use apportion::simulate::{CostModel, forecast, simulate};
 use apportion::trace::Trace;
 use apportion::units::{show_count, show_seconds};
 use apportion_report::{Candidate, Report, Timeline, bars, chrome_timeline, sheet_svg, timeline_svg};
+use clap::Args;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  apportion demo\n  apportion demo --size 1000 --dir pictures")]
+pub struct DemoArgs {
+    /// Number of rows and columns of the matrices [default: 2000; less on a slow machine].
+    #[arg(long, value_name = "N", value_parser = within(16..=20000), help_heading = "Output")]
+    pub size: Option<u64>,
+    /// Directory for the platform, models, plans and pictures: new, empty, or of an earlier demo.
+    #[arg(long, value_name = "DIR", default_value = "apportion-demo", help_heading = "Output")]
+    pub dir: PathBuf,
+}
 
 /// The emulated machine: one new and two old machines on links of 1 Gbit/s.
 const PLATFORM: &str = include_str!("../../../../platforms/one-new-two-old-1gbit.toml");

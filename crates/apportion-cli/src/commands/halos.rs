@@ -1,10 +1,10 @@
 //! `apportion simulate` of an advection: halos and boxes against a clock.
 
-use crate::args::SimulateArgs;
+use super::simulate::SimulateArgs;
+use super::simulate::processors;
+use crate::args::sharing::Rule;
 use crate::output::forecast::{Forecast, Keep, Order, Simulation};
 use crate::prepare::scheme::grid_sizes;
-use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::processors;
 use apportion::error::Result;
 use apportion::plan::Plan;
 use apportion::select::{Cost, preferred};

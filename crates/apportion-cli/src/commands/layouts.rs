@@ -1,14 +1,16 @@
 //! Factorisations by block columns without a matrix: `simulate --kind` and `partition --kind`.
 
-use crate::args::{FactorKind, PartitionArgs, SimulateArgs};
+use super::partition::PartitionArgs;
+use super::simulate::SimulateArgs;
+use super::simulate::{processors, refuse_of_others};
+use crate::args::FactorKind;
+use crate::args::sharing::Rule;
 use crate::console::{Console, monitor};
 use crate::output::layouts::{Comparison, LayoutForecast};
 use crate::output::plan::text;
 use crate::output::results::add_models;
 use crate::output::{appear, open, picture};
 use crate::prepare::shape;
-use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::{processors, refuse_of_others};
 use apportion::error::{Error, Result};
 use apportion::explore::{Candidate, CandidateForecast, SweepSetup, factor_candidates, forecast_candidates};
 use apportion::model::{Machine, WorkUnit};

@@ -1,19 +1,71 @@
 //! `apportion mdem`: simulate a workcell.
 
-use crate::args::MdemArgs;
+use crate::args::numbers::{self, within};
+use crate::args::{EngineName, RunningArgs};
 use crate::console::{Console, monitor};
 use crate::output::mdem::{EventFiles, Selection};
 use crate::output::provenance::add_command;
 use crate::output::results::{Texts, commit};
-use crate::prepare::mdem::Simulation;
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{Context, InputFiles, Outcome, decide};
-use apportion::kernels::Kernel;
+use apportion::kernels::{Kernel, Semiring};
 use apportion::plan::Shape;
 use apportion::run::{Session, World};
-use apportion_events::{End, EventMatrices, EventRun, LocalLogic, SharedLogic, seconds, simulate_workcell};
+use apportion_events::{
+    End, EventMatrices, EventOptions, EventRun, LocalLogic, SharedLogic, Workcell, read_workcell, seconds,
+    simulate_workcell,
+};
+use clap::Args;
 use serde_json::Value;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 1 for a deadlock, whose circular wait is printed; with --allow-deadlock it is a \
+    result like others.\nThe logic step (rules x places x scenarios) runs on one core; with --speeds, --models, \
+    --platform, --plan or under MPI it is a product on these processors.\n\
+    Example: apportion mdem examples/mdem/tacconi-lewis.toml --gantt cell.svg -o events.csv"
+)]
+pub struct MdemArgs {
+    /// The workcell: jobs, resources, parts, rules (docs/reference/workcell-file.md).
+    #[arg(value_name = "WORKCELL")]
+    pub workcell: PathBuf,
+    /// End of the simulated time, such as 3600, "90 s" or "8 h" [default: until nothing more happens].
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = numbers::seconds,
+        help_heading = "Simulation")]
+    pub until: Option<f64>,
+    /// Number of rule firings after which a simulation ends.
+    #[arg(long, value_name = "N", default_value = "100000", value_parser = within(1..=5_000_000),
+        help_heading = "Simulation")]
+    pub firings: u64,
+    /// Simulations of the workcell and of each scenario, with random durations of their own (by --seed).
+    #[arg(long, value_name = "N", default_value = "1", value_parser = within(1..=1_000_000),
+        help_heading = "Simulation")]
+    pub replications: u64,
+    /// The scenario whose events, Gantt chart and max-plus system are printed and written [default: the
+    /// workcell as written].
+    #[arg(long, value_name = "NAME", help_heading = "Simulation")]
+    pub scenario: Option<String>,
+    /// Treat a deadlock as a result: exit code 0, and the files are written.
+    #[arg(long, help_heading = "Simulation")]
+    pub allow_deadlock: bool,
+    /// Output file for the event list (.csv or .json).
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Output file for the Gantt chart (.svg).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub gantt: Option<PathBuf>,
+    /// Directory for the matrices F_v, F_r, F_u, F_D, S_v, S_r, S_y (.npy of bool); it is created.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub matrices: Option<PathBuf>,
+    /// Output file for the matrix A of the max-plus system x(k) = A x(k - 1), in seconds (.npy), where the
+    /// workcell is a timed event graph.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub max_plus: Option<PathBuf>,
+    #[command(flatten)]
+    pub running: RunningArgs,
+}
 
 pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
     if args.on_processors() {
@@ -141,4 +193,92 @@ fn tell(
         },
     );
     Ok(())
+}
+
+/// The most simulated seconds: about 285 years.
+const LONGEST: f64 = 9e9;
+
+/// What is simulated.
+pub struct Simulation {
+    /// The workcell and its scenarios.
+    pub workcell: Workcell,
+    /// The workcell as written, then each scenario.
+    pub variants: Vec<Workcell>,
+    /// The number of the variant that is shown.
+    pub shown: usize,
+    pub options: EventOptions,
+}
+
+impl MdemArgs {
+    /// Reads the workcell and checks the flags.
+    ///
+    /// # Errors
+    /// A bad file, an unknown scenario, a flag that would have no effect.
+    pub fn simulation(&self) -> Result<Simulation> {
+        self.running.blas.choice().check_unused(Semiring::OrAnd)?;
+        self.refuse_unused()?;
+        let workcell = read_workcell(&self.workcell)?;
+        let shown = match &self.scenario {
+            None => 0,
+            Some(name) => 1 + self.scenario_of(&workcell, name)?,
+        };
+        if let Some(until) = self.until.filter(|until| *until > LONGEST) {
+            return Err(Error::input("--until", format!("{until} s is more than {LONGEST} s"), "give less"));
+        }
+        let options = EventOptions {
+            until: self.until.map(|seconds| (seconds * 1e9).round() as u64),
+            firings: self.firings,
+            replications: self.replications,
+            seed: self.running.seed,
+        };
+        Ok(Simulation { variants: workcell.variants(), workcell, shown, options })
+    }
+
+    fn scenario_of(&self, workcell: &Workcell, name: &str) -> Result<usize> {
+        workcell.scenarios.iter().position(|scenario| scenario.name == name).ok_or_else(|| {
+            let names: Vec<&str> = workcell.scenarios.iter().map(|s| s.name.as_str()).collect();
+            let remedy = match names.len() {
+                0 => "the workcell has no [[scenario]]".to_owned(),
+                _ => format!("choose one of {}", names.join(", ")),
+            };
+            Error::input("--scenario", format!("there is no scenario \"{name}\""), remedy)
+        })
+    }
+
+    /// True if the logic step runs on given processors.
+    pub fn on_processors(&self) -> bool {
+        let running = &self.running;
+        let sources = &running.sources;
+        let given = sources.speeds.is_some() || sources.models.is_some() || sources.platform.is_some();
+        given || running.plan.is_some() || running.engine.name() == EngineName::Mpi
+    }
+
+    /// Rejects flags of a product on processors where there is none.
+    fn refuse_unused(&self) -> Result<()> {
+        if self.running.explain.is_some() {
+            let what = "explains one product, and a simulation runs many";
+            return Err(Error::input("--explain", what, "remove it"));
+        }
+        if self.on_processors() {
+            return Ok(());
+        }
+        let running = &self.running;
+        let mut given = vec![
+            ("--method", running.method != "auto"),
+            ("--remeasure", running.remeasure),
+            ("--copy", running.copy),
+            ("--report", running.report.is_some()),
+            ("--trace", running.trace.is_some()),
+            ("--svg", running.svg.is_some()),
+        ];
+        given.extend(running.flow.flags());
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(Error::input(
+                *flag,
+                "has no effect on one core",
+                "add processors (--speeds 3:1, --platform, --plan), or remove it; the Gantt chart is --gantt",
+            )),
+        }
+    }
 }

@@ -1,8 +1,9 @@
-//! One file per command: prepare, call the library, print.
+//! One file per command: its flags and help, what it prepares, and what it does.
 
 pub mod advect;
 pub mod arrange;
 pub mod balance;
+mod carry;
 mod compare;
 pub mod completions;
 pub mod demo;
@@ -23,8 +24,9 @@ mod replay;
 pub mod report;
 pub mod run;
 mod run_once;
+mod sections;
 pub mod simulate;
 mod slabs;
 pub mod solve;
 pub mod study;
-mod sweep;
+pub mod sweep;

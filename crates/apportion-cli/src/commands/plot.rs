@@ -1,13 +1,36 @@
 //! `apportion plot`.
 
-use crate::args::PlotArgs;
+use crate::args::numbers::within;
+use crate::args::pictures;
+use crate::args::{LogArgs, Sources};
 use crate::console::Console;
 use apportion::error::Result;
 use apportion::model::{Machine, WorkUnit, only_ratios, read_models};
 use apportion::output::write_whole;
 use apportion::plan::shares;
 use apportion_report::{SpeedPlot, pairs, plot_svg_on, wide_axes};
+use clap::Args;
 use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  apportion plot --models models.json --svg speeds.svg\n  \
+    apportion plot --platform platforms/fpm-2007-table-2.toml --units 1e8 --svg line.svg")]
+pub struct PlotArgs {
+    #[command(flatten)]
+    pub sources: Sources,
+    /// Draw the line through the origin on which N units finish together, and each share on it.
+    #[arg(long, value_name = "N", value_parser = within(1..=1 << 53), help_heading = "What is divided")]
+    pub units: Option<u64>,
+    /// Largest size shown [default: the last point, or 1.5 times the largest share].
+    #[arg(long, value_name = "SIZE", value_parser = within(1..=1 << 53), help_heading = "Output")]
+    pub to: Option<u64>,
+    /// Picture to write.
+    #[arg(long, value_name = "FILE", value_parser = pictures::picture, help_heading = "Output")]
+    pub svg: PathBuf,
+    #[command(flatten)]
+    pub log: LogArgs,
+}
 
 pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {
     let machine = args.sources.machine(WorkUnit::Unit)?;

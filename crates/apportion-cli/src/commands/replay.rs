@@ -1,7 +1,7 @@
 //! `apportion simulate --traces`: traces of MPI programs.
 
+use crate::args::sharing::Rule;
 use crate::output::forecast::Forecast;
-use crate::prepare::sharing::Rule;
 use apportion::error::{Error, Result};
 use apportion::platform::{Platform, Speed};
 use apportion::simulate::{Deployment, Host, read_traces, simulate_actions};

@@ -1,13 +1,28 @@
 //! `apportion report`.
 
-use crate::args::ReportArgs;
 use crate::console::Console;
 use apportion::error::{Error, Result};
 use apportion::input::read_text;
 use apportion::output::OutputFile;
 use apportion_report::{Document, pairs, report_page};
+use clap::Args;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  apportion matmul A.npy B.npy -o C.npy --report run.json\n  \
+    apportion report run.json -o report.html\n  \
+    apportion report monday.json tuesday.json -o compared.html\n\
+    The page is one file, for screens of any width, light and dark, and for paper. Several results are \
+    compared first.")]
+pub struct ReportArgs {
+    /// Results: run.json, plan.json, models.json, or what simulate, balance and mdem print with --json.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write the page to this file (report.html).
+    #[arg(long, short, required = true, value_name = "FILE", help_heading = "Output")]
+    pub output: PathBuf,
+}
 
 pub fn run(args: &ReportArgs, console: &Console) -> Result<()> {
     let mut output = OutputFile::create(&args.output)?;

@@ -1,11 +1,11 @@
 //! `apportion run` where units are divided while they run.
 
-use crate::args::{OrderName, RunArgs};
+use super::run::platform;
+use super::run::{OrderName, RunArgs};
+use crate::args::units::units_of;
 use crate::console::{Console, monitor};
 use crate::output::run_once::{text, value};
 use crate::output::{appear, open};
-use crate::prepare::run::platform;
-use crate::prepare::units::units_of;
 use apportion::error::{Error, Result};
 use apportion::measure::{JobLog, PieceObserver, UnitsJob, UnitsReport, run_units_once};
 use apportion::platform::Platform;

@@ -1,26 +1,102 @@
 //! `apportion simulate`.
 
 use super::halos::of_grid;
-use super::layouts;
 use super::replay::of_traces;
-use super::sweep;
-use crate::args::SimulateArgs;
+use super::sweep::SweepArgs;
+use super::{layouts, sweep};
+use crate::args::numbers::within;
+use crate::args::pictures;
+use crate::args::sharing::Rule;
+use crate::args::{FactorKind, FlowArgs, NetworkArgs, SchemeArgs};
 use crate::console::{Console, monitor};
 use crate::output::forecast::{Forecast, Keep, Order, Simulation};
 use crate::output::ranking::memory_fit;
 use crate::output::{appear, explain, open, timeline_of};
-use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::{advects, check, processors, refuse_flow, refuse_for_units, refuse_of_others};
 use apportion::error::{Error, Result};
-use apportion::job::{ForecastTask, OrderForecast, find_fastest_order, rank_of};
-use apportion::model::Machine;
+use apportion::job::{ForecastTask, OrderForecast, Sources, find_fastest_order, rank_of};
+use apportion::model::{Machine, WorkUnit, read_models};
 use apportion::plan::{Division, Plan, read_plan};
-use apportion::platform::{Topology, read_platform};
+use apportion::platform::{Speed, Topology, read_platform};
 use apportion::schedule::{FactorSchedule, Flow, MatmulSchedule};
+use apportion::select::check_has_times;
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use apportion_report::Timeline;
-use std::path::Path;
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    apportion simulate --plan plan.json --platform platform.toml --trace timeline.svg\n  \
+    apportion simulate --shape 4000x4000 --platform platform.toml --sweep bandwidth=100Mbit/s..10Gbit/s\n  \
+    apportion simulate --grid 512x512x64 --platform platform.toml --steps 100 --nonoscillatory\n  \
+    apportion simulate --kind lu --shape 20000x20000 --platform platform.toml --block 192\n\
+    A message waits for the latency, then drains at its link's bandwidth. --sharing decides what happens \
+    when several \
+    messages use a link. docs/theory/forecasting.md compares the rules with each other and with SimGrid.")]
+pub struct SimulateArgs {
+    /// Plan to simulate (plan.json).
+    #[arg(long, value_name = "FILE", help_heading = "Layout")]
+    pub plan: Option<PathBuf>,
+    /// Replay time-independent traces of smpirun instead of a plan: in the format of its -replay, a list of file
+    /// names, or a directory with traces.txt.
+    #[arg(long, value_name = "LIST",
+        conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block",
+        "blocks", "messages", "element", "export_simgrid", "sweep", "grid", "steps", "iterations",
+        "nonoscillatory", "infinite_gauge", "third_order", "boundary", "exchange"],
+        help_heading = "What is divided")]
+    pub traces: Option<PathBuf>,
+    /// Forecast a factorisation of the matrix of --shape instead of a plan: by every layout of its block columns
+    /// or tiles, with the fastest block or that of --block.
+    #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
+        conflicts_with_all = ["plan", "traces", "grid", "steps", "flow", "overlap", "look_ahead", "blocks",
+        "messages", "levels", "explain", "export_simgrid", "trace"])]
+    pub kind: Option<FactorKind>,
+    /// Simulate the advection of a field of these sizes (one to three; the last of three is undivided) by the
+    /// plan, or by the fastest plan without one [default: of a plan of a grid, its rows and columns].
+    #[arg(long, value_name = "MxNxL", conflicts_with = "sweep", help_heading = "What is divided")]
+    pub grid: Option<String>,
+    /// Number of time steps of an advection [default: 1].
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), conflicts_with = "sweep",
+        help_heading = "Advection")]
+    pub steps: Option<u64>,
+    #[command(flatten)]
+    pub scheme: SchemeArgs,
+    /// Read the processors and the network from this file (platform.toml).
+    #[arg(long, value_name = "FILE", help_heading = "Processors and speeds")]
+    pub platform: PathBuf,
+    /// Read speed functions from this file (models.json) [default: the platform's constant speeds].
+    #[arg(long, value_name = "FILE", help_heading = "Processors and speeds")]
+    pub models: Option<PathBuf>,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    #[command(flatten)]
+    pub network: NetworkArgs,
+    /// Size of an element in bytes [default: 8].
+    #[arg(long, value_name = "BYTES", value_parser = within(1..=64), help_heading = "For experts")]
+    pub element: Option<u64>,
+    /// Explain what this processor waited for, and the chain of causes that ends the run; a name, or a number
+    /// from 0.
+    #[arg(long, value_name = "RANK", help_heading = "For experts")]
+    pub explain: Option<String>,
+    /// Write the schedule for SimGrid to this directory (platform.xml, hostfile, traces.txt, rank-N.txt) and
+    /// print the command that replays it. The forecast then follows SimGrid's rules (--sharing weighted, 16
+    /// bytes of envelope per message).
+    #[arg(long, value_name = "DIR", help_heading = "For experts")]
+    pub export_simgrid: Option<PathBuf>,
+    /// Write each processor's timeline to this file: a picture (.svg) or a Chrome trace (any other name).
+    #[arg(long, value_name = "FILE", value_parser = pictures::picture, help_heading = "Output")]
+    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+}
+
+impl SimulateArgs {
+    /// Size of an element in bytes, as given or by default.
+    pub fn element(&self) -> u64 {
+        self.element.unwrap_or(8)
+    }
+}
 
 pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     check(args)?;
@@ -187,4 +263,139 @@ fn of_units(plan: &Plan, processors: &Machine) -> Trace {
         lane
     });
     Trace { lanes: lanes.collect() }
+}
+
+/// Checks that there is something to simulate.
+///
+/// # Errors
+/// No plan, traces or shape; a shape without a sweep.
+pub fn check(args: &SimulateArgs) -> Result<()> {
+    let refuse = |place: &str, what: &str, remedy: &str| Err(Error::input(place, what, remedy));
+    let given = args.plan.is_some() || args.traces.is_some() || args.grid.is_some() || args.kind.is_some();
+    if args.sweep.methods.is_some() && args.sweep.sweep.is_none() && args.kind.is_none() {
+        return refuse(
+            "--methods",
+            "are compared by sweeps and with --kind",
+            "add one of them, or remove the flag",
+        );
+    }
+    match (&args.sweep.sweep, given, &args.sweep.shape) {
+        (None, false, Some(_)) => refuse(
+            "--shape",
+            "is laid out for sweeps and with --kind only",
+            "add --sweep, or make a plan with `partition`",
+        ),
+        (None, false, None) => refuse(
+            "simulate",
+            "there is nothing to simulate",
+            "pass --plan FILE, --grid MxNxL, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO or \
+             --kind cholesky|lu|ldlt",
+        ),
+        (Some(_), false, None) => {
+            refuse("--sweep", "there is nothing to lay out", "pass --shape MxN or --plan FILE")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an advection is simulated.
+fn advects(args: &SimulateArgs, plan: Option<&Plan>) -> bool {
+    args.grid.is_some() || plan.is_some_and(|plan| matches!(plan.division, Division::Grid(_)))
+}
+
+/// Rejects flags of products where an advection is simulated, and those of advections elsewhere.
+pub fn refuse_of_others(args: &SimulateArgs, advects: bool) -> Result<()> {
+    let (flags, what, remedy): (Vec<(&str, bool)>, _, _) = if advects {
+        let flow = args.flow.flags().into_iter().filter(|(flag, _)| *flag != "--overlap");
+        let simgrid = ("--export-simgrid", args.export_simgrid.is_some());
+        (flow.chain([simgrid]).collect(), "does not apply to an advection", "remove the flag")
+    } else {
+        let scheme = args.scheme.flags().into_iter();
+        let steps = ("--steps", args.steps.is_some());
+        (scheme.chain([steps]).collect(), "applies to advections only", "add --grid, or remove the flag")
+    };
+    match flags.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Error::input(flag, what, remedy)),
+    }
+}
+
+/// Rejects flags of the flow of a product for a factorisation, whose order is its own.
+fn refuse_flow(args: &SimulateArgs) -> Result<()> {
+    match args.flow.flags().into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Error::input(flag, "does not apply to a factorisation", "remove the flag")),
+    }
+}
+
+/// The platform's processors, in the order of the plan if there is one, with their speed functions.
+pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Machine> {
+    let sources = Sources {
+        platform: Some(read_platform(&args.platform)?),
+        models: args.models.as_deref().map(read_models).transpose()?,
+        plan: plan.cloned(),
+        ..Sources::default()
+    };
+    let units = plan.is_some_and(|p| p.rectangles().is_none());
+    // A cell of a grid is a unit of work too.
+    let product = !units && !advects(args, plan);
+    let machine = sources.given_machine(if product { WorkUnit::MultiplyAdd } else { WorkUnit::Unit })?;
+    if args.models.is_none() {
+        refuse_ratios(args, &machine, units)?;
+    }
+    Ok(machine)
+}
+
+/// Rejects ratios of speeds where even communication has no time to forecast.
+fn refuse_ratios(args: &SimulateArgs, processors: &Machine, units: bool) -> Result<()> {
+    let refuse =
+        |what: &str, remedy: &str| Err(Error::input(args.platform.display().to_string(), what, remedy));
+    if !processors.only_ratios() {
+        return Ok(());
+    }
+    if units {
+        let in_flops =
+            processors.platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Flops(_))));
+        return refuse(
+            if in_flops {
+                "its speeds are in flop/s, which say nothing of units, and units send no messages: there is no \
+                 time to forecast"
+            } else {
+                "its speeds are ratios, and units send no messages: there is no time to forecast"
+            },
+            "give speeds in units/s, or pass --models (created by `apportion measure`)",
+        );
+    }
+    if args.export_simgrid.is_some() {
+        return refuse(
+            "its speeds are ratios, which SimGrid cannot replay",
+            "give speeds in flop/s, or pass --models (created by `apportion measure`)",
+        );
+    }
+    // A sweep may give the network its costs, and checks them itself.
+    if args.sweep.sweep.is_some() {
+        return Ok(());
+    }
+    check_has_times(&processors.models, &processors.platform.network)
+}
+
+/// Rejects flags that do not apply to units, which send no messages.
+fn refuse_for_units(args: &SimulateArgs) -> Result<()> {
+    let others = [
+        ("--element", args.element.is_some()),
+        ("--sharing", args.network.sharing.is_some()),
+        ("--eager", args.network.eager.is_some()),
+        ("--rate-tolerance", args.network.rate_tolerance.is_some()),
+        ("--tcp", args.network.tcp.is_some()),
+        ("--export-simgrid", args.export_simgrid.is_some()),
+        ("--explain", args.explain.is_some()),
+    ];
+    match args.flow.flags().into_iter().chain(others).find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Error::input(
+            flag,
+            "does not apply to a plan of units, which send no messages",
+            "remove the flag, or use the plan of a matrix product",
+        )),
+    }
 }

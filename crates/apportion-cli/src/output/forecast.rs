@@ -2,8 +2,8 @@
 
 use super::explain::critical_path;
 use super::provenance::add_command;
-use crate::args::SimulateArgs;
-use crate::prepare::sharing::Rule;
+use crate::args::sharing::Rule;
+use crate::commands::simulate::SimulateArgs;
 use apportion::error::Result;
 use apportion::kernels::mpdata::Scheme;
 use apportion::plan;

@@ -2,7 +2,7 @@
 
 use super::forecast::COMMUNICATION_ALONE;
 use super::provenance::add_command;
-use crate::prepare::sharing::Rule;
+use crate::args::sharing::Rule;
 use apportion::plan::Factors;
 use apportion::units::{show_count, show_seconds};
 use apportion_report::{pairs, table};

@@ -1,8 +1,8 @@
 //! What `mdem` prints and writes.
 
-use crate::args::MdemArgs;
+use crate::commands::mdem::MdemArgs;
+use crate::commands::mdem::Simulation;
 use crate::output::{appear, is_csv, linear::Linear, open};
-use crate::prepare::mdem::Simulation;
 use apportion::error::{Error, Result};
 use apportion::matrix::{Matrix, write_npy, write_npy_bool};
 use apportion::output::OutputFile;

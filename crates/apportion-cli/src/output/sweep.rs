@@ -2,7 +2,7 @@
 
 use super::forecast::COMMUNICATION_ALONE;
 use crate::args::LogName;
-use crate::prepare::sharing::Rule;
+use crate::args::sharing::Rule;
 use apportion::explore::{Candidate, Parameter, ParameterSweep, SweepResult};
 use apportion::units;
 use apportion_report::{Plot, Series, pairs, plot_svg_on, table, wide_axes};

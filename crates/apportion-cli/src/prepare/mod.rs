@@ -1,21 +1,9 @@
 //! From files and flags to values.
 
 pub mod advect;
-pub mod arrange;
-pub mod carry;
-pub mod links;
-pub mod mdem;
-pub mod measure;
 pub mod options;
-pub mod partition;
-pub mod run;
 pub mod scheme;
-pub mod sections;
-pub mod sharing;
-pub mod simulate;
 pub mod slabs;
-pub mod sources;
-pub mod units;
 pub mod world;
 
 use crate::args::numbers::sides;

@@ -96,13 +96,3 @@ fn a_slow_network_is_in_the_bargain() {
     let report = bench.json(&format!("{run} --flow bulk --adaptive"));
     assert_eq!(report["adaptive"]["moved"], 0, "{}", report["adaptive"]);
 }
-
-#[test]
-fn bad_usage_is_refused() {
-    let bench = Bench::new();
-    bench.matrix("a.npy", &whole::<f64>(9, 9, 1));
-    assert!(bench.fails(2, "matmul a.npy a.npy --segments 3").contains("--adaptive"));
-    bench.fails(2, "matmul a.npy a.npy --adaptive --segments 0");
-    bench.write("bad.toml", "[[processor]]\nname = \"a\"\nslowdown_after = { work = 2, slowdown = 3 }\n");
-    assert!(bench.fails(2, "matmul a.npy a.npy --platform bad.toml").contains("slowdown_after.work"));
-}

@@ -83,36 +83,6 @@ fn mass_is_kept_and_both_precisions_run() {
     assert!(text.contains("mass 5.0") && text.contains("Courant numbers add up to at most 0.5"), "{text}");
 }
 
-#[test]
-#[ignore = "slow"]
-fn what_cannot_be_advected_is_refused_by_name() {
-    let bench = Bench::new();
-    three(&bench);
-    array::<f32>(&bench, "single.npy", &[13, 9, 5], |_| 0.1);
-    array::<f64>(&bench, "nan.npy", &[12, 9, 5], |i| if i == 50 { f64::NAN } else { 1.0 });
-    array::<f64>(&bench, "bad.npy", &[1, 1, 1, 2], |_| 1.0);
-    let refused = |flags: &str, words: &[&str]| {
-        let error = bench.fails(2, &format!("advect --steps 2 --speeds 1 {flags}"));
-        words.iter().for_each(|word| assert!(error.contains(word), "{flags}: {error}"));
-    };
-    let field = "--field psi.npy";
-    refused(&format!("{field} --courant cy.npy,cy.npy,cz.npy"), &["cy.npy", "axis 0", "13 x 9 x 5"]);
-    refused(&format!("{field} --courant single.npy,0,0"), &["single.npy", "f32"]);
-    refused(&format!("{field} --courant 0.1,0.1"), &["--courant", "2 entries", "3 dimensions"]);
-    refused(&format!("{field} --courant 0.6,0.3,0.2"), &["cell (0, 0, 0)", "1.1000"]);
-    refused(&format!("{field} --courant cx.npy,0,0"), &["cx.npy", "first and last faces", "axis 0"]);
-    refused(&format!("{field} --courant 0,0,0 --boundary zero,zero"), &["--boundary"]);
-    refused(&format!("{field} --courant 0,0,0 --boundary round"), &["round", "periodic"]);
-    refused(&format!("{field} --courant 0,0,0 --infinite-gauge --iterations 3"), &["--infinite-gauge"]);
-    refused(&format!("{field} --courant 0,0,0 --iterations 1 --nonoscillatory"), &["--iterations"]);
-    refused(&format!("{field} --courant 0,0,0 --every 1"), &["--every"]);
-    refused("--field nan.npy --courant 0,0,0", &["nan.npy", "(1, 1, 0)", "NaN"]);
-    refused("--field bad.npy --courant 0", &["bad.npy", "4 dimensions"]);
-    bench.done("partition --shape 9x12 --speeds 2,1 -o plan.json");
-    let error = bench.fails(2, &format!("advect --steps 2 {field} --courant 0,0,0 --plan plan.json"));
-    assert!(error.contains("9 x 12") && error.contains("12x9"), "{error}");
-}
-
 const CELLS: &str = "[[processor]]\nname = \"p0\"\nspeed = \"64 units/s\"\n\
     [[processor]]\nname = \"p1\"\nspeed = \"64 units/s\"\n[network]\nlatency = 1\nbandwidth = 64\n";
 

@@ -169,12 +169,6 @@ fn a_grid_for_a_stencil() {
         let shares: Vec<u64> = shares.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
         assert_eq!((shares.len(), shares.iter().sum()), (12, 512 * 512));
     }
-    let error = directory.fails(2, &format!("{line} --objective hops"));
-    assert!(error.contains("--objective hops") && error.contains("halo exchange"), "{error}");
-    let error = directory.fails(1, "arrange --grid 2x2 --platform table.toml");
-    assert!(error.contains("12 sub-domains"), "{error}");
-    directory.fails(2, "arrange --grid 9 --platform table.toml");
-    directory.fails(2, "arrange --platform table.toml");
 }
 
 /// A domain is a plan of its own kind: drawn as one, read back by `arrange`, and refused where products are
@@ -241,29 +235,6 @@ fn costs_have_units() {
     here.write("slow.toml", text + "[network]\nbandwidth = 5e-324\n");
     let error = here.fails(2, "arrange --plan plan.json --platform slow.toml");
     assert!(error.contains("network.bandwidth") && !error.contains("NaN"), "{error}");
-}
-
-#[test]
-fn what_cannot_be_is_said() {
-    let directory = Bench::new();
-    write_tree(&directory);
-    directory.done("partition --shape 90x90 --platform tree.toml --method recursive -o recursive.json");
-    let line = "arrange --plan recursive.json --platform tree.toml --search published";
-    assert!(directory.fails(1, line).contains("not column-based"));
-    let speeds: Vec<String> = (1..=30).map(|i| i.to_string()).collect();
-    let partition =
-        format!("partition --shape 900x900 --speeds {} --method columns -o thirty.json", speeds.join(","));
-    directory.done(&partition);
-    let line = "arrange --plan thirty.json --platform tree.toml --search exhaustive";
-    assert!(directory.fails(2, line).contains("lacks \"p0\" and 29 more of the plan's 30 processors"));
-    let names: String =
-        (0..30).map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\n", i % 4)).collect();
-    directory.write("thirty.toml", names);
-    let line = "arrange --plan thirty.json --platform thirty.toml --objective hops --search exhaustive";
-    let error = directory.fails(1, line);
-    assert!(error.contains("1000000") && error.contains("--search local"), "{error}");
-    directory.done("partition --units 90 --speeds 1,2 -o units.json");
-    assert!(directory.fails(2, "arrange --plan units.json --platform tree.toml").contains("no layout"));
 }
 
 /// One processor, and processors without a share, have nothing to gain and lose nothing.

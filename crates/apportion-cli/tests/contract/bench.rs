@@ -3,6 +3,19 @@
 use apportion::matrix::{AnyMatrix, Element, Matrix, read_matrix, write_npy};
 use apportion::output::OutputFile;
 use std::ops::Deref;
+#[cfg(unix)]
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::sync::LazyLock;
+
+/// The cache that tests share: empty when their process begins.
+#[cfg(unix)]
+static CACHE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+});
 
 /// A separate directory for each test, the binary run in it, and input matrices.
 pub struct Bench(apportion_testing::Bench);
@@ -16,7 +29,17 @@ impl Deref for Bench {
 }
 
 impl Bench {
+    /// A new directory. Speeds, links and device programs are measured once for all of these tests, which none may
+    /// depend on: a measurement takes seconds.
     pub fn new() -> Self {
+        let bench = Self::with_empty_cache();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&*CACHE, bench.cache()).unwrap();
+        bench
+    }
+
+    /// A new directory and a cache of its own, for tests of the cache and of the measuring itself.
+    pub fn with_empty_cache() -> Self {
         Self(apportion_testing::Bench::new())
     }
 

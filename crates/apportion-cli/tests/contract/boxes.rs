@@ -140,42 +140,6 @@ fn an_emulated_network_shows_it() {
     assert_eq!(auto["plan"]["method"], "inner");
 }
 
-/// Everything that cannot serve inner cuts says so in one line, with exit code 1.
-#[test]
-fn what_cannot_serve_boxes_refuses_them() {
-    let here = Bench::new();
-    here.write("p.toml", platform(&[2, 1, 1, 1], false));
-    here.matrix("a.npy", &whole::<f64>(24, 24, 1));
-    here.json("partition --shape 24x24x24 --platform p.toml --method inner -o plan.json");
-    let cuts = "cannot use a layout that cuts the inner dimension";
-    let given = "--platform p.toml --plan plan.json";
-    for (command, what) in [
-        (format!("matmul a.npy a.npy {given} --flow ring"), "the ring flow"),
-        (format!("matmul a.npy a.npy {given} --flow broadcast"), "the broadcast flow"),
-        (format!("matmul a.npy a.npy {given} --adaptive"), "--adaptive"),
-        (format!("matmul a.npy a.npy {given} --tail 10%"), "--tail"),
-        ("matmul a.npy a.npy --platform p.toml --method boxes --panels 2".into(), "a product in panels"),
-        (format!("power a.npy -k 3 {given}"), "power"),
-        ("closure a.npy --semiring min-plus --platform p.toml --method inner".into(), "closure"),
-        (format!("simulate {given} --flow ring"), "the ring flow"),
-        ("arrange --plan plan.json --platform p.toml".into(), "an arrangement"),
-        (
-            "partition --shape 24x24x24 --platform p.toml --method inner --repeat 8x8".into(),
-            "a repeated block",
-        ),
-        ("partition --shape 24x24x24 --platform p.toml --levels inner".into(), "a level of a hierarchy"),
-    ] {
-        let told = here.fails(1, &command);
-        assert!(told.contains(&format!("{what} {cuts}")), "{command}: {told}");
-        assert_eq!(told.trim_end().lines().count(), 1, "{told}");
-    }
-    let told = here.fails(1, &format!("matmul a.npy a.npy {given} --flow bulk --messages separate"));
-    assert!(told.contains("no separate messages"), "{told}");
-    // Left open, the method is one that serves.
-    here.matrix("long.npy", &whole::<f64>(24, 24, 1));
-    here.json("power long.npy -k 3 --platform p.toml");
-}
-
 /// Memory: a processor that cannot hold its face of C gets another layout, or the run is refused by name.
 #[test]
 fn memory_caps_are_kept() {

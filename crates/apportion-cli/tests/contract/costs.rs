@@ -141,65 +141,6 @@ fn costs_of_two_kinds_follow_the_speeds_of_both() {
     ]);
 }
 
-#[test]
-fn files_that_are_no_costs_are_refused_with_their_line() {
-    let here = Bench::new();
-    for (name, text) in [
-        ("negative", "1\n-1\n"),
-        ("nan", "1\n\nnan\n"),
-        ("infinite", "inf\n"),
-        ("word", "# costs\none\n"),
-        ("empty", "# none\n"),
-        ("zero", "0\n0\n"),
-        ("three", "1\n2\n3\n"),
-        ("wide", "1 2 3\n"),
-        ("ragged", "1\n1 2\n"),
-    ] {
-        here.write(name, text);
-    }
-    here.write("short.npy", npy("<f8", "(3,)", &floats(&[1.0, 2.0])));
-    here.write("nan.npy", npy("<f8", "(2,)", &floats(&[1.0, f64::NAN])));
-    here.write("cube.npy", npy("<f8", "(1, 1, 1)", &floats(&[1.0])));
-    here.write("text.npy", "1\n2\n");
-    for (file, said) in [
-        ("negative", "negative:2: -1 is negative"),
-        ("nan", "nan:3: "),
-        ("infinite", "infinite:1: "),
-        ("word", "word:2: \"one\" is not a number"),
-        ("empty", "empty: has no number"),
-        ("zero", "zero: all costs are 0"),
-        ("wide", "wide: has more than 2 columns"),
-        ("ragged", "ragged:2: 2 numbers, and 1 in the lines above"),
-        ("short.npy", "short.npy: "),
-        ("nan.npy", "nan.npy: unit 1: NaN"),
-        ("cube.npy", "3 dimensions"),
-        ("text.npy", "does not begin like an .npy file"),
-        ("absent", "absent"),
-    ] {
-        for (command, program) in
-            [("partition --speeds 1,1", ""), ("run", "-- true {from} {to}"), ("balance", "-- true {share}")]
-        {
-            let line = here.fails(2, &format!("{command} --costs {file} {program}"));
-            assert!(line.contains(said), "{command}, {file}: {line}");
-        }
-    }
-    here.refuses(&[
-        ("partition --units 5 --costs three --speeds 1,1", "3 costs for 5 units"),
-        ("run --units 5 --costs three -- true {from} {to}", "3 costs for 5 units"),
-        ("balance --units 5 --costs three -- true {share}", "3 costs for 5 units"),
-        ("partition --costs three --speeds 1,1 --method even", "--method"),
-        ("partition --costs three --speeds 1,1 --objective energy", "--objective"),
-        ("partition --costs three --speeds 1,1 --min 1", "min"),
-        ("partition --shape 4x4 --costs three --speeds 1,1", "--costs"),
-        ("partition --shape 4x4 --any-order --speeds 1,1", "--any-order"),
-        (
-            "partition --costs three --unit-memory three --speeds 1,1",
-            "no processor of the platform has a memory",
-        ),
-        ("partition --plan plan.json --costs three --export csv", "--costs"),
-    ]);
-}
-
 #[cfg(unix)]
 #[test]
 fn a_plan_of_costs_is_run_in_its_order() {

@@ -2,146 +2,38 @@
 
 use super::Bench;
 use apportion_testing::{recorded_machine, recorded_machines};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What is right for a recorded machine.
+/// What is right for a recorded machine: the file beside it.
+#[derive(Deserialize)]
 struct Expected {
-    machine: &'static str,
-    model: &'static str,
-    /// Kinds with their cores.
-    kinds: &'static [(&'static str, usize)],
-    /// The processors `--by kind`: name, kind and CPUs.
-    pools: &'static [(&'static str, &'static str, &'static str)],
-    /// The number of NUMA nodes, and the CPUs of the first.
-    nodes: (usize, &'static str),
+    model: String,
+    online_cores: usize,
     quota_cores: Option<f64>,
-    memory_limit: Option<u64>,
+    memory_limit_bytes: Option<u64>,
+    kinds: Vec<Kind>,
+    /// The processors `--by kind`.
+    pools: Vec<Pool>,
+    /// The number of NUMA nodes.
+    nodes: usize,
+    /// The CPUs of the first.
+    first_node: String,
 }
 
-const MACHINES: [Expected; 13] = [
-    Expected {
-        machine: "apple-m1",
-        model: "Apple M1 Firestorm and Apple M1 Icestorm",
-        kinds: &[("m1-icestorm", 4), ("m1-firestorm", 4)],
-        pools: &[("m1-icestorm", "m1-icestorm", "0-3"), ("m1-firestorm", "m1-firestorm", "4-7")],
-        nodes: (1, "0-7"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "arm-server",
-        model: "Mt. Jade",
-        kinds: &[("core", 160)],
-        pools: &[("machine", "core", "0-159")],
-        nodes: (2, "0-79"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "container-v1",
-        model: "Intel(R) Xeon(R) Silver 4309Y CPU @ 2.80GHz",
-        kinds: &[("core", 8)],
-        pools: &[("machine", "core", "0-7")],
-        nodes: (1, "0-7"),
-        quota_cores: Some(1.5),
-        memory_limit: Some(4 << 30),
-    },
-    Expected {
-        machine: "container-v2",
-        model: "Intel(R) Xeon(R) Silver 4309Y CPU @ 2.80GHz",
-        kinds: &[("core", 8)],
-        pools: &[("machine", "core", "0-7")],
-        nodes: (1, "0-7"),
-        quota_cores: Some(1.5),
-        memory_limit: Some(4 << 30),
-    },
-    Expected {
-        machine: "cpuset",
-        model: "Intel(R) Xeon(R) Silver 4309Y CPU @ 2.80GHz",
-        kinds: &[("core", 3)],
-        pools: &[("machine", "core", "1-2,5")],
-        nodes: (1, "1-2,5"),
-        quota_cores: None,
-        memory_limit: Some(8 << 30),
-    },
-    Expected {
-        machine: "epyc-two-sockets",
-        model: "AMD EPYC 7543 32-Core Processor",
-        kinds: &[("core", 64)],
-        pools: &[("machine", "core", "0-63")],
-        nodes: (8, "0-7"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "intel-hybrid",
-        model: "12th Gen Intel(R) Core(TM) i9-12900K",
-        kinds: &[("performance", 8), ("efficient", 8)],
-        pools: &[("performance", "performance", "0,2,4,6,8,10,12,14"), ("efficient", "efficient", "16-23")],
-        nodes: (1, "0,2,4,6,8,10,12,14,16-23"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "intel-hybrid-wsl",
-        model: "12th Gen Intel(R) Core(TM) i9-12900K",
-        kinds: &[("core", 12)],
-        pools: &[("machine", "core", "0,2,4,6,8,10,12,14,16,18,20,22")],
-        nodes: (1, "0,2,4,6,8,10,12,14,16,18,20,22"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "intel-three-kinds",
-        model: "Intel(R) Core(TM) Ultra 7 255H",
-        kinds: &[("performance", 6), ("efficient", 8), ("low-power", 2)],
-        pools: &[
-            ("performance", "performance", "0-5"),
-            ("efficient", "efficient", "6-13"),
-            ("low-power", "low-power", "14-15"),
-        ],
-        nodes: (1, "0-15"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "no-cpufreq",
-        model: "AMD EPYC-Milan Processor",
-        kinds: &[("core", 2)],
-        pools: &[("machine", "core", "0,2")],
-        nodes: (1, "0,2"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "rk3588",
-        model: "Radxa ROCK 5B",
-        kinds: &[("cortex-a76", 4), ("cortex-a55", 4)],
-        pools: &[("cortex-a76", "cortex-a76", "4-7"), ("cortex-a55", "cortex-a55", "0-3")],
-        nodes: (1, "0-7"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "smt-off",
-        model: "Intel(R) Xeon(R) Silver 4309Y CPU @ 2.80GHz",
-        kinds: &[("core", 8)],
-        pools: &[("machine", "core", "0-7")],
-        nodes: (1, "0-7"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-    Expected {
-        machine: "zen5-compact",
-        model: "AMD Ryzen AI 9 HX 370 w/ Radeon 890M",
-        kinds: &[("kind0", 4), ("kind1", 8)],
-        pools: &[("kind0", "kind0", "0-3"), ("kind1", "kind1", "4-11")],
-        nodes: (1, "0-11"),
-        quota_cores: None,
-        memory_limit: None,
-    },
-];
+#[derive(Deserialize)]
+struct Kind {
+    name: String,
+    cores: usize,
+}
+
+#[derive(Deserialize)]
+struct Pool {
+    name: String,
+    kind: String,
+    cpus: String,
+}
 
 /// A list of CPUs as the kernel writes it.
 fn listed(text: &str) -> Vec<u64> {
@@ -162,51 +54,48 @@ fn texts<'a>(value: &'a Value, field: &str) -> Vec<&'a str> {
 
 #[test]
 fn recorded_machines_are_described() {
-    assert_eq!(recorded_machines(), MACHINES.map(|expected| expected.machine));
     let bench = Bench::new();
-    for expected in MACHINES {
-        let machine = recorded_machine(expected.machine);
-        let name = expected.machine;
+    for name in recorded_machines() {
+        let file = format!("{}/../testing/machines/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let expected: Expected = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let machine = recorded_machine(&name);
         let by_kind = detect(&bench, machine.path(), "kind");
         assert_eq!(by_kind["model"], expected.model, "{name}");
         assert_eq!(by_kind["quota_cores"], json!(expected.quota_cores), "{name}");
-        assert_eq!(by_kind["memory_limit_bytes"], json!(expected.memory_limit), "{name}");
+        assert_eq!(by_kind["memory_limit_bytes"], json!(expected.memory_limit_bytes), "{name}");
         assert!(by_kind["memory"].as_u64() > Some(1 << 30), "{name}: {by_kind}");
         assert_eq!(by_kind["instructions"], Value::Null, "{name}: the kernels are those of this machine");
         assert_eq!(by_kind["devices"], json!([]), "{name}: the devices are those of this machine");
-        let online = if name == "cpuset" { 8 } else { expected.kinds.iter().map(|kind| kind.1).sum() };
-        assert_eq!(by_kind["online_cores"], online, "{name}");
-        let kinds: Vec<(&str, usize)> = by_kind["kinds"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|kind| (kind["name"].as_str().unwrap(), kind["cores"].as_u64().unwrap() as usize))
-            .collect();
-        assert_eq!(kinds, expected.kinds, "{name}");
+        assert_eq!(by_kind["online_cores"], expected.online_cores, "{name}");
+        let kinds = by_kind["kinds"].as_array().unwrap();
+        assert_eq!(kinds.len(), expected.kinds.len(), "{name}");
+        for (kind, known) in kinds.iter().zip(&expected.kinds) {
+            assert_eq!((&kind["name"], &kind["cores"]), (&json!(known.name), &json!(known.cores)), "{name}");
+        }
         let pools = by_kind["processors"].as_array().unwrap();
         assert_eq!(pools.len(), expected.pools.len(), "{name}");
-        for (pool, (called, kind, cpus)) in pools.iter().zip(expected.pools) {
-            assert_eq!((&pool["name"], &pool["kind"]), (&json!(called), &json!(kind)), "{name}");
-            assert_eq!(pool["cores"], json!(listed(cpus)), "{name}");
+        for (pool, known) in pools.iter().zip(&expected.pools) {
+            assert_eq!((&pool["name"], &pool["kind"]), (&json!(known.name), &json!(known.kind)), "{name}");
+            assert_eq!(pool["cores"], json!(listed(&known.cpus)), "{name}");
         }
         // The same cores in other groups.
-        let mut all: Vec<u64> = expected.pools.iter().flat_map(|pool| listed(pool.2)).collect();
+        let mut all: Vec<u64> = expected.pools.iter().flat_map(|pool| listed(&pool.cpus)).collect();
         all.sort_unstable();
         let by_core = detect(&bench, machine.path(), "core");
         let cores = by_core["processors"].as_array().unwrap();
         let single: Vec<Value> = all.iter().map(|cpu| json!([cpu])).collect();
         assert_eq!(cores.iter().map(|core| core["cores"].clone()).collect::<Vec<_>>(), single, "{name}");
-        for (kind, count) in expected.kinds {
-            assert_eq!(cores.iter().filter(|core| core["kind"] == *kind).count(), *count, "{name}");
+        for kind in &expected.kinds {
+            assert_eq!(cores.iter().filter(|core| core["kind"] == kind.name).count(), kind.cores, "{name}");
         }
         let machine_alone = detect(&bench, machine.path(), "machine");
         let whole = machine_alone["processors"].as_array().unwrap();
         assert_eq!((whole.len(), &whole[0]["cores"]), (1, &json!(all)), "{name}");
-        let one_kind = expected.kinds.len() == 1;
-        assert_eq!(whole[0]["kind"], if one_kind { expected.kinds[0].0 } else { "mixed" }, "{name}");
+        let kind = if expected.kinds.len() == 1 { &expected.kinds[0].name } else { "mixed" };
+        assert_eq!(whole[0]["kind"], kind, "{name}");
         let nodes = &detect(&bench, machine.path(), "node")["processors"];
-        assert_eq!(nodes.as_array().unwrap().len(), expected.nodes.0, "{name}");
-        assert_eq!(nodes[0]["cores"], json!(listed(expected.nodes.1)), "{name}");
+        assert_eq!(nodes.as_array().unwrap().len(), expected.nodes, "{name}");
+        assert_eq!(nodes[0]["cores"], json!(listed(&expected.first_node)), "{name}");
         assert_eq!((&nodes[0]["name"], &nodes[0]["numa_node"]), (&json!("node0"), &json!(0)), "{name}");
     }
 }

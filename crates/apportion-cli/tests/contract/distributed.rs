@@ -120,39 +120,3 @@ fn powers_and_truth_values_are_distributed_too() {
     here.done("closure t.json --semiring or-and -o parts.npy --speeds 2,1");
     assert!(here.read("whole.npy") == here.read("parts.npy"));
 }
-
-#[test]
-fn what_layout_files_cannot_do_is_refused_by_name() {
-    let here = Bench::new();
-    let a = whole::<f64>(8, 8, 1);
-    here.matrix("b.npy", &a);
-    here.matrix("f32.npy", &whole::<f32>(4, 8, 1));
-    cut(&here, "a", &a, &[0, 4, 8], &[0, 8]);
-    let edited = |name: &str, from: &str, to: &str| {
-        let text = here.text("a.json");
-        assert!(text.contains(from), "{text}");
-        here.write(name, text.replace(from, to));
-    };
-    edited("hole.json", "\"shape\":[8,8]", "\"shape\":[9,8]");
-    edited("overlap.json", "\"rows\":[4,8]", "\"rows\":[3,7]");
-    edited("size.json", "\"rows\":[4,8]", "\"rows\":[4,7]");
-    edited("missing.json", "a-1-0.npy", "gone.npy");
-    edited("mix.json", "a-1-0.npy", "f32.npy");
-    for (line, words) in [
-        ("matmul hole.json b.npy", "hole.json: blocks: cover 64 of 72 elements"),
-        ("matmul overlap.json b.npy", "overlap.json: blocks[1]: element (3, 0) is also in blocks[0]"),
-        ("matmul size.json b.npy", "size.json: blocks[1].file: \"a-1-0.npy\" is 4 x 8"),
-        ("matmul b.npy missing.json", "missing.json: blocks[1].file: "),
-        ("matmul mix.json b.npy", "mix.json: blocks[1].file: \"f32.npy\" holds f32"),
-        ("matmul a.json f32.npy", "f32.npy: holds f32"),
-        ("matmul a.json b.npy --panels 2 -o c.npy", "--panels: a.json is a layout file"),
-        ("matmul b.npy b.npy --memory 1GiB -o c.json", "--panels: c.json is a layout file"),
-        ("matmul a.json b.npy -o a.json", "-o: a.json is an input"),
-        ("closure a.json --predecessors p.npy -o c.json", "--predecessors: "),
-        ("closure a.json --predecessors p.json", "--predecessors: "),
-    ] {
-        let error = here.fails(2, &format!("{line} --speeds 2,1"));
-        let words = words.replace("./", "");
-        assert!(error.contains(&words), "{line}: {error}");
-    }
-}

@@ -101,8 +101,6 @@ fn surfaces_state_their_work() {
             .unwrap();
     // By hand: X1 to X4 at 134.9 and X5 to X8 at 10.0 million multiply-adds per second, on 1500^3.
     assert!((seconds - 5.88).abs() < 0.01, "{seconds}");
-    let told = here.fails(2, &format!("partition --units 1500 --surfaces {file} --at rows=100"));
-    assert!(told.contains("power 2"), "{told}");
     let points: Vec<String> =
         (1..=1800).map(|i| format!("{{\"at\": [{i}, {i}, {i}], \"seconds\": 1}}")).collect();
     let surfaces = |points: &str| {
@@ -114,31 +112,6 @@ fn surfaces_state_their_work() {
     here.write("large.json", surfaces(&points.join(",")));
     let told = here.fails(2, "partition --shape 9x9 --surfaces large.json");
     assert!(told.contains("is missing"), "{told}");
-    here.write("tiny.json", surfaces("{\"at\": [1, 1, 1], \"seconds\": 1e-320}"));
-    let told = here.fails(2, "partition --shape 9x9 --surfaces tiny.json");
-    assert!(told.contains("1e-320 is not between 1e-100 and 1e100"), "{told}");
-}
-
-#[test]
-fn names_with_control_characters_are_refused_in_every_file() {
-    let here = Bench::new();
-    here.write("p.toml", "[[processor]]\nname = \"a\\u001b[31m\"\nspeed = 1\n");
-    here.write("c.toml", "[[processor]]\nname = \"a\"\ncluster = \"x\\ny\"\nspeed = 1\n");
-    here.write("m.json", models(&[("a\nb", &[(1.0, 1.0)])]));
-    here.write("e.json", models(&[("", &[(1.0, 1.0)])]));
-    here.done("partition --units 4 --speeds 1 -o plan.json");
-    here.write("plan.json", here.text("plan.json").replace("\"p0\"", "\"a\\u202eb\""));
-    for (line, place) in [
-        ("partition --units 4 --platform p.toml", "p.toml: processor.name"),
-        ("partition --units 4 --platform c.toml", "cluster"),
-        ("partition --units 4 --models m.json", "m.json: processor"),
-        ("partition --units 4 --models e.json", "is empty"),
-        ("partition --plan plan.json --export csv", "plan.json: processors"),
-    ] {
-        let told = here.fails(2, line);
-        assert!(told.contains(place) && told.lines().count() == 1, "{line}: {told}");
-        assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told}");
-    }
 }
 
 #[test]
@@ -182,33 +155,6 @@ fn numbers_are_read_as_people_write_them_and_refused_briefly() {
     }
     let told = here.fails(2, "partition --units 10 --speeds 9e-320,1e-320");
     assert!(told.contains("--speeds") && !told.contains("model"), "{told}");
-}
-
-#[test]
-fn extreme_numbers_in_files_are_refused_by_field() {
-    let here = Bench::new();
-    let one =
-        |line: &str| format!("[[processor]]\nname = \"a\"\n{line}\n[[processor]]\nname = \"b\"\nspeed = 1\n");
-    for (text, field) in [
-        (one("speed = 9e-320"), "speed"),
-        (one("slowdown = 1e300"), "slowdown"),
-        (one("speed = 1") + "[network]\nbandwidth = 5e-324\n", "network.bandwidth"),
-        (one("speed = 1") + "[network]\nlatency = 1e300\n", "network.latency"),
-    ] {
-        here.write("p.toml", &text);
-        let told = here.fails(2, "partition --shape 9x9 --platform p.toml");
-        assert!(told.contains(field) && told.chars().count() < 200, "{told}");
-    }
-    for (fields, field) in
-        [("\"low\": 1e-320", "low"), ("\"ci\": 1.7e308", "ci"), ("\"high\": 1e300", "high")]
-    {
-        let text = models(&[("a", &[(1.0, 1.0)])]).replace("}]", &format!(", {fields}}}]"));
-        here.write("m.json", text);
-        for line in ["partition --units 5 --models m.json --robust", "plot --models m.json --svg a.svg"] {
-            let told = here.fails(2, line);
-            assert!(told.contains(field) && !told.contains("internal"), "{told}");
-        }
-    }
 }
 
 #[test]

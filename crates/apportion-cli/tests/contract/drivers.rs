@@ -14,7 +14,7 @@ const PRODUCT: &str = "matmul a.npy a.npy -o c.npy --semiring or-and";
 
 /// A place with broken drivers of both interfaces, and a matrix.
 fn place() -> Option<Bench> {
-    let here = Bench::new();
+    let here = Bench::with_empty_cache();
     let cc = installed(Need::Compiler, &["cc", "gcc"], "gcc")?;
     compile(&here, cc, "broken_driver.c", "libOpenCL.so.1", "");
     compile(&here, cc, "broken_driver.c", "libcuda.so.1", "-DCUDA");

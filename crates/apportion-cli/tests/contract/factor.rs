@@ -217,29 +217,6 @@ fn tiles_are_planned_and_refused_where_they_cannot_be() {
     bench.done("factor a.npy --kind ldlt --block 8 --speeds 1,5 --method greedy -o other.npy");
     assert!(bench.bytes("planned.npy") == bench.bytes("other.npy"));
     holds(&bench.done("factor a.npy --kind ldlt --plan plan.json"), &["symmetric layout of tiles"]);
-    bench.done("random 96 96 -o b.npy");
-    bench.write("cluster.toml", CLUSTER);
-    for (line, words) in [
-        (
-            "factor a.npy --kind lu --method symmetric --speeds 1,2",
-            &["--method", "symmetric matrices only"][..],
-        ),
-        ("solve a.npy b.npy -o x.npy --method grid --speeds 1,2", &["--method", "grid", "block columns"]),
-        ("factor a.npy --kind lu --method grid --speeds 1,2 --memory 1GB", &["--method", "grid", "slabs"]),
-        ("factor a.npy --kind cholesky --method grid --speeds 1", &["--method", "grid", "96 rows"]),
-        (
-            "solve a.npy b.npy -o x.npy --kind ldlt --method symmetric --speeds 1,2",
-            &["--method", "symmetric"],
-        ),
-        ("solve a.npy b.npy -o x.npy --kind ldlt --plan plan.json", &["plan.json", "tiles"]),
-        (
-            "simulate --kind lu --shape 96x96 --platform cluster.toml --methods symmetric",
-            &["symmetric", "lu"],
-        ),
-        ("partition --kind lu --shape 96x96 --speeds 1,2 --method symmetric", &["--method", "symmetric"]),
-    ] {
-        holds(&bench.fails(2, line), words);
-    }
     // A processor has half of a tile.
     let mut plan = made;
     let parts = plan["layout"].as_array_mut().unwrap();
@@ -283,49 +260,6 @@ fn reports_timelines_and_plans_are_written() {
     holds(&bench.fails(2, "matmul a.npy a.npy --plan plan.json"), &["plan.json", "is not a plan of 120"]);
     bench.done("report run.json -o page.html");
     holds(&bench.text("page.html"), &["Factorisation", "Residual"]);
-}
-
-#[test]
-fn what_cannot_be_factored_is_refused_by_its_index() {
-    let (bench, n) = (Bench::new(), 30);
-    let mut a = matrix(n);
-    save(&bench, "good.npy", n, &a);
-    a[7 * n + 7] = -1.0;
-    save(&bench, "minor.npy", n, &a);
-    let mut singular = matrix(n);
-    (0..n).for_each(|i| singular[i * n + 11] = 0.0);
-    save(&bench, "singular.npy", n, &singular);
-    let mut zero = vec![0.0; n * n];
-    (0..n).filter(|i| *i != 4).for_each(|i| zero[i * n + i] = 1.0);
-    save(&bench, "zero.npy", n, &zero);
-    let mut nan = matrix(n);
-    nan[5 * n + 3] = f64::NAN;
-    save(&bench, "nan.npy", n, &nan);
-    bench.numbers("wide.npy", "<f8", (3, 4), false);
-    bench.numbers("whole.npy", "<i4", (3, 3), false);
-    bench.write("x.npy", "as before");
-    for (line, code, words) in [
-        ("minor.npy --kind cholesky", 1, &["not positive definite", "order 8"][..]),
-        ("singular.npy --kind lu", 1, &["singular", "U(11, 11)", "info 12"]),
-        (
-            "zero.npy --kind ldlt",
-            1,
-            &["singular", "D(4, 4)", "info 5", "rows 0 to 15", "--kind lu", "--block"],
-        ),
-        ("nan.npy --kind lu", 2, &["nan.npy", "(5, 3)", "NaN"]),
-        ("nan.npy --kind ldlt", 2, &["nan.npy", "(5, 3)", "NaN"]),
-        ("wide.npy --kind lu", 2, &["wide.npy", "3 x 4, not square"]),
-        ("whole.npy --kind lu", 2, &["whole.npy", "i32"]),
-        ("nowhere.npy --kind lu", 2, &["nowhere.npy"]),
-        ("good.npy --kind cholesky --pivots p.npy", 2, &["--pivots", "--kind lu"]),
-        ("good.npy --kind lu --method columns", 2, &["--method", "greedy"]),
-        ("good.npy --kind lu --block 0", 2, &["--block"]),
-        ("good.npy", 2, &["--kind"]),
-    ] {
-        let said = bench.fails(code, &format!("factor {line} -o x.npy --speeds 2,1"));
-        holds(&said, words);
-        assert_eq!(bench.text("x.npy"), "as before", "{line}");
-    }
 }
 
 #[test]

@@ -88,43 +88,9 @@ fn a_checkpoint_gives_the_same_bytes_and_continues() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn what_has_no_factors_keeps_nothing() {
     let (bench, n) = (Bench::new(), 60);
-    save(&bench, "a.npy", n, &matrix(n));
     save(&bench, "b.npy", n, &vec![1.0; n * n]);
-    bench.write("x.npy", "as before");
-    bench.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 2\n2 2 2\n");
-    let run = |more: &str, code: i32| bench.fails(code, &format!("factor {more} -o x.npy --speeds 2,1"));
-    bench.done("factor a.npy --kind lu --speeds 2,1 --block 16 --checkpoint kept");
-    let again = "a.npy --kind lu --block 16 --checkpoint kept";
-    holds(&run(again, 2), &["kept: holds a checkpoint already", "--resume"]);
-    holds(&run("a.npy --kind ldlt --resume kept", 2), &["another factorisation: its settings", "ldlt"]);
-    holds(&run("b.npy --kind lu --resume kept", 2), &["another factorisation: its inputs", "b.npy"]);
-    let block = run("a.npy --kind lu --block 8 --resume kept", 2);
-    holds(&block, &["--block", "in kept was started with blocks of 16 columns", "another directory"]);
-    bench.done("partition --shape 60x60 --kind lu --block 8 --speeds 40,10 -o plan.json");
-    let plan = bench.fails(2, "factor a.npy --kind lu --plan plan.json --resume kept");
-    holds(&plan, &["--plan", "started with blocks of 16"]);
-    holds(&bench.fails(2, "matmul a.npy a.npy --resume kept --speeds 2,1"), &["belongs to another product"]);
-    run("a.npy --kind lu --checkpoint y --resume kept", 2);
-    holds(&run("a.mtx --kind lu --memory 1GB", 2), &["--memory", "a.mtx is no .npy file"]);
-    holds(
-        &run("a.npy --kind lu --memory 1MB", 1),
-        &["1.0 MB of memory are too few: a slab of 1 column needs", "give more"],
-    );
-    holds(&run("a.npy --kind lu --memory 1MB --block 16", 1), &["a slab of 16 columns needs"]);
-    run("a.npy --kind lu --memory 0", 2);
-    let nowhere = bench.fails(2, "factor a.npy --kind lu --speeds 2,1 --memory 1GB");
-    holds(&nowhere, &["--memory", "need a place on a disk", "--checkpoint"]);
-    for flag in ["--memory 1GB", "--checkpoint kept", "--resume kept"] {
-        holds(
-            &bench.fails(2, &format!("solve a.npy b.npy {flag}")),
-            &["solved in memory", "apportion factor"],
-        );
-    }
-    let over = bench.fails(2, "factor a.npy --kind lu --resume kept -o kept/panel-000001-0.npy");
-    holds(&over, &["could replace kept/panel-000001-0.npy"]);
-    assert_eq!(bench.text("x.npy"), "as before");
     // What has no factors has none the next time: nothing is said of what is kept.
     let output = bench.run("factor b.npy --kind lu --speeds 2,1 --block 16 --checkpoint new");
     let said = String::from_utf8_lossy(&output.stderr);

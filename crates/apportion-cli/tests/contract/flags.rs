@@ -39,84 +39,6 @@ fn numbers_are_read_as_people_write_them() {
     assert_eq!(units("--units 1e6 --speeds 9:1"), json!([900_000, 100_000]));
     assert_eq!(units("--units 2.5M --speeds 9,1 --max 2M,1M"), json!([2_000_000, 500_000]));
     assert_eq!(units("--shape 1kx1k --speeds 3:1 --method straight-line"), json!([750_000, 250_000]));
-    for wrong in ["--units 1.5k5", "--units 1.0001k", "--units 1,00", "--units -1k"] {
-        here.fails(2, &format!("partition {wrong} --speeds 9,1"));
-    }
-}
-
-#[test]
-fn flags_that_a_mode_would_ignore_are_refused_by_name() {
-    let here = Bench::new();
-    here.write("two.toml", TWO);
-    here.done("partition --units 100 --platform two.toml -o units.json");
-    here.done("partition --shape 64x64 --platform two.toml -o plan.json");
-    let (units, shape) = ("partition --units 100 --speeds 9,1", "partition --shape 64x64 --speeds 9,1");
-    let simulate = "simulate --platform two.toml --plan units.json";
-    let arrange = "arrange --platform two.toml --plan plan.json";
-    for (line, flag) in [
-        (units, "--flow ring"),
-        (units, "--overlap"),
-        (units, "--look-ahead 2"),
-        (units, "--block 64"),
-        (units, "--blocks 4"),
-        (units, "--minimise sum"),
-        (units, "--communication serial"),
-        (units, "--groups p0;p1"),
-        (units, "--compare"),
-        (units, "--granularity 8"),
-        (shape, "--min 1"),
-        (shape, "--communication serial"),
-        (shape, "--groups p0;p1"),
-        (shape, "--minimise sum --method rows"),
-        (simulate, "--flow ring"),
-        (simulate, "--overlap"),
-        (simulate, "--block 64"),
-        (simulate, "--element 4"),
-        (simulate, "--sharing fair"),
-        (simulate, "--rate-tolerance 0.1"),
-        (simulate, "--explain 0"),
-        (simulate, "--export-simgrid to"),
-        (units, "--levels rows"),
-        (units, "--repeat 8x8"),
-        ("simulate --platform two.toml --traces list", "--blocks 4"),
-        ("simulate --platform two.toml --traces list", "--sweep-points 4"),
-        ("simulate --platform two.toml --plan plan.json --explain 0", "--methods rows"),
-        ("measure --network --processors 2", "--accuracy 0.1"),
-        ("measure --network --processors 2", "--seconds-from stdout"),
-        ("measure --command ./x{size} --sizes 1 --engine mpi", "--alone"),
-        ("measure --kernel gemm --sizes 64", "--seconds-from stdout"),
-        ("measure --kernel gemm --sizes 64", "--accuracy 0.1"),
-        ("measure --network --processors 2", "--blas none"),
-        ("measure --network --processors 2", "--alone"),
-        ("measure --network --processors 2", "--units 5"),
-        ("measure --network --processors 2", "--shape 4x4"),
-        ("measure --network --processors 2", "--carry-over m.json"),
-        ("measure --kernel gemm --sizes 64", "--units 5"),
-        ("measure --command ./x{size} --units 5", "--shape 4x4"),
-        ("measure --kernel gemm --adaptive", "--carry-over m.json"),
-        ("matmul a.npy b.npy --adaptive", "--tail 10%"),
-        ("matmul a.npy b.npy --panels 4", "--tail 10%"),
-        ("matmul a.npy --syrk", "--transpose-b"),
-        ("matmul a.npy --syrk", "--method rows"),
-        ("matmul a.npy --syrk", "--shares forecast"),
-        ("matmul a.npy --syrk", "--adaptive"),
-        ("matmul a.npy --syrk", "--tail 10%"),
-        ("matmul a.npy --syrk", "--memory 1MiB"),
-        ("matmul a.npy --syrk", "--panels 4"),
-        ("matmul a.npy --syrk", "--checkpoint done"),
-        ("matmul a.npy --syrk", "--resume done"),
-        ("matmul a.npy b.npy", "--syrk"),
-        ("measure --command ./x{size} --sizes 1", "--blas none"),
-        ("measure --kernel stencil --sizes 64", "--block 64"),
-        ("measure --kernel stencil --sizes 64", "--blas auto"),
-        ("measure --kernel max-plus --sizes 64", "--blas openblas"),
-        (arrange, "--edges open"),
-        (arrange, "--seed 3 --search heuristic"),
-        ("arrange --platform two.toml --grid 8x8", "--flow ring"),
-    ] {
-        let error = here.fails(2, &format!("{line} {flag}"));
-        assert!(error.contains(flag.split(' ').next().unwrap()), "{line} {flag}: {error}");
-    }
 }
 
 /// Each flag of `partition` and `plot` does something in a mode, or is refused there by its name.
@@ -191,12 +113,6 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
     of_plot.sort();
     of_plot.dedup();
     assert_eq!(of_plot, ["--log", "--models", "--platform", "--speeds", "--svg", "--to", "--units"]);
-    let both = here.fails(2, "partition --speeds 9,1");
-    assert!(both.contains("--units") && both.contains("--shape"), "{both}");
-    let both = here.fails(2, "simulate --platform two.toml --sweep ratio=1..25");
-    assert!(both.contains("--plan") && both.contains("--shape"), "{both}");
-    let helps = here.fails(2, &format!("{shape} --robust"));
-    assert!(helps.contains("--units only"), "{helps}");
 }
 
 /// The flags that a help text lists, but for the global ones.

@@ -1,7 +1,7 @@
 //! Every flow on every kind of layout, with and without overlap, looking one or several blocks ahead.
 
 use super::Bench;
-use super::bench::{TWO, product, whole};
+use super::bench::{product, whole};
 use apportion::kernels::Kernel;
 use apportion::matrix::{AnyMatrix, Element, Matrix};
 use apportion_testing::holds;
@@ -140,22 +140,6 @@ fn a_broadcast_on_a_bus_takes_what_the_equations_say() {
     let cast = 0.001 + 0.002;
     close(seconds("--blocks 10"), 40.0 * (cast + 0.005));
     close(seconds("--blocks 10 --overlap"), cast + 39.0 * 0.005 + 0.005);
-}
-
-#[test]
-fn flags_that_a_flow_does_not_know_are_refused() {
-    let bench = Bench::new();
-    bench.write("two.toml", TWO);
-    bench.matrix("a.npy", &whole::<f64>(4, 4, 1));
-    let call = "matmul a.npy a.npy -o c.npy --platform two.toml";
-    let fails = |more: &str| bench.fails(2, &format!("{call} {more}"));
-    assert!(fails("--flow bulk --look-ahead 2").contains("--look-ahead"));
-    assert!(fails("--flow ring --blocks 2").contains("--blocks"));
-    assert!(fails("--blocks 2").contains("--flow broadcast"));
-    fails("--flow broadcast --blocks 0");
-    fails("--flow broadcast --blocks 2 --block 2");
-    fails("--flow ring --look-ahead 0");
-    assert!(fails("--flow multicast").contains("broadcast"));
 }
 
 /// The file's name makes a trace a picture: a lane for each processor, with their names in the legend.

@@ -64,7 +64,7 @@ fn the_limit_is_shown_and_a_wrong_one_refused() {
 /// Speeds of narrow registers are not those of wide ones.
 #[test]
 fn each_set_of_instructions_has_speeds_of_its_own() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     bench.matrix("a.npy", &whole::<f64>(40, 40, 1));
     let run = "matmul a.npy a.npy -o c.npy --block 32";
     for (set, files) in [("portable", 1), ("", 2), ("avx512", 2), ("portable", 2)] {

@@ -358,7 +358,7 @@ fn long_measuring() {
 
 #[test]
 fn measuring_before_a_product() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     bench.matrix("a.npy", &whole::<f64>(20, 20, 1));
     bench.write("slow.toml", "[[processor]]\nname = \"a\"\nslowdown = 100000\n");
     let before = bench.files();

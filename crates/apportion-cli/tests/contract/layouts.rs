@@ -36,9 +36,6 @@ fn the_largest_half_perimeter_is_minimised() {
         .collect();
     assert!(column.len() > 5 && column.is_sorted(), "{text}");
     assert!(chosen(&text).contains("1.2500 by largest half-perimeter"), "{text}");
-    // A method without a choice refuses the flag.
-    let call = "partition --shape 80x80 --speeds 3,3,2 --minimise largest --method rows";
-    assert!(bench.fails(2, call).contains("columns, grid and recursive"));
 }
 
 #[test]
@@ -52,9 +49,6 @@ fn a_mesh_of_blocks_that_are_not_square() {
     let call = "partition --shape 7x8 --speeds 1,1,1,1,1,1 --method grid --mesh";
     let plan = bench.json(&format!("{call} 3x2 --repeat 3x2"));
     assert_eq!(plan["shares"], serde_json::json!([12, 8, 8, 12, 8, 8]));
-    assert!(bench.fails(2, &format!("{call} 4x2")).contains("--mesh"));
-    let rows = "partition --shape 7x8 --speeds 1,1 --method rows --mesh 1x2";
-    assert!(bench.fails(2, rows).contains("only grid and cartesian"));
     // A block of one element cannot serve four processors.
     let call = "partition --shape 8x8 --speeds 1,1,1,1 --method grid --repeat 1x1";
     let output = bench.run(call);
@@ -71,9 +65,6 @@ fn left_over_rows_as_tinetti_defines_them() {
     assert_eq!(bench.json(&first)["shares"], serde_json::json!([20 * 96, 76 * 96]));
     let units = "partition --units 96 --speeds 6,24 --left-over first";
     assert_eq!(bench.json(units)["shares"], serde_json::json!([20, 76]));
-    assert!(bench.fails(2, &format!("{units} --method exact")).contains("--left-over"));
-    let columns = "partition --shape 96x96 --speeds 6,24 --left-over first";
-    assert!(bench.fails(2, columns).contains("only rows uses it"));
 }
 
 /// 90:5:5 at 40 Mbit/s: II and I in turn, then all together; the squares shrink, and the forecast with them.
@@ -95,10 +86,6 @@ fn squares_are_sized_for_overlap() {
     let ratios = "partition --shape 1000x1000 --speeds 9,1 --method square-corner";
     let share = bench.json(&format!("{ratios} --shares overlap"))["shares"][1].as_u64().unwrap();
     assert!((181 * 181..=183 * 183).contains(&share), "{share}");
-    let refused = |more: &str| bench.fails(2, &format!("partition --shape 1000x1000 --speeds 9,1 {more}"));
-    assert!(refused("--shares overlap").contains("square-corner"));
-    assert!(refused("--shares overlap --method rows").contains("only square-corner"));
-    assert!(refused("--shares overlap --method square-corner --flow ring").contains("bulk"));
 }
 
 #[test]

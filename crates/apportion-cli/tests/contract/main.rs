@@ -5,7 +5,6 @@
 mod adaptive;
 mod advect;
 mod arrange;
-mod bad_input;
 mod bench;
 mod block_cyclic;
 mod boxes;
@@ -61,6 +60,7 @@ mod plans;
 #[cfg(unix)]
 mod programs;
 mod ratios;
+mod refusals;
 mod reports;
 mod scaled;
 mod semirings;

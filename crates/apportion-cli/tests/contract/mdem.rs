@@ -98,39 +98,8 @@ fn a_deadlock_is_reported_with_its_circular_wait() {
 }
 
 #[test]
-fn bad_workcells_and_flags_are_refused() {
+fn cells_that_never_rest_end_at_their_limits() {
     let bench = Bench::new();
-    let text = std::fs::read_to_string(example("deadlock.toml")).unwrap();
-    bench.write("good.toml", &text);
-    bench.write("unknown.toml", text.replace("done = [\"mill\"]", "done = [\"grind\"]"));
-    bench.write("empty.toml", "");
-    bench.write("e.csv", "an earlier result");
-    let said = bench.fails(2, "mdem unknown.toml -o e.csv");
-    assert_eq!(
-        said,
-        "apportion: unknown.toml: rule \"take out\": done: unknown job \"grind\" (known are load, mill, \
-         unload; add [[job]] with this name, or correct it)\n"
-    );
-    bench.refuses(&[
-        ("mdem missing.toml", "missing.toml: cannot read"),
-        ("mdem .", ".: is a directory"),
-        ("mdem empty.toml", "empty.toml: rule: the workcell has no rule"),
-        ("mdem good.toml --scenario two", "choose one of one pallet"),
-        ("mdem good.toml -o events.txt", "neither a .csv nor a .json file"),
-        ("mdem good.toml --gantt missing/cell.svg", "there is no directory missing"),
-        ("mdem good.toml --allow-deadlock --matrices good.toml", "good.toml: is not a directory"),
-        ("mdem good.toml --gantt good.toml", "good.toml is an input, which it would replace"),
-        ("mdem good.toml --gantt e.csv -o e.csv", "is also the output of -o"),
-        ("mdem good.toml --speeds 2:1 --explain 0", "--explain: explains one product"),
-        ("mdem good.toml --until -3", "is negative"),
-        ("mdem good.toml --until 1e12", "--until: 1000000000000 s is more than"),
-        ("mdem good.toml --replications 0", "0 is not in 1.."),
-        ("mdem good.toml --report run.json", "--report: has no effect on one core"),
-        ("mdem good.toml --flow ring", "--flow: has no effect on one core"),
-        ("mdem good.toml --speeds 2:1 --blas openblas", "libraries support plus-times only"),
-        ("mdem good.toml --speeds 2:1 --method spiral", "--method"),
-    ]);
-    // Cells that never rest end at their limits.
     let ticks =
         "[[job]]\nname=\"t\"\nduration=1\ndone=1\n[[rule]]\nname=\"again\"\ndone=[\"t\"]\nstart=[\"t\"]\n";
     bench.write("ticks.toml", ticks);

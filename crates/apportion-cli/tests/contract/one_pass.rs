@@ -145,19 +145,8 @@ fn a_failed_piece_is_named() {
 
 /// Syntax that would be an argument without a word.
 #[test]
-fn shell_syntax_needs_a_shell() {
+fn a_shell_reads_shell_syntax() {
     let bench = bench();
-    bench.done("partition --units 4 --speeds 1,1 -o plan.json");
-    for command in ["run --units 9", "run --plan plan.json", "balance --units 9", "measure --sizes 9"] {
-        for (text, syntax) in [
-            ("./count {from} {to} > out", ">"),
-            ("./count {from} {to} | wc", "|"),
-            ("A=1 ./count {from} {to}", "A=1"),
-        ] {
-            let said = bench.fails(2, &format!("{command} --command '{text}'"));
-            holds(&said, &["--command: ", &format!("\"{syntax}\" is for a shell"), "add --shell"]);
-        }
-    }
     bench.done("run --units 30 --processors 2 --shell --command './count {from} {to} >out-{piece} 2>>err'");
     let mut all: Vec<u64> = Vec::new();
     for name in bench.names().iter().filter(|name| name.starts_with("out-")) {
@@ -182,30 +171,4 @@ fn pools_have_their_cores() {
     let out = bench.done("run --units 1 -- ./tell {size}");
     let core = out.trim().strip_prefix("1 ").and_then(|core| core.parse().ok());
     assert!(core.is_some_and(|core| cores.contains(&core)), "one core is pinned: {out}");
-}
-
-#[test]
-fn bad_calls_are_refused() {
-    let bench = bench();
-    bench.done("partition --units 4 --speeds 1,1 -o plan.json");
-    let work = "--command './count {from} {to}'";
-    for (line, word) in [
-        (format!("run {work}"), "--plan"),
-        (format!("run --units 0 {work}"), "--units"),
-        (format!("run --units 4 --plan plan.json {work}"), "--plan"),
-        (format!("run --units 4 --resume {work}"), "--joblog"),
-        (format!("run --units 4 --fixed {work}"), "--plan"),
-        (format!("run --units 4 --processors 3 --speeds 1,1 {work}"), "--speeds"),
-        (format!("run --plan plan.json --joblog log {work}"), "start_up and per_unit"),
-        (format!("run --plan plan.json --fixed --retries 1 {work}"), "--retries"),
-        ("run --units 4 --shell --command './count {from} {to} {processor}'".into(), "$APPORTION_PROCESSOR"),
-        (format!("run --units 4 --joblog /dev/stdout {work}"), "is a stream"),
-        (format!("run --units 4 -o plan.json --joblog plan.json {work}"), "--joblog"),
-        ("run --units 4 -- ./none {from} {to}".into(), "./none"),
-    ] {
-        let output = bench.run(&line);
-        let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{line}: {err}");
-        assert!(err.lines().last().unwrap().contains(word), "{line}: {err}");
-    }
 }

@@ -336,48 +336,11 @@ fn a_file_beyond_the_limit_of_its_size_is_an_error() {
 }
 
 #[test]
-fn no_output_replaces_another_or_an_input() {
+fn a_product_may_replace_an_operand() {
     let bench = bench();
-    let inputs = ["a.npy", "b.npy", "two.toml"].map(|name| bench.bytes(name));
-    for (flags, words) in [
-        ("-o same --report same", ["same", "output of -o"]),
-        ("-o same --svg ./same", ["same", "output of -o"]),
-        ("--trace x --report x", ["x", "which it would replace"]),
-        ("-o c.npy --report a.npy", ["a.npy", "is an input"]),
-        ("-o two.toml", ["two.toml", ".npy"]),
-        ("-o c.mtx", ["c.mtx", ".npy"]),
-    ] {
-        let said = bench.fails(2, &format!("{RUN} {flags}"));
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
-    }
-    bench.fails(2, "partition --shape 9x9 --speeds 2,1 -o p --svg p");
-    assert_eq!(inputs, ["a.npy", "b.npy", "two.toml"].map(|name| bench.bytes(name)));
-    // C may replace an operand.
+    let before = bench.bytes("b.npy");
     bench.done(&format!("{RUN} -o b.npy"));
-    assert_ne!(bench.bytes("b.npy"), inputs[1]);
-}
-
-/// The other commands' outputs replace nothing either, and an advection begins no checkpoint where there is
-/// one.
-#[test]
-fn other_commands_keep_their_inputs() {
-    let bench = bench();
-    let run = "advect --field a.npy --courant 0.1,0.1 --speeds 1,1 --steps 4";
-    let before = bench.bytes("a.npy");
-    for flags in ["--report a.npy", "-o f.npy --trace f.npy", "--svg a.npy"] {
-        assert!(bench.fails(2, &format!("{run} {flags}")).contains("would replace"));
-    }
-    assert_eq!(bench.bytes("a.npy"), before);
-    bench.done(&format!("{run} --every 2 --checkpoint kept"));
-    let said = bench.fails(2, &format!("{run} --every 2 --checkpoint kept"));
-    assert!(said.contains("holds a checkpoint already (continue it with --resume)"), "{said}");
-    bench.done(&format!("{run} --resume kept"));
-    // A power's exponent is written as other counts are.
-    bench.done("random 5 5 -o s.npy");
-    bench.done("power s.npy -k 1e1 --speeds 1");
-    bench.fails(2, "power s.npy -k -1 --speeds 1");
-    bench.fails(2, "matmul a.npy b.npy --speeds 2,1 --method rows --keep-all");
-    bench.fails(2, "study --processors 3 --draws 1 --searched 1 --log x");
+    assert_ne!(bench.bytes("b.npy"), before);
 }
 
 #[test]
@@ -454,4 +417,29 @@ fn a_refused_thread_is_an_error_and_no_hang() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("refuses another thread") && said.contains("ulimit -u"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let bench = bench();
+    assert!(bench.fails(1, &format!("{RUN} -o /dev/full")).contains("/dev/full"));
+    bench.fails(1, "partition --units 9 --speeds 9,1 -o /dev/full");
+    bench.fails(1, "detect -o /dev/full");
+}
+
+/// Permissions do not bind the superuser: for it the directory is writable, and there is nothing to test.
+#[cfg(unix)]
+#[test]
+fn a_directory_without_permission() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = bench();
+    let folder = bench.path("closed");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(folder.join("probe"), "").is_err() {
+        bench.fails(2, &format!("{RUN} -o closed/c.npy"));
+        bench.fails(2, "partition --units 9 --speeds 9,1 -o closed/p.json");
+    }
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
 }

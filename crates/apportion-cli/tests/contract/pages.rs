@@ -126,27 +126,6 @@ fn runs_record_where_they_come_from() {
     );
 }
 
-#[test]
-fn what_is_no_result_is_refused() {
-    let bench = Bench::new();
-    bench.write("two.toml", TWO);
-    bench.write("odd.json", "{\"format\": \"apportion-platform\"}");
-    bench.write("none.json", "{\n\"a\": 1,\n}");
-    bench.write("plan.json", "{\"format\": \"apportion-plan\"}");
-    bench.refuses(&[
-        ("report odd.json -o page.html", "odd.json: format: \"apportion-platform\""),
-        ("report none.json -o page.html", "none.json:3"),
-        ("report two.toml -o page.html", "two.toml:1"),
-        ("report plan.json -o page.html", "plan.json"),
-        ("report missing.json -o page.html", "missing.json"),
-        ("report odd.json -o page.pdf", "HTML"),
-        ("report odd.json -o odd.json", "would replace"),
-        ("report odd.json", "--output"),
-        ("report -o page.html", "FILE"),
-        ("report odd.json -o no/page.html", "no/page.html"),
-    ]);
-}
-
 /// Opens pages in frames of two widths; each reports what it measured of itself after clicks.
 #[test]
 fn pages_work_in_a_browser_at_two_widths() {

@@ -228,26 +228,3 @@ fn a_full_disk_loses_nothing() {
     assert!((1..8).contains(&report["panels"]["resumed"].as_u64().unwrap()), "{report}");
     assert!(bench.bytes("c.npy") == wanted);
 }
-
-#[test]
-fn what_cannot_be_is_refused() {
-    let bench = Bench::new();
-    bench.write("two.toml", TWO);
-    bench.matrix("a.npy", &whole::<f64>(30, 30, 1));
-    bench.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 2\n");
-    bench.matrix("single.npy", &whole::<f32>(30, 30, 1));
-    bench.matrix("wide.npy", &whole::<f64>(31, 30, 1));
-    let run =
-        |more: &str, code: i32| bench.fails(code, &format!("matmul -o c.npy --platform two.toml {more}"));
-    assert!(run("a.npy a.npy --memory 1MiB", 1).contains("bytes"));
-    run("a.npy a.npy --memory lots", 2);
-    run("a.npy a.npy --memory 0", 2);
-    run("a.npy a.npy --panels 0", 2);
-    run("a.npy a.npy --panels 2 --adaptive", 2);
-    run("a.npy a.npy --checkpoint x --resume x", 2);
-    run("a.mtx a.mtx --panels 2", 2);
-    assert!(run("a.npy single.npy --panels 2", 2).contains("holds f32"));
-    assert!(run("a.npy wide.npy --panels 2", 2).contains("is 31 x 30"));
-    assert!(run("a.npy a.npy --panels 2 --c-in wide.npy", 2).contains("the product is 30 x 30"));
-    assert!(run("a.npy a.npy --resume a.npy", 2).contains("a.npy"));
-}

@@ -109,11 +109,8 @@ fn a_simulation_with_ratios_is_of_communication_alone() {
 }
 
 #[test]
-fn speeds_of_different_kinds_are_not_compared() {
+fn speeds_in_units_give_seconds() {
     let here = Bench::new();
-    here.write("mixed.toml", BARE.replace("= 9", "= \"9 Gflop/s\""));
-    let told = here.fails(2, "partition --shape 64x64 --platform mixed.toml");
-    assert!(told.contains("\"a\" flop/s") && told.contains("\"b\" no unit"), "{told}");
     here.write("rates.toml", BARE.replace("= 9", "= \"9 units/s\"").replace("= 1", "= \"1 unit/s\""));
     let timed: Value = here.json("partition --units 1000 --platform rates.toml");
     assert_eq!(timed["forecast"]["seconds"], 100.0);

@@ -51,23 +51,13 @@ fn traces_are_replayed_and_explained() {
     assert_eq!(chain, ["work", "transfer", "work"]);
     let text = String::from_utf8(here.run(&format!("{REPLAY} --explain 1")).stdout).unwrap();
     assert!(text.contains("Critical path: 3 intervals lead to the end of b"), "{text}");
-    assert!(
-        here.fails(2, &format!("{REPLAY} --explain d")).contains("no processor \"d\" (choose one of a, b")
-    );
 }
 
 #[test]
-fn a_deadlock_is_an_error_with_its_circle() {
+fn small_messages_do_not_wait_for_their_receivers() {
     let ring = ["send 1 0 100000;recv 2 0 1", "send 2 0 100000;recv 0 0 1", "send 0 0 100000;recv 1 0 1"];
     let here = traces("bandwidth = \"1 MB/s\"\n", &ring);
-    let text = here.fails(1, REPLAY);
-    let circle = "deadlock: a waits to send 100000 bytes with tag 0 to b, which waits to send 100000 bytes with tag 0 to c, which \
-        waits to send 100000 bytes with tag 0 to a";
-    assert!(text.contains(circle), "{text}");
-    assert_eq!(text.lines().count(), 1);
     near(&here.json(&format!("{REPLAY} --eager 200000")), 0.100016);
-    let here = traces("", &["recv 1 7 1", "compute 5"]);
-    assert!(here.fails(1, REPLAY).contains("a waits for tag 7 from b, which has ended"));
 }
 
 #[test]
@@ -84,20 +74,6 @@ fn links_are_shared_by_rule() {
     let here = traces("bandwidth = \"1 MB/s\"\n", &pair);
     near(&here.json(REPLAY), 1.000016);
     assert_eq!(here.json(REPLAY)["sharing"], "weighted");
-    assert!(here.fails(2, &format!("{REPLAY} --sharing fifo")).contains("--sharing"));
-    let unshared = format!("{PROCESSORS}[[network.link]]\nbetween = [\"a\", \"b\"]\nshared = true\n");
-    here.write("bad.toml", unshared);
-    let text = here.fails(2, "simulate --traces traces.txt --platform bad.toml");
-    assert!(text.contains("network.link 1: is shared but has no bandwidth"), "{text}");
-}
-
-#[test]
-fn bad_traces_are_refused_by_line() {
-    let here = traces("", &["init;allgather 3"]);
-    assert!(here.fails(2, REPLAY).contains("t0:2: unknown action \"allgather\""));
-    here.write("traces.txt", "nowhere\n");
-    assert!(here.fails(2, REPLAY).contains("nowhere: cannot read"));
-    assert!(here.fails(2, &format!("{REPLAY} --flow ring")).contains("cannot be used with"));
 }
 
 /// An exported schedule replays here with the same result as in SimGrid, and reads back to the same forecast.

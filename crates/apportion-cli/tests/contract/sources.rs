@@ -16,7 +16,7 @@ fn cached(bench: &Bench) -> Vec<PathBuf> {
 
 #[test]
 fn speeds_are_measured_once_and_kept() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     bench.matrix("a.npy", &whole::<f64>(40, 30, 1));
     bench.matrix("b.npy", &whole::<f64>(30, 20, 2));
     let run = "matmul a.npy b.npy -o c.npy --block 32";
@@ -63,7 +63,7 @@ fn speeds_are_measured_once_and_kept() {
 #[test]
 #[ignore = "slow"]
 fn a_run_corrects_the_speeds_that_it_was_planned_by() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     let size = 1200;
     bench.matrix("a.npy", &whole::<f64>(size, size, 1));
     let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "two.toml", "--reproducible"];
@@ -91,7 +91,7 @@ fn a_run_corrects_the_speeds_that_it_was_planned_by() {
 
 #[test]
 fn measured_models_divide_work() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     bench.write("two.toml", TWO);
     let measure = "measure --platform two.toml --sizes 64,400 --block 16 --max-seconds 0.05";
     bench.done(&format!("{measure} -o models.json"));
@@ -119,7 +119,7 @@ fn measured_models_divide_work() {
 
 #[test]
 fn a_detected_platform_is_read_back() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     bench.done("detect -o platform.toml");
     let platform = apportion::platform::read_platform(&bench.path("platform.toml")).unwrap();
     let speeds = vec!["2"; platform.len()].join(",");
@@ -149,7 +149,7 @@ fn every_shipped_platform_is_read() {
 
 #[test]
 fn the_same_call_writes_the_same_bytes() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     bench.write("two.toml", TWO);
     for name in ["one", "two"] {
         let (plan, svg) = (format!("{name}.json"), format!("{name}.svg"));
@@ -163,7 +163,7 @@ fn the_same_call_writes_the_same_bytes() {
 #[test]
 #[ignore = "slow"]
 fn processors_keep_kernels_of_their_own() {
-    let bench = Bench::new();
+    let bench = Bench::with_empty_cache();
     let size = 1720;
     bench.matrix("a.npy", &whole::<f64>(size, size, 1));
     bench.write("two.toml", TWO);

@@ -321,22 +321,8 @@ fn programs_elsewhere_end_with_the_command() {
 
 /// Kernels and products are computed by processes on the machines, not in their place.
 #[test]
-fn what_a_launcher_cannot_start_is_refused() {
+fn plans_need_no_launcher() {
     let bench = bench("ssh beta", "");
-    bench.done("random 4 4 -o a.npy");
-    bench.refuses(&[
-        ("matmul a.npy a.npy --platform p.toml", "b\"\": start"),
-        ("measure --sizes 9 --platform p.toml", "mpirun … apportion measure"),
-        ("measure --network --platform p.toml", "start"),
-        ("closure a.npy --platform p.toml", "start"),
-    ]);
     // Plans and forecasts need no machine, and a written platform keeps its launchers.
     bench.done("partition --units 8 --platform p.toml");
-    for (start, word) in
-        [("", "names no program"), ("ssh 'beta", "quote"), ("a\\nb", "control"), ("'' b", "names no program")]
-    {
-        bench.write("q.toml", format!("[[processor]]\nname = \"a\"\nspeed = 1\nstart = \"{start}\"\n"));
-        let said = bench.fails(2, "partition --units 8 --platform q.toml");
-        holds(&said, &["q.toml: processor \"a\": start", word, "ssh beta"]);
-    }
 }

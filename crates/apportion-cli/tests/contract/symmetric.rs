@@ -142,19 +142,3 @@ fn plans_are_of_symmetric_products() {
         "{owners}"
     );
 }
-
-#[test]
-fn what_is_no_matrix_of_numbers_is_refused() {
-    let bench = bench();
-    bench.matrix("whole.npy", &whole::<i64>(4, 4, 1));
-    for (file, what) in [("whole.npy", "holds i64"), ("none.npy", "cannot read")] {
-        let error = bench.fails(2, &format!("matmul {file} --syrk --platform two.toml"));
-        assert!(error.contains(what), "{file}: {error}");
-    }
-    bench.matrix("a.npy", &whole::<f64>(4, 3, 1));
-    bench.matrix("c0.npy", &whole::<f64>(4, 3, 1));
-    let error = bench.fails(2, "matmul a.npy --syrk --c-in c0.npy --platform two.toml");
-    assert!(error.contains("the product is 4 x 4"), "{error}");
-    let error = bench.fails(2, "matmul a.npy --platform two.toml");
-    assert!(error.contains("<B>"), "{error}");
-}

@@ -74,33 +74,3 @@ fn a_slow_processor_is_helped() {
     assert!(computed(0).abs_diff(share(0)) <= report["tail"]["moved"].as_u64().unwrap());
     assert!(here.done(line).contains("tail"));
 }
-
-#[test]
-fn a_tail_is_refused_where_tiles_cannot_be_shared() {
-    let here = Bench::new();
-    here.matrix("a.npy", &whole::<f64>(300, 8, 1));
-    here.matrix("b.npy", &whole::<f64>(8, 300, 1));
-    platform(&here, 2, "");
-    for flags in [
-        "--copy",
-        "--adaptive",
-        "--blocks 4 --flow broadcast",
-        "--panels 2",
-        "--memory 1GiB",
-        "--checkpoint d",
-    ] {
-        here.fails(2, &format!("matmul a.npy b.npy --platform p.toml --tail 10% {flags}"));
-    }
-    for part in ["60%", "10", "-1%", "x"] {
-        here.fails(2, &format!("matmul a.npy b.npy --platform p.toml --tail {part}"));
-    }
-    platform(&here, 2, "memory = \"1 GiB\"\n");
-    let error = here.fails(2, "matmul a.npy b.npy --platform p.toml --tail 10%");
-    assert!(error.starts_with("apportion: --tail: "), "{error}");
-    platform(&here, 2, "");
-    let text =
-        here.text("p.toml") + "[network]\nemulate = true\nbandwidth = \"1 Gbit/s\"\nlatency = \"1 us\"\n";
-    here.write("p.toml", text);
-    let error = here.fails(2, "matmul a.npy b.npy --platform p.toml --tail 10%");
-    assert!(error.starts_with("apportion: --tail: "), "{error}");
-}

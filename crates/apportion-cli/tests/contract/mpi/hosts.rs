@@ -58,7 +58,7 @@ impl Hosts {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let id = std::process::id() % 100_000 * 10 + NUMBER.fetch_add(1, Ordering::Relaxed) % 10;
         let names = [format!("aph{id}a"), format!("aph{id}b")];
-        let hosts = Self { names, mpirun, bench: Bench::new(), _alone: alone };
+        let hosts = Self { names, mpirun, bench: Bench::with_empty_cache(), _alone: alone };
         match hosts.set_up(shaping) {
             Ok(()) => Some(hosts),
             Err(why) => {

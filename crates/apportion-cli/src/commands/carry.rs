@@ -1,7 +1,6 @@
 //! `measure --carry-over`: speed functions of another element type, and the one size to measure.
 
-use crate::args::MeasureArgs;
-use crate::args::measure::KernelName;
+use super::measure::{KernelName, MeasureArgs};
 use apportion::error::{Error, Result};
 use apportion::input::harmless;
 use apportion::model::{Model, Models, Point, read_models};

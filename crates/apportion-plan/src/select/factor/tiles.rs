@@ -3,7 +3,7 @@
 //! Sources: Kalinov and Lastovetsky, Heterogeneous distribution of computations solving linear algebra problems on
 //! networks of heterogeneous computers, Journal of Parallel and Distributed Computing 61, 2001; Beaumont, Boudet,
 //! Petitet, Rastello, Robert, A proposal for a heterogeneous cluster ScaLAPACK, IEEE Transactions on Computers 50(10),
-//! 2001; Beaumont, Duchon, Eyraud-Dubois, Langou, Verite, Symmetric block-cyclic distribution, SC22.
+//! 2001.
 
 use super::{Factorisation, fastest_first, give_out};
 use crate::error::Result;
@@ -117,7 +117,7 @@ fn group_of_columns(problem: Factorisation, machine: &Machine, groups: &[Vec<usi
     let all: Vec<usize> = (0..groups.len()).collect();
     let seconds =
         |group: usize, area: f64, _: u64| area / sum(&groups[group], |rank| speed(problem, machine, rank));
-    give_out(problem, vec![usize::MAX; groups.len()], seconds, |_| &all)
+    give_out(problem, vec![usize::MAX; groups.len()], seconds, &all)
 }
 
 /// The grid of these groups for LU: the block rows of a group are given out as block columns are.
@@ -131,7 +131,7 @@ fn lu_grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> 
         // Of the columns that remain.
         let part = f64::from(*columns) / group_of.len() as f64;
         let seconds = |rank: usize, area: f64, _: u64| machine.models[rank].seconds((area * part).max(1.0));
-        give_out(problem, vec![usize::MAX; p], seconds, |_| members)
+        give_out(problem, vec![usize::MAX; p], seconds, members)
     });
     let rows: Vec<Vec<usize>> = rows.collect();
     GridTiles::new(n, block, p, |row, column| Rank(rows[group_of[column]][row]))
@@ -159,81 +159,6 @@ fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> Blo
         rows.push(owners);
     }
     BlockTiles::new(n, block, machine.processors(), |row, column| rows[group_of[column]][row])
-}
-
-/// Symmetric block-cyclic layouts: block rows and columns are in classes, in turn, and the tiles of two classes belong to
-/// one processor, so that it needs few of them. The processor that would finish first takes the pair with the fewest
-/// classes that are new to it; tiles of one class go to those who have it. For r (r - 1) / 2 equal processors and r
-/// classes, this is the layout of SC22. One for each of some numbers of classes.
-///
-/// # Errors
-/// Every processor has speed 0.
-pub(super) fn symmetric(problem: Factorisation, machine: &Machine) -> Result<Vec<BlockTiles>> {
-    let order = fastest_first(problem, machine)?;
-    let count = problem.n.div_ceil(problem.block);
-    if order.len() < 2 || order.len() > MANY || is_too_large(problem, machine) {
-        return Ok(Vec::new());
-    }
-    let least = ((2.0 * order.len() as f64).sqrt() as usize).max(2);
-    // Few classes need few messages; many are balanced better among unequal processors.
-    let numbers = [least, least + 1, least + 2, 2 * least, 4 * least];
-    let fits = numbers.into_iter().filter(|&classes| classes as u64 <= count);
-    Ok(fits.map(|classes| of_classes(problem, machine, &order, classes)).collect())
-}
-
-fn of_classes(problem: Factorisation, machine: &Machine, order: &[usize], classes: usize) -> BlockTiles {
-    let Factorisation { n, block, .. } = problem;
-    let count = n.div_ceil(block) as usize;
-    let width = |place: usize| (((place as u64 + 1) * block).min(n) - place as u64 * block) as f64;
-    // The elements of the tiles of each pair of classes.
-    let mut area = vec![vec![0.0; classes]; classes];
-    for row in 0..count {
-        for column in 0..row {
-            let (a, b) = pair(row % classes, column % classes);
-            area[a][b] += width(row) * width(column);
-        }
-    }
-    let mut taken = vec![0.0; machine.processors()];
-    let mut has = vec![vec![false; classes]; machine.processors()];
-    let time =
-        |taken: &[f64], rank: usize, more: f64| machine.models[rank].seconds(taken[rank] + more.max(1.0));
-    let mut owner: Vec<Vec<Option<usize>>> = vec![vec![None; classes]; classes];
-    let mut pairs: Vec<(usize, usize)> =
-        (0..classes).flat_map(|a| (a + 1..classes).map(move |b| (a, b))).collect();
-    while let Some(&(a, b)) = pairs.first() {
-        let more = area[a][b];
-        let first =
-            order.iter().copied().min_by(|x, y| time(&taken, *x, more).total_cmp(&time(&taken, *y, more)));
-        let taker = first.expect("there is a processor");
-        let new = |&(a, b): &(usize, usize)| usize::from(!has[taker][a]) + usize::from(!has[taker][b]);
-        let place = (0..pairs.len()).min_by_key(|&place| new(&pairs[place])).expect("there is a pair");
-        let (a, b) = pairs.remove(place);
-        owner[a][b] = Some(taker);
-        taken[taker] += area[a][b];
-        (has[taker][a], has[taker][b]) = (true, true);
-    }
-    // Tiles of one class, a block row at a time: to those who have the class anyway, or still fewer than two.
-    let mut within = vec![Rank(0); count];
-    for row in (0..count).rev() {
-        let class = row % classes;
-        let columns = (class..=row).step_by(classes);
-        let more = width(row) * columns.map(width).sum::<f64>();
-        let few = |rank: usize| has[rank].iter().filter(|has| **has).count() < 2;
-        let takers = order.iter().copied().filter(|&rank| has[rank][class] || few(rank));
-        let taker = takers.min_by(|x, y| time(&taken, *x, more).total_cmp(&time(&taken, *y, more)));
-        let taker = taker.expect("somebody has each class");
-        taken[taker] += more;
-        has[taker][class] = true;
-        within[row] = Rank(taker);
-    }
-    BlockTiles::new(n, block, machine.processors(), |row, column| {
-        let (a, b) = pair(row % classes, column % classes);
-        owner[a][b].map_or(within[row], Rank)
-    })
-}
-
-fn pair(a: usize, b: usize) -> (usize, usize) {
-    (a.min(b), a.max(b))
 }
 
 fn speed(problem: Factorisation, machine: &Machine, rank: usize) -> f64 {
@@ -364,35 +289,5 @@ mod tests {
             });
             assert!((found - least.fold(f64::INFINITY, f64::min)).abs() < 1e-9, "{count}");
         }
-    }
-
-    /// The volume of SC22: with r classes, each row of a panel goes to the r - 2 other pairs that have its class, and
-    /// one less where the panel's class is not its own.
-    #[test]
-    fn equal_processors_move_what_symmetric_block_cyclic_moves() {
-        for classes in [3_usize, 4, 5] {
-            let p = classes * (classes - 1) / 2;
-            let machine = machine(&vec![1.0; p]);
-            let all = symmetric(CHOLESKY, &machine).unwrap();
-            let received = |tiles: &BlockTiles| -> f64 {
-                (0..p).map(|rank| tiles.received(Factors::Cholesky, Rank(rank))).sum::<u64>() as f64
-            };
-            let n = CHOLESKY.n as f64;
-            // Every tile of L goes to those who have its class, its owner excepted; and diagonal tiles.
-            let paper = n * n / 2.0 * (classes - 2) as f64 + n * CHOLESKY.block as f64 * (classes - 1) as f64;
-            let few = all.iter().filter(|tiles| received(tiles) <= 1.1 * paper);
-            let found = few.map(|tiles| balance(tiles, &vec![1.0; p])).fold(f64::INFINITY, f64::min);
-            assert!(found < 1.1, "{p}: {found}");
-        }
-    }
-
-    #[test]
-    fn pairs_of_classes_are_balanced_by_speed() {
-        for speeds in [&[4.0, 2.0, 1.0, 1.0][..], &[9.0, 1.0], &[1.0, 1.0], &[5.0, 4.0, 3.0, 2.0, 1.0, 1.0]] {
-            let all = symmetric(CHOLESKY, &machine(speeds)).unwrap();
-            let best = all.iter().map(|tiles| balance(tiles, speeds)).fold(f64::INFINITY, f64::min);
-            assert!(best < 1.15, "{speeds:?}: {best}");
-        }
-        assert!(symmetric(CHOLESKY, &machine(&[2.0])).unwrap().is_empty());
     }
 }

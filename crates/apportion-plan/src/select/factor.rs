@@ -11,7 +11,7 @@ mod tiles;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::model::{Interpolation, Machine, Model, Point};
-use crate::plan::{Baselines, BlockColumns, Blocks, Factors, FastestAlone, GridTiles, Plan};
+use crate::plan::{Baselines, Factors, FastestAlone, Plan, TileMap};
 use crate::schedule::{Application, FactorSchedule, FactorTimes, panel_amount};
 use crate::simulate::{self, CostModel};
 use std::borrow::Cow;
@@ -227,7 +227,7 @@ pub fn plans_by_layout(
     Ok(all)
 }
 
-/// The plan of these blocks with its forecast, its imbalance and the seconds that no plan can beat. Without
+/// The plan of these tiles with its forecast, its imbalance and the seconds that no plan can beat. Without
 /// a forecast where speeds are ratios, or a processor with a part has speed 0.
 ///
 /// # Errors
@@ -237,10 +237,10 @@ pub fn appraise(
     machine: &Machine,
     times: Option<&Arc<FactorTimes>>,
     method: &str,
-    blocks: &Blocks,
+    tiles: &TileMap,
     element: u64,
 ) -> Result<Plan> {
-    let schedule = FactorSchedule::new(problem.factors, blocks.clone());
+    let schedule = FactorSchedule::new(problem.factors, tiles.clone());
     let sizes = schedule.sizes();
     let speed = |rank: usize| machine.models[rank].speed(sizes[rank] as f64);
     let work: Vec<f64> = (0..machine.processors()).map(|rank| schedule.work(Rank(rank))).collect();
@@ -250,7 +250,7 @@ pub fn appraise(
     // JSON has no infinity: a processor of speed 0 never ends.
     let imbalance = if longest.is_finite() { (longest / ideal).max(1.0) } else { f64::NAN };
     let names = machine.platform.names();
-    let mut plan = Plan::of_factorisation(method, names, problem.factors, blocks, imbalance);
+    let mut plan = Plan::of_factorisation(method, names, &schedule, imbalance);
     if machine.only_ratios() {
         plan.relative_times =
             longest.is_finite().then(|| (0..work.len()).map(|i| seconds(i) / ideal).collect());
@@ -293,28 +293,21 @@ fn lay_out(
     layout: FactorLayout,
     machine: &Machine,
     element: u64,
-) -> Result<Vec<Blocks>> {
-    let tiles = match layout {
-        _ if !layout.has_columns() && has_devices(machine) => return Ok(Vec::new()),
-        FactorLayout::Grid if problem.factors == Factors::Lu => {
-            return Ok(tiles::lu_grids(problem, machine)?.into_iter().map(of_grid).collect());
-        }
-        FactorLayout::Grid => tiles::grids(problem, machine)?,
-        _ => {
-            let columns = lay_out_columns(problem, layout, machine, element, &[])?;
-            if layout == FactorLayout::Alone && has_devices(machine) {
-                return Ok(each_alone(problem, machine, element, columns));
-            }
-            let by_speed = layout == FactorLayout::Greedy && !machine.only_ratios();
-            let fast = if by_speed { fast_processors(problem, machine) } else { Vec::new() };
-            if fast.is_empty() {
-                return Ok(vec![columns.into()]);
-            }
-            let others = lay_out_columns(problem, layout, machine, element, &fast)?;
-            return Ok(vec![columns.into(), taken_over(others, &fast).into()]);
-        }
-    };
-    Ok(tiles.into_iter().map(Blocks::from).collect())
+) -> Result<Vec<TileMap>> {
+    if layout == FactorLayout::Grid {
+        return if has_devices(machine) { Ok(Vec::new()) } else { tiles::grids(problem, machine) };
+    }
+    let columns = lay_out_columns(problem, layout, machine, element, &[])?;
+    if layout == FactorLayout::Alone && has_devices(machine) {
+        return Ok(each_alone(problem, machine, element, columns));
+    }
+    let by_speed = layout == FactorLayout::Greedy && !machine.only_ratios();
+    let fast = if by_speed { fast_processors(problem, machine) } else { Vec::new() };
+    if fast.is_empty() {
+        return Ok(vec![columns]);
+    }
+    let others = lay_out_columns(problem, layout, machine, element, &fast)?;
+    Ok(vec![columns, taken_over(others, &fast)?])
 }
 
 /// The processors who need at most [`SLOW`] times the least time for a panel; none if these are all, or if nobody is
@@ -334,7 +327,7 @@ fn fast_processors(problem: Factorisation, machine: &Machine) -> Vec<usize> {
 
 /// All block columns on one processor: that which updates fastest, as given, the fastest one without a link, and each
 /// device that has room for all.
-fn each_alone(problem: Factorisation, machine: &Machine, element: u64, fastest: BlockColumns) -> Vec<Blocks> {
+fn each_alone(problem: Factorisation, machine: &Machine, element: u64, fastest: TileMap) -> Vec<TileMap> {
     let devices = &machine.platform.network.devices;
     let (size, count) = (typical_size(problem, machine), fastest.count());
     let speed = |rank: usize| machine.models[rank].speed(size);
@@ -342,7 +335,7 @@ fn each_alone(problem: Factorisation, machine: &Machine, element: u64, fastest: 
     let core = cores.max_by(|a, b| speed(*a).total_cmp(&speed(*b))).map(Rank);
     let alone = |rank: Rank| {
         let owners = vec![rank; count];
-        BlockColumns::new(problem.n, problem.block, machine.processors(), owners)
+        TileMap::columns(problem.n, problem.block, machine.processors(), owners)
     };
     let serves = |rank: &Rank| speed(rank.0) > 0.0 && room(problem, machine, *rank, element) >= count;
     let mut all = vec![fastest];
@@ -351,13 +344,14 @@ fn each_alone(problem: Factorisation, machine: &Machine, element: u64, fastest: 
             all.push(columns);
         }
     }
-    all.into_iter().map(Blocks::from).collect()
+    all
 }
 
 /// The same block columns, of which those of the others are factored by fast processors, in turn.
-fn taken_over(columns: BlockColumns, fast: &[usize]) -> BlockColumns {
+fn taken_over(columns: TileMap, fast: &[usize]) -> Result<TileMap> {
     let mut panels = vec![0; fast.len()];
-    let factorers = columns.owners().iter().map(|owner| {
+    let factorers = (0..columns.count()).map(|column| {
+        let owner = columns.panel_owner(column);
         let least = || (0..fast.len()).min_by_key(|place| panels[*place]).expect("somebody is fast");
         let place = fast.iter().position(|rank| *rank == owner.0).unwrap_or_else(least);
         panels[place] += 1;
@@ -365,15 +359,6 @@ fn taken_over(columns: BlockColumns, fast: &[usize]) -> BlockColumns {
     });
     let factorers = factorers.collect();
     columns.factored_by(factorers)
-}
-
-/// A grid, or block columns where only one processor of each group has tiles.
-fn of_grid(tiles: GridTiles) -> Blocks {
-    if !tiles.are_columns() {
-        return tiles.into();
-    }
-    let owners = (0..tiles.count()).map(|column| tiles.owner(0, column)).collect();
-    BlockColumns::new(tiles.n(), tiles.block(), tiles.processors(), owners).into()
 }
 
 /// What each would update at a time if all were equal, about.
@@ -405,7 +390,7 @@ fn lay_out_columns(
     machine: &Machine,
     element: u64,
     fast: &[usize],
-) -> Result<BlockColumns> {
+) -> Result<TileMap> {
     let Factorisation { factors, n, block } = problem;
     let machine = &*behind_links(problem, machine, element)?;
     let (p, count) = (machine.processors(), n.div_ceil(block) as usize);
@@ -446,7 +431,7 @@ fn lay_out_columns(
         FactorLayout::Greedy => give_out(problem, rooms, seconds, &fastest_first),
         FactorLayout::Grid => unreachable!("tiles are no block columns"),
     };
-    Ok(BlockColumns::new(n, block, p, owners.into_iter().map(Rank).collect()))
+    Ok(TileMap::columns(n, block, p, owners.into_iter().map(Rank).collect()))
 }
 
 /// True if some of the processors are devices.
@@ -543,7 +528,7 @@ mod tests {
         Machine::from_platform(platform, WorkUnit::MultiplyAdd).unwrap()
     }
 
-    fn columns_by(problem: Factorisation, layout: FactorLayout, machine: &Machine) -> Result<BlockColumns> {
+    fn columns_by(problem: Factorisation, layout: FactorLayout, machine: &Machine) -> Result<TileMap> {
         lay_out_columns(problem, layout, machine, 8, &[])
     }
 
@@ -573,7 +558,7 @@ mod tests {
                 let mut taken = [0.0; 3];
                 for column in first..columns.count() {
                     let rows = if factors == Factors::Lu { 1.0 } else { (2400 - 100 * column) as f64 };
-                    taken[columns.owner(column).0] += rows;
+                    taken[columns.panel_owner(column).0] += rows;
                 }
                 let longest = |taken: &[f64; 3]| (0..3).map(|i| taken[i] / speeds[i]).fold(0.0, f64::max);
                 let total: f64 = taken.iter().sum();
@@ -589,8 +574,8 @@ mod tests {
     fn columns_are_in_proportion_to_speeds() {
         let machine = machine(&[5.0, 3.0, 1.0], Network::free());
         let columns = columns_by(LU, FactorLayout::Greedy, &machine).unwrap();
-        let last = &columns.owners()[columns.count() - 9..];
-        let count = |rank| last.iter().filter(|owner| owner.0 == rank).count();
+        let last = columns.count() - 9..columns.count();
+        let count = |rank| columns.places(Rank(rank), last.clone()).len();
         assert_eq!([count(0), count(1), count(2)], [5, 3, 1]);
     }
 
@@ -602,8 +587,8 @@ mod tests {
             let machine = with_devices(&[1.0, 4.0], &[1], None, bandwidth);
             let count = LU.n.div_ceil(LU.block) as usize;
             let seconds = |rank: usize| {
-                let columns = BlockColumns::new(LU.n, LU.block, 2, vec![Rank(rank); count]);
-                let plan = appraise(LU, &machine, None, "alone", &Blocks::from(columns), 8).unwrap();
+                let columns = TileMap::columns(LU.n, LU.block, 2, vec![Rank(rank); count]);
+                let plan = appraise(LU, &machine, None, "alone", &columns, 8).unwrap();
                 plan.forecast.unwrap().seconds
             };
             let least = seconds(0).min(seconds(1));
@@ -619,12 +604,12 @@ mod tests {
     fn a_ratio_gives_rounds() {
         let machine = machine(&[3.2, 3.2, 1.0], Network::free());
         let columns = columns_by(LU, FactorLayout::Ratio, &machine).unwrap();
-        let owners: Vec<usize> = columns.owners().iter().map(|owner| owner.0).collect();
+        let owners: Vec<usize> = (0..columns.count()).map(|column| columns.panel_owner(column).0).collect();
         assert_eq!(owners[..8], [0, 0, 0, 1, 1, 1, 2, 0]);
         let halves = columns_by(LU, FactorLayout::Ratio, &Machine::from_speeds(&[0.0, 2.0]).unwrap());
-        assert!(halves.unwrap().owners().iter().all(|owner| owner.0 == 1));
+        assert_eq!(halves.unwrap().own(Rank(1)).len(), 24);
         let far = columns_by(LU, FactorLayout::Ratio, &Machine::from_speeds(&[1e15, 1.0]).unwrap());
-        assert!(far.unwrap().owners().iter().all(|owner| owner.0 == 0), "a round longer than any memory");
+        assert_eq!(far.unwrap().own(Rank(0)).len(), 24, "a round longer than any memory");
     }
 
     #[test]
@@ -759,7 +744,7 @@ mod tests {
     #[test]
     fn panels_come_down_and_updates_go_up() {
         let machine = with_devices(&[1.0], &[0], None, 100.0);
-        let columns = BlockColumns::new(20, 10, 1, vec![Rank(0); 2]);
+        let columns = TileMap::columns(20, 10, 1, vec![Rank(0); 2]);
         let schedule = FactorSchedule::new(Factors::Lu, columns);
         let seconds = |schedule: &FactorSchedule| {
             let rates = schedule.rates(&machine);

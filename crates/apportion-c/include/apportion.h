@@ -218,7 +218,7 @@ int apportion_factorisation_new(apportion_factorisation **factorisation);
  *   "speeds"      of the processors: ratios such as 9:1, or with a unit, 9 Gflop/s,1 Gflop/s; measured
  *   "platform"    file of processors and network; the cores of this machine
  *   "models"      file of speed functions; measured
- *   "method"      layout: greedy, dropout, grid, ratio, cyclic, alone; of symmetric factors also symmetric; auto
+ *   "method"      layout: greedy, grid, ratio, cyclic, alone; auto
  *   "block"       columns of a block; by forecast
  *   "mixed"       true: apportion_solve factors in single precision and refines to double; false
  *   "remeasure"   true: measures instead of using remembered speeds; false

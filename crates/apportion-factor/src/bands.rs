@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use crate::local_columns::cut_columns;
     use apportion::geometry::Rank;
-    use apportion::plan::BlockColumns;
+    use apportion::plan::TileMap;
     use apportion::run::Monitor;
 
     /// All are those of the definitions, to the same bits on any number of threads; what is above the diagonal of a
@@ -262,13 +262,13 @@ mod tests {
         let world = World::solo(&monitor);
         let element = |i: usize, j: usize| ((i * n + j) as f64 * 0.618_033_988_749_894_9).fract() - 0.5;
         let x: Vec<f64> = (0..n).map(|i| element(i, 3)).collect();
-        let columns = BlockColumns::new(n as u64, 20, 3, (0..16).map(|i| Rank(i * i % 3)).collect());
+        let columns = TileMap::columns(n as u64, 20, 3, (0..16).map(|i| Rank(i * i % 3)).collect());
         for symmetric in [false, true] {
             let a = |i: usize, j: usize| if symmetric && j > i { element(j, i) } else { element(i, j) };
             let stored: Vec<f64> = (0..n * n)
                 .map(|at| if symmetric && at % n > at / n { f64::NAN } else { element(at / n, at % n) })
                 .collect();
-            let locals = cut_columns(&stored, &columns.clone().into(), 0..3).unwrap();
+            let locals = cut_columns(&stored, &columns, 0..3).unwrap();
             let on = |threads: usize| {
                 let product = multiply_one(&locals, (symmetric, 2.0), &x, threads, &world).unwrap();
                 let squares = squares_of(&locals, (symmetric, 2.0), threads, &world).unwrap();

@@ -2,19 +2,17 @@
 
 use crate::application::Elimination;
 use crate::device_columns::DevicePlace;
-use crate::grid::GridElimination;
 use crate::residual::{EachSlab, Witness};
-use crate::tiles::TileElimination;
 use crate::{LocalColumns, MOST_SCALED, Residual};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 #[cfg(doc)]
 use apportion::kernels::factor::ldlt_panel;
 use apportion::kernels::{Kernel, Real};
-use apportion::plan::{Blocks, Factors};
+use apportion::plan::{Factors, TileMap};
 use apportion::run::{Session, World, run, trace_of_all};
 use apportion::schedule::FactorSchedule;
-use apportion::trace::{Lane, Trace};
+use apportion::trace::Trace;
 use std::time::Instant;
 
 /// Larger elements of L make L D L^T inaccurate. By pivots from the whole matrix they are below 3; some hundreds, as in
@@ -73,75 +71,30 @@ pub(crate) fn compute<T: Real>(
     let mut witness = Witness::new(factors, n, seed);
     witness.add(&columns, world)?;
     let before = begin.elapsed().as_secs_f64();
-    let Eliminated { mut columns, failed, pivots, lanes } = match schedule.blocks() {
-        Blocks::Columns(of) => {
-            let shares = world.is_solo() && !session.copies();
-            let platform = session.platform();
-            let devices = (0..platform.len()).map(|rank| DevicePlace::of(platform, Rank(rank))).collect();
-            let elimination = Elimination::new(schedule, kernel, columns, shares).on_devices(devices);
-            let output = run(&elimination, session)?;
-            let held = output.locals.into_iter().map(|held| {
-                let factored = of.factored(held.columns.rank()).collect();
-                (vec![held.columns], held.failed, (factored, held.pivots))
-            });
-            Eliminated::new(held, output.lanes)
-        }
-        Blocks::Tiles(tiles) => {
-            let output = run(&TileElimination::new(schedule, tiles, kernel, columns), session)?;
-            let held = output.locals.into_iter().map(|held| {
-                let own = tiles.diagonal(held.parts[0].rank()).to_vec();
-                (held.parts, held.failed, (own, held.pivots))
-            });
-            Eliminated::new(held, output.lanes)
-        }
-        Blocks::Grid(tiles) => {
-            let output = run(&GridElimination::new(schedule, tiles, kernel, columns), session)?;
-            let held = output.locals.into_iter().map(|held| {
-                let rank = held.part.rank();
-                let factored = tiles.columns(rank).iter().copied();
-                let own = factored.filter(|&column| tiles.owner(column, column) == rank).collect();
-                (vec![held.part], held.failed, (own, held.pivots))
-            });
-            Eliminated::new(held, output.lanes)
-        }
-    };
+    let tiles = schedule.blocks();
+    let platform = session.platform();
+    let devices = (0..platform.len()).map(|rank| DevicePlace::of(platform, Rank(rank))).collect();
+    let shares = world.is_solo() && !session.copies();
+    let elimination = Elimination::new(schedule, kernel, columns, shares).on_devices(devices);
+    let output = run(&elimination, session)?;
+    let failed = output.locals.iter().filter_map(|held| held.failed).min();
+    let (mut columns, mut own) = (Vec::new(), Vec::new());
+    for mut held in output.locals {
+        let factored = tiles.factored(held.columns.rank());
+        own.extend(factored.map(|column| (column, std::mem::take(&mut held.pivots[column]))));
+        columns.push(held.columns);
+    }
     let failed = world.all_reduce(&[failed.unwrap_or(u64::MAX)], u64::min)?[0];
-    let error = || not_factored(factors, schedule.blocks(), failed);
+    let error = || not_factored(factors, tiles, failed);
     world.all_ok(if failed < u64::MAX { Err(error()) } else { Ok(()) })?;
-    let pivots = all_pivots(schedule, pivots, world)?;
+    let pivots = all_pivots(schedule, own, world)?;
     if factors.is_symmetric() {
         columns.iter_mut().for_each(LocalColumns::clear_above);
     }
     let begin = Instant::now();
     let residual = witness.residual(&mut |take| take(&columns), &pivots, world)?;
     let verify_seconds = before + begin.elapsed().as_secs_f64();
-    Ok(FactorOutput { columns, pivots, trace: trace_of_all(lanes, world)?, residual, verify_seconds })
-}
-
-/// What this process's processors have after the steps.
-struct Eliminated<T> {
-    columns: Vec<LocalColumns<T>>,
-    /// The first column that cannot be factored.
-    failed: Option<u64>,
-    /// Those of the panels whose diagonal blocks are here.
-    pivots: Vec<(usize, Vec<i64>)>,
-    lanes: Vec<Lane>,
-}
-
-/// What a processor has: its parts, the column that cannot be factored, and the block columns that it has factored, or
-/// whose diagonal tiles it has, with the pivots of all.
-type Held<T> = (Vec<LocalColumns<T>>, Option<u64>, (Vec<usize>, Vec<Vec<i64>>));
-
-impl<T> Eliminated<T> {
-    fn new(held: impl Iterator<Item = Held<T>>, lanes: Vec<Lane>) -> Self {
-        let mut all = Self { columns: Vec::new(), failed: None, pivots: Vec::new(), lanes };
-        for (columns, failed, (own, mut pivots)) in held {
-            all.columns.extend(columns);
-            all.failed = all.failed.into_iter().chain(failed).min();
-            all.pivots.extend(own.into_iter().map(|column| (column, std::mem::take(&mut pivots[column]))));
-        }
-        all
-    }
+    Ok(FactorOutput { columns, pivots, trace: trace_of_all(output.lanes, world)?, residual, verify_seconds })
 }
 
 impl<T: Real> FactorOutput<T> {
@@ -234,7 +187,7 @@ fn unstable(largest: f64, residual: Residual) -> Error {
 }
 
 /// The error of a matrix that has no such factors: `index` counts from 0.
-pub(crate) fn not_factored(factors: Factors, columns: &Blocks, index: u64) -> Error {
+pub(crate) fn not_factored(factors: Factors, columns: &TileMap, index: u64) -> Error {
     let info = index + 1;
     match factors {
         Factors::Cholesky => Error::infeasible(

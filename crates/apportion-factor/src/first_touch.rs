@@ -45,7 +45,7 @@ mod tests {
     use crate::application::Elimination;
     use apportion::geometry::Rank;
     use apportion::kernels::Kernel;
-    use apportion::plan::{BlockColumns, Factors};
+    use apportion::plan::{Factors, TileMap};
     use apportion::schedule::{Application, Executable, FactorSchedule, Step};
 
     /// Pages that came to be on this thread.
@@ -61,11 +61,11 @@ mod tests {
     fn the_first_steps_of_a_run_take_no_new_pages() {
         for factors in Factors::ALL {
             let (n, block) = (2000, 96);
-            let columns = BlockColumns::new(n, block, 1, vec![Rank(0); n.div_ceil(block) as usize]);
+            let columns = TileMap::columns(n, block, 1, vec![Rank(0); n.div_ceil(block) as usize]);
             let schedule = FactorSchedule::new(factors, columns);
             // A thread of its own has packed nothing yet.
             let pages = std::thread::spawn(move || {
-                let mut local = LocalColumns::zeros(schedule.columns(), Rank(0)).unwrap();
+                let mut local = LocalColumns::zeros(schedule.blocks(), Rank(0)).unwrap();
                 let mut view = local.view_mut();
                 for i in 0..n as usize {
                     view.row(i).fill(1.0);

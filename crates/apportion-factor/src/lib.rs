@@ -27,7 +27,6 @@ mod bands;
 mod device_columns;
 mod factor;
 mod first_touch;
-mod grid;
 mod local_columns;
 mod parts;
 mod products;
@@ -36,7 +35,7 @@ mod slabs;
 mod solve;
 mod system;
 mod task;
-mod tiles;
+mod tile_kernels;
 mod vectors;
 
 pub use factor::{FactorOutput, factor};

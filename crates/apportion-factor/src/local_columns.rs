@@ -4,14 +4,14 @@ use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::kernels::{Real, View, ViewMut};
 use apportion::matrix::{LocalBlocks, NpyFile, digest};
-use apportion::plan::{BlockColumns, Blocks, TileSet};
+use apportion::plan::TileMap;
 use std::ops::Range;
 
 /// Elements that are read from a file at once.
 const BAND: u64 = 1 << 20;
 
-/// Block columns of one processor, side by side: all rows of the matrix, and as many columns as it owns; or some of its
-/// tiles, in rows and columns that are together here.
+/// Block columns of one processor, side by side: all rows of the matrix, and as many columns as it owns; or its tiles, in
+/// rows and columns that are together here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalColumns<T> {
     /// The processor.
@@ -24,50 +24,24 @@ pub struct LocalColumns<T> {
     spans: Vec<Span>,
     /// The first column here of each span, and the number of columns.
     starts: Vec<usize>,
-    /// Of tiles, only those below the diagonal are its own; the others are zeros.
-    below: bool,
+    /// Only tiles that are not above the diagonal are its own; the others are zeros.
+    triangle: bool,
     /// Row by row.
     elements: Vec<T>,
 }
 
 impl<T: Real> LocalColumns<T> {
-    /// The block columns of a processor, with zeros.
+    /// The block columns or tiles of a processor, with zeros; there may be none.
     ///
     /// # Errors
     /// There is no memory for them: exit code 1.
-    pub fn zeros(columns: &BlockColumns, rank: Rank) -> Result<Self> {
-        let spans: Vec<Span> = columns.own(rank).iter().map(|&column| columns.span(column)).collect();
-        Self::of_spans(rank, columns.n(), vec![Span::new(0, columns.n())], spans)
-    }
-
-    /// The parts of a processor, with zeros: its block columns, its tiles of a grid, or of a symmetric matrix its tiles
-    /// below the diagonal and then its diagonal tiles. At least one, which may be empty.
-    ///
-    /// # Errors
-    /// There is no memory for them: exit code 1.
-    pub(crate) fn of_blocks(blocks: &Blocks, rank: Rank) -> Result<Vec<Self>> {
-        let spans = |places: &[usize]| places.iter().map(|&place| blocks.span(place)).collect::<Vec<Span>>();
-        let of =
-            |rows: &[usize], columns: &[usize]| Self::of_spans(rank, blocks.n(), spans(rows), spans(columns));
-        let tiles = match blocks {
-            Blocks::Columns(columns) => return Ok(vec![Self::zeros(columns, rank)?]),
-            Blocks::Grid(tiles) => return Ok(vec![of(tiles.rows(rank), tiles.columns(rank))?]),
-            Blocks::Tiles(tiles) => tiles,
+    pub fn zeros(tiles: &TileMap, rank: Rank) -> Result<Self> {
+        let of = |places: &[usize]| places.iter().map(|&place| tiles.span(place)).collect::<Vec<Span>>();
+        let heights = match tiles.are_columns() {
+            true => vec![Span::new(0, tiles.n())],
+            false => of(tiles.rows(rank)),
         };
-        let mut parts = Vec::new();
-        for TileSet { rows, columns } in tiles.sets(rank) {
-            parts.push(Self { below: true, ..of(rows, columns)? });
-        }
-        for &place in tiles.diagonal(rank) {
-            parts.push(of(&[place], &[place])?);
-        }
-        if parts.is_empty() {
-            parts.push(of(&[], &[])?);
-        }
-        Ok(parts)
-    }
-
-    fn of_spans(rank: Rank, n: u64, heights: Vec<Span>, spans: Vec<Span>) -> Result<Self> {
+        let spans = of(tiles.own(rank));
         let mut starts = vec![0];
         for span in &spans {
             starts.push(starts[starts.len() - 1] + span.len() as usize);
@@ -83,7 +57,8 @@ impl<T: Real> LocalColumns<T> {
             remedy: "use a smaller matrix or a machine with more memory".into(),
         })?;
         elements.resize(rows * width, T::ZERO);
-        Ok(Self { rank, n: n as usize, heights, spans, starts, below: false, elements })
+        let n = tiles.n() as usize;
+        Ok(Self { rank, n, heights, spans, starts, triangle: tiles.is_triangle(), elements })
     }
 
     /// The processor.
@@ -106,20 +81,14 @@ impl<T: Real> LocalColumns<T> {
         self.heights.iter().flat_map(|span| span.start..span.end)
     }
 
-    /// The rows of the matrix that are here, ascending.
-    pub(crate) fn heights(&self) -> &[Span] {
-        &self.heights
-    }
-
     /// Number of columns that are here.
     pub fn width(&self) -> usize {
         self.starts[self.spans.len()]
     }
 
-    /// True if the diagonal block of these columns is here.
-    pub(crate) fn has_diagonal(&self, columns: Span) -> bool {
-        let here = |rows: &Span| rows.start <= columns.start && columns.end <= rows.end;
-        !self.below && self.heights.iter().any(here)
+    /// The first row here of the diagonal block of these columns, if it is here.
+    pub(crate) fn diagonal(&self, columns: Span) -> Option<usize> {
+        self.rows_in(columns).next().map(|(_, place)| place)
     }
 
     /// The columns of the matrix that are here, one span for each block column.
@@ -136,7 +105,7 @@ impl<T: Real> LocalColumns<T> {
             heights: self.heights.clone(),
             spans: self.spans.clone(),
             starts: self.starts.clone(),
-            below: self.below,
+            triangle: self.triangle,
             elements,
         }
     }
@@ -165,10 +134,9 @@ impl<T: Real> LocalColumns<T> {
         self.spans.iter().flat_map(|span| span.start..span.end)
     }
 
-    /// The columns here, of `columns` of the matrix in row `row` of it, that are its own: without tiles that are not
-    /// below the diagonal, if it has only these.
+    /// The columns here that are its own in a row of the matrix: without tiles above the diagonal, if it has none of these.
     fn own_spans(&self, row: u64) -> impl Iterator<Item = (Span, usize)> + '_ {
-        let own = move |span: &&Span| !self.below || span.end <= row;
+        let own = move |span: &&Span| !self.triangle || span.start <= row;
         self.spans.iter().take_while(own).copied().zip(self.starts.iter().copied())
     }
 
@@ -209,7 +177,7 @@ impl<T: Real> LocalColumns<T> {
         let (columns, width, span) = (self.range(place..place + 1), self.width(), self.spans[place]);
         let end = first + block.len() / columns.len();
         for (row, place) in self.rows_in(Span::new(first as u64, end as u64)) {
-            if !self.below || span.end <= row {
+            if !self.triangle || span.start <= row {
                 let from = &block[(row as usize - first) * columns.len()..][..columns.len()];
                 self.elements[place * width..][columns.clone()].copy_from_slice(from);
             }
@@ -282,13 +250,13 @@ impl<T: Real> LocalColumns<T> {
             for rows in &self.heights {
                 let height = rows.len() as usize;
                 let row = |i| &self.view().row(i)[*start..*start + span.len() as usize];
-                if !self.below || span.end <= rows.start {
+                if !self.triangle || span.start <= rows.start {
                     blocks.push((
                         Rect::new(*rows, *span),
                         (first..first + height).flat_map(row).copied().collect(),
                     ));
                 }
-                if self.below && span.end <= rows.start {
+                if self.triangle && span.end <= rows.start {
                     let zeros = vec![T::ZERO; height * span.len() as usize];
                     blocks.push((Rect::new(*span, *rows), zeros));
                 }
@@ -323,15 +291,12 @@ pub(crate) fn band_elements(n: u64, width: u64) -> u64 {
 /// The file cannot be read; there is no memory.
 pub(crate) fn read_columns<T: Real>(
     file: &mut NpyFile,
-    blocks: &Blocks,
+    tiles: &TileMap,
     rows: Span,
     ranks: Range<usize>,
 ) -> Result<Vec<LocalColumns<T>>> {
-    let mut locals = all_zeros(blocks, ranks)?;
-    let all = match blocks {
-        Blocks::Columns(columns) => columns.all(),
-        Blocks::Tiles(_) | Blocks::Grid(_) => Span::new(0, blocks.n()),
-    };
+    let mut locals = all_zeros(tiles, ranks)?;
+    let all = tiles.all();
     let mut memory = Vec::new();
     if file.header().fortran {
         for local in &mut locals {
@@ -341,7 +306,7 @@ pub(crate) fn read_columns<T: Real>(
             }
         }
     } else {
-        for band in rows.blocks(band_elements(blocks.n(), all.len()) / all.len()) {
+        for band in rows.blocks(band_elements(tiles.n(), all.len()) / all.len()) {
             memory = file.read_into(Rect::new(band, all), memory)?;
             locals.iter_mut().for_each(|local| local.fill(band.start as usize, all, &memory));
         }
@@ -367,18 +332,16 @@ pub(crate) fn digest_of_file<T: Real>(file: &mut NpyFile, symmetric: bool) -> Re
 /// The same from a whole matrix in memory, row by row.
 pub(crate) fn cut_columns<T: Real>(
     matrix: &[T],
-    blocks: &Blocks,
+    tiles: &TileMap,
     ranks: Range<usize>,
 ) -> Result<Vec<LocalColumns<T>>> {
-    let mut locals = all_zeros(blocks, ranks)?;
+    let mut locals = all_zeros(tiles, ranks)?;
     locals.iter_mut().for_each(|local| local.fill_from(matrix));
     Ok(locals)
 }
 
-fn all_zeros<T: Real>(blocks: &Blocks, ranks: Range<usize>) -> Result<Vec<LocalColumns<T>>> {
-    let parts: Vec<_> =
-        ranks.map(|rank| LocalColumns::of_blocks(blocks, Rank(rank))).collect::<Result<_>>()?;
-    Ok(parts.into_iter().flatten().collect())
+fn all_zeros<T: Real>(tiles: &TileMap, ranks: Range<usize>) -> Result<Vec<LocalColumns<T>>> {
+    ranks.map(|rank| LocalColumns::zeros(tiles, Rank(rank))).collect()
 }
 
 /// Bands of all columns of the matrix, from the top to the bottom, from the block columns of all processors.

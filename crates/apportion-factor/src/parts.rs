@@ -10,7 +10,7 @@ use apportion::job::{Context, MeasuredSpeeds};
 use apportion::kernels::{Kernel, Real};
 use apportion::measure::{Computation, ComputationTrial, Sizes, Subject, Workload};
 use apportion::model::Model;
-use apportion::plan::{BlockColumns, Factors};
+use apportion::plan::{Factors, TileMap};
 use apportion::platform::{Platform, Processor};
 use apportion::random::Random;
 use apportion::schedule::{
@@ -162,7 +162,7 @@ impl<'p, T: Real> PartWorkload<'p, T> {
 impl Case {
     fn new(part: Part, factors: Factors, n: u64, block: u64) -> Self {
         let count = n.div_ceil(block) as usize;
-        let columns = BlockColumns::new(n, block, 1, vec![Rank(0); count]);
+        let columns = TileMap::columns(n, block, 1, vec![Rank(0); count]);
         let updated = |columns: std::ops::Range<usize>| -> u64 {
             let spans = columns.map(|column| (column as u64 * block, ((column as u64 + 1) * block).min(n)));
             let lu = factors == Factors::Lu;
@@ -217,7 +217,7 @@ struct PartMatrix<'a, T> {
 
 impl<'a, T: Real> PartMatrix<'a, T> {
     fn new(case: &'a Case, kernel: Kernel<T>, device: Option<DevicePlace>) -> Result<Self> {
-        let columns = case.schedule.columns();
+        let columns = case.schedule.blocks();
         let (n, block) = (columns.n() as usize, columns.block() as usize);
         let mut local = LocalColumns::zeros(columns, Rank(0))?;
         let mut random = Random::new(1);
@@ -240,7 +240,7 @@ impl<'a, T: Real> PartMatrix<'a, T> {
             let count = COLD.div_ceil(size_of_val(parcel.elements()));
             (0..count).map(|_| Parcel::new(Arc::new(parcel.elements().to_vec()))).collect()
         };
-        let factored = held.panels.get(&0).map(copies).unwrap_or_default();
+        let factored = held.panel(0).map(copies).unwrap_or_default();
         // Any rows may be exchanged.
         for column in 1..columns.count() {
             let span = columns.span(column);
@@ -266,8 +266,7 @@ impl<T: Real> PartMatrix<'_, T> {
             return Ok(0.0);
         }
         if let FactorTask::Update { panel, .. } = work.task {
-            held.drop_panel(panel);
-            held.insert(panel, factored[*next].clone());
+            held.replace_panel(panel, factored[*next].clone());
             *next = (*next + 1) % factored.len();
         }
         elimination.compute(held, work, threads)

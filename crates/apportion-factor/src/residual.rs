@@ -255,6 +255,8 @@ struct DiagonalBlock<'a, T> {
     local: &'a LocalColumns<T>,
     /// In the matrix.
     rows: Range<usize>,
+    /// The first of them here.
+    first: usize,
     /// In the block columns of the processor.
     columns: Range<usize>,
     /// Those of its rows, counted from the first of the matrix.
@@ -266,19 +268,18 @@ struct DiagonalBlock<'a, T> {
 impl<'a, T: Real> DiagonalBlock<'a, T> {
     /// Those of some block columns, or of a diagonal tile.
     fn all(local: &'a LocalColumns<T>, pivots: &'a [i64]) -> impl Iterator<Item = Self> {
-        let diagonal = local.spans().iter().enumerate().filter(|(_, span)| local.has_diagonal(**span));
-        diagonal.map(move |(place, span)| {
+        local.spans().iter().enumerate().filter_map(move |(place, span)| {
             let rows = span.start as usize..span.end as usize;
-            let pivots = &pivots[rows.clone()];
-            Self { local, rows, columns: local.range(place..place + 1), pivots, pairs: pairs(pivots) }
+            let (first, columns, pivots) =
+                (local.diagonal(*span)?, local.range(place..place + 1), &pivots[rows.clone()]);
+            Some(Self { local, rows, first, columns, pivots, pairs: pairs(pivots) })
         })
     }
 
     /// An element, by row and column of the block.
     fn element(&self, i: usize, j: usize) -> f64 {
         let width = self.local.width();
-        let first = self.rows.start - self.local.heights()[0].start as usize;
-        self.local.elements()[(first + i) * width + self.columns.start + j].to_f64()
+        self.local.elements()[(self.first + i) * width + self.columns.start + j].to_f64()
     }
 
     /// Exchanges the rows of the pivot that begins in row j, if one does.

@@ -16,7 +16,7 @@ use crate::{LocalColumns, MOST_SCALED};
 use apportion::error::{Error, Result};
 use apportion::kernels::factor::{BlockFactors, Triangle};
 use apportion::kernels::{Real, View, ViewMut};
-use apportion::plan::{BlockColumns, Factors};
+use apportion::plan::{Factors, TileMap};
 use apportion::run::World;
 use std::ops::Range;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use std::time::Instant;
 /// The factors of a matrix, by block columns of processors.
 pub(crate) struct Factored<'a, T> {
     pub factors: Factors,
-    pub blocks: &'a BlockColumns,
+    pub blocks: &'a TileMap,
     /// This process's block columns, by rank.
     pub columns: &'a [LocalColumns<T>],
     pub pivots: &'a [i64],
@@ -303,7 +303,7 @@ impl<T: Real> Factored<'_, T> {
 
     /// This process's block columns with one of them, if it owns that, and the place of the first column there.
     fn owned(&self, block: usize) -> Option<(usize, usize)> {
-        let rank = self.blocks.owner(block);
+        let rank = self.blocks.panel_owner(block);
         let at = self.columns.iter().position(|local| local.rank() == rank)?;
         let place = self.blocks.places(rank, block..block + 1);
         Some((at, self.columns[at].range(place).start))

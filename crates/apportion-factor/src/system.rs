@@ -247,7 +247,7 @@ impl<T: Real> Loop for Signed<'_, T> {
 mod tests {
     use super::*;
     use apportion::geometry::Rank;
-    use apportion::plan::BlockColumns;
+    use apportion::plan::TileMap;
     use apportion::run::Monitor;
 
     fn value(i: usize) -> f64 {
@@ -260,7 +260,7 @@ mod tests {
     fn residuals_are_those_of_the_definition() {
         let (n, monitor) = (70, Monitor::new());
         let world = World::solo(&monitor);
-        let columns = BlockColumns::new(n as u64, 16, 2, [0, 1, 1, 0, 1].map(Rank).to_vec());
+        let columns = TileMap::columns(n as u64, 16, 2, [0, 1, 1, 0, 1].map(Rank).to_vec());
         let sizes = [(false, 1.0), (true, 1.0), (false, 1e200), (true, 1e-200)];
         for (symmetric, size, sides) in
             sizes.iter().flat_map(|(s, x)| [1, 5, 33].map(|sides| (*s, *x, sides)))

@@ -20,7 +20,7 @@ use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_matrix};
 use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
-use apportion::plan::{Blocks, Factors, Plan, Problem};
+use apportion::plan::{Factors, Plan, Problem, TileMap};
 use apportion::platform::{Platform, Processor, ProcessorKind};
 use apportion::process_memory::return_freed_blocks;
 use apportion::run::{Session, World};
@@ -126,7 +126,7 @@ impl FactorTask {
     }
 
     /// The plan that is run, if there is one: its method and blocks, for a matrix of n rows.
-    fn plan(&self, n: u64) -> Result<Option<(String, Blocks)>> {
+    fn plan(&self, n: u64) -> Result<Option<(String, TileMap)>> {
         let Some(plan) = &self.sources.plan else { return Ok(None) };
         let refuse = |what: String, remedy: &str| Err(Error::input(&self.sources.plan_place, what, remedy));
         if !matches!(plan.problem(), Problem::Factorisation { .. }) {
@@ -742,7 +742,7 @@ struct Question<'a> {
     /// What follows knows block columns only.
     columns_only: bool,
     /// A plan that is run as it is: its method and blocks.
-    planned: Option<(String, Blocks)>,
+    planned: Option<(String, TileMap)>,
     element: u64,
 }
 
@@ -784,7 +784,7 @@ fn check_memory(machine: &Machine, bytes: &[u64]) -> Result<()> {
 }
 
 /// This process's block columns.
-fn read<T: Real>(input: Input, columns: &Blocks, world: &World) -> Result<Vec<LocalColumns<T>>> {
+fn read<T: Real>(input: Input, columns: &TileMap, world: &World) -> Result<Vec<LocalColumns<T>>> {
     let here = world.processors_here(columns.processors());
     match input {
         Input::Npy(mut file) => read_columns(&mut file, columns, Span::new(0, columns.n()), here),

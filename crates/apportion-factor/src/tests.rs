@@ -7,7 +7,7 @@ use apportion::geometry::Rank;
 use apportion::job::{Context, Sources};
 use apportion::kernels::{Kernel, Real, View, ViewMut, gemm};
 use apportion::matrix::{AnyMatrix, Matrix, npy_header};
-use apportion::plan::{BlockColumns, BlockTiles, Blocks, Factors, GridTiles};
+use apportion::plan::{Factors, TileMap};
 use apportion::platform::{Platform, Speed};
 use apportion::product::{Checkpoint, Fingerprint};
 use apportion::run::{Monitor, Session, World};
@@ -37,10 +37,10 @@ pub(crate) fn matrix<T: Real>(factors: Factors, n: u64) -> Vec<T> {
 }
 
 /// The divisions of n rows that are tried.
-pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
+pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<TileMap> {
     let count = n.div_ceil(block) as usize;
     let of = |p: usize, owner: &dyn Fn(usize) -> usize| {
-        BlockColumns::new(n, block, p, (0..count).map(|column| Rank(owner(column))).collect())
+        TileMap::columns(n, block, p, (0..count).map(|column| Rank(owner(column))).collect())
     };
     let columns = [
         of(1, &|_| 0),
@@ -49,8 +49,8 @@ pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
         of(4, &|column| (column * column / 2) % 4),
         of(count + 2, &|column| count - column),
     ];
-    let panels = |columns: &BlockColumns, by: &dyn Fn(usize) -> usize| {
-        columns.clone().factored_by((0..count).map(|column| Rank(by(column))).collect())
+    let panels = |columns: &TileMap, by: &dyn Fn(usize) -> usize| {
+        columns.clone().factored_by((0..count).map(|column| Rank(by(column))).collect()).unwrap()
     };
     let taken_over = [
         panels(&columns[1], &|_| 0),
@@ -59,31 +59,18 @@ pub(crate) fn divisions(factors: Factors, n: u64, block: u64) -> Vec<Blocks> {
         panels(&columns[4], &|column| column % 2),
     ];
     let tiles = |p: usize, owner: &dyn Fn(usize, usize) -> usize| {
-        Blocks::from(BlockTiles::new(n, block, p, |row, column| Rank(owner(row, column))))
+        TileMap::tiles(factors, n, block, p, |row, column| Rank(owner(row, column))).unwrap()
     };
-    let mut all: Vec<Blocks> = columns.into_iter().chain(taken_over).map(Blocks::from).collect();
-    if factors.is_symmetric() {
-        all.extend([
-            tiles(2, &|_, _| 1),
-            tiles(2, &|row, _| row % 2),
-            tiles(4, &|row, column| row % 2 * 2 + column % 2),
-            tiles(3, &|row, column| [[0, 0, 1], [0, 2, 2], [1, 2, 1]][row % 3][column % 3]),
-            tiles(6, &|row, column| (row * 7 + column * column * 3) % 5),
-        ]);
-    } else {
-        let grid = |p: usize, owner: &dyn Fn(usize, usize) -> usize| {
-            Blocks::from(GridTiles::new(n, block, p, |row, column| Rank(owner(row, column))))
-        };
-        all.extend([
-            grid(2, &|_, _| 1),
-            grid(2, &|row, _| row % 2),
-            grid(4, &|row, column| row % 2 * 2 + column % 2),
-            grid(3, &|row, column| if column % 3 == 1 { 2 } else { row * row % 5 % 2 }),
-            grid(6, &|row, column| if column * column % 3 == 0 { row * 7 % 4 } else { 4 + row / 2 % 2 }),
-            grid(count + 1, &|row, _| count - row),
-        ]);
-    }
-    all
+    let tiles = [
+        tiles(2, &|_, _| 1),
+        tiles(2, &|row, _| row % 2),
+        tiles(3, &|_, column| column % 3),
+        tiles(4, &|row, column| row % 2 * 2 + column % 2),
+        tiles(3, &|row, column| if column % 3 == 1 { 2 } else { row * row % 5 % 2 }),
+        tiles(6, &|row, column| if column * column % 3 == 0 { row * 7 % 4 } else { 4 + row / 2 % 2 }),
+        tiles(count + 1, &|row, _| count - row),
+    ];
+    columns.into_iter().chain(taken_over).chain(tiles).collect()
 }
 
 pub(crate) fn platform(processors: usize) -> Platform {
@@ -92,7 +79,7 @@ pub(crate) fn platform(processors: usize) -> Platform {
 
 pub(crate) fn own<T: Real>(
     whole: &[T],
-    blocks: &Blocks,
+    blocks: &TileMap,
     ranks: std::ops::Range<usize>,
 ) -> Vec<LocalColumns<T>> {
     cut_columns(whole, blocks, ranks).unwrap()
@@ -130,7 +117,7 @@ fn check_engines<T: Real>(factors: Factors, n: u64, block: u64) {
             assert!(output.residual.scaled < 1.0, "{factors} {n}: {:?}", output.residual);
             for (rank, lane) in output.trace.lanes.iter().enumerate() {
                 let counted: u64 = lane.received.iter().sum();
-                assert_eq!(counted, columns.received(factors, Rank(rank)), "{factors} {n} {copies}");
+                assert_eq!(counted, schedule.received()[rank], "{factors} {n} {copies}");
                 let bytes = schedule.memory(Rank(rank)) * size_of::<T>() as u64;
                 assert_eq!(lane.peak_bytes, bytes, "{factors} {n} {copies}: processor {rank} of {columns:?}");
             }
@@ -159,9 +146,9 @@ fn any_division_and_engine_gives_the_bytes_of_one_processor() {
     }
 }
 
-/// A grid of up to six processors, of whom some may have no tiles: block columns in random groups, and in each of these
+/// Tiles of up to six processors, of whom some may have no tiles: block columns in random groups, and in each of these
 /// block rows to random members.
-fn random_grid(n: u64, block: u64, random: &mut apportion::random::Random) -> GridTiles {
+fn random_grid(factors: Factors, n: u64, block: u64, random: &mut apportion::random::Random) -> TileMap {
     let (p, count) = (1 + random.word() as usize % 6, n.div_ceil(block) as usize);
     let groups = 1 + random.word() as usize % p;
     let group_of: Vec<usize> = (0..count).map(|_| random.word() as usize % groups).collect();
@@ -174,32 +161,37 @@ fn random_grid(n: u64, block: u64, random: &mut apportion::random::Random) -> Gr
         (0..groups).map(|group| (0..count).map(|_| member(group, random.word())).collect()).collect()
     };
     let owners = owners();
-    GridTiles::new(n, block, p, |row, column| owners[group_of[column]][row])
+    TileMap::tiles(factors, n, block, p, |row, column| owners[group_of[column]][row]).unwrap()
 }
 
-/// Random matrices, whose pivots come from any processor, in random grids.
+/// Random matrices, whose pivots come from any processor, and those of other factors, in random grids.
 #[test]
 fn random_grids_give_the_bytes_of_block_columns() {
     let (mut random, monitor) = (apportion::random::Random::new(3), Monitor::new());
     for (n, block) in [(1, 4), (3, 4), (7, 1), (29, 4), (64, 8), (97, 32), (101, 10), (131, 7)] {
-        for _ in 0..6 {
-            let a: Vec<f64> = (0..n * n).map(|_| random.unit() - 0.5).collect();
+        // Pivots of L D L^T are in groups of four rows.
+        let ldlt = (block % 4 == 0).then_some(Factors::Ldlt);
+        for factors in [Factors::Lu; 6].into_iter().chain([Factors::Cholesky]).chain(ldlt) {
+            let a: Vec<f64> = match factors {
+                Factors::Lu => (0..n * n).map(|_| random.unit() - 0.5).collect(),
+                _ => matrix(factors, n),
+            };
             let world = World::solo(&monitor);
-            let by = |blocks: Blocks| {
-                let schedule = FactorSchedule::new(Factors::Lu, blocks);
+            let by = |blocks: TileMap| {
+                let schedule = FactorSchedule::new(factors, blocks);
                 let output = on(&a, &schedule, Kernel::plus_times(), &world, false).unwrap();
                 for (rank, lane) in output.trace.lanes.iter().enumerate() {
-                    let counted: u64 = lane.received.iter().sum();
-                    assert_eq!(counted, schedule.blocks().received(Factors::Lu, Rank(rank)));
+                    assert_eq!(lane.received.iter().sum::<u64>(), schedule.received()[rank]);
                     assert_eq!(lane.peak_bytes, schedule.memory(Rank(rank)) * 8, "{rank}: {schedule:?}");
                 }
                 (whole(&output.columns), output.pivots)
             };
-            let wanted = by(divisions(Factors::Lu, n, block).remove(0));
-            let tiles = random_grid(n, block, &mut random);
-            assert!(by(tiles.clone().into()) == wanted, "{n}: {tiles:?}");
+            let wanted = by(divisions(factors, n, block).remove(0));
+            let tiles = random_grid(factors, n, block, &mut random);
+            assert!(by(tiles.clone()) == wanted, "{n}: {tiles:?}");
             let far = |at: usize| wanted.1[at] as u64 / block > at as u64 / block;
-            assert!(n < 50 || (0..n as usize).filter(|&at| far(at)).count() > n as usize / 3);
+            let is_far = || (0..n as usize).filter(|&at| far(at)).count() > n as usize / 3;
+            assert!(n < 50 || factors != Factors::Lu || is_far());
         }
     }
 }
@@ -210,7 +202,7 @@ fn overflows_in_a_grid_are_those_of_block_columns() {
     let (mut random, monitor, n) = (apportion::random::Random::new(5), Monitor::new(), 45);
     for scale in [1e307, 1e308, 1.7e308] {
         let a: Vec<f64> = (0..n * n).map(|_| (random.unit() - 0.5) * scale).collect();
-        let by = |blocks: &Blocks| {
+        let by = |blocks: &TileMap| {
             let schedule = FactorSchedule::new(Factors::Lu, blocks.clone());
             let (platform, world) = (platform(blocks.processors()), World::solo(&monitor));
             let session = Session::new(&world, &platform, &monitor, 1.0);
@@ -223,7 +215,7 @@ fn overflows_in_a_grid_are_those_of_block_columns() {
         let is_finite = wanted.as_ref().unwrap().0.iter().all(|bits| f64::from_bits(*bits).is_finite());
         assert_eq!(is_finite, scale < 1e308);
         for _ in 0..4 {
-            assert!(by(&random_grid(n, 8, &mut random).into()) == wanted, "{scale}: {wanted:?}");
+            assert!(by(&random_grid(Factors::Lu, n, 8, &mut random)) == wanted, "{scale}: {wanted:?}");
         }
     }
 }
@@ -234,7 +226,7 @@ fn threads_share_a_panel_of_cholesky() {
     let whole: Vec<f64> = matrix(Factors::Cholesky, rows as u64);
     let panel: Vec<f64> = whole.chunks(rows).flat_map(|row| row[..width].to_vec()).collect();
     let by = |threads: usize, mut panel: Vec<f64>| {
-        let failed = application::cholesky_together(&mut panel, width, threads).unwrap();
+        let failed = tile_kernels::cholesky_together(&mut panel, width, threads).unwrap();
         // What is above the diagonal is not specified.
         let known = |at: usize| at % width <= at / width;
         let bits = panel.iter().enumerate().filter(|(at, _)| known(*at)).map(|(_, x)| x.to_bits());

@@ -11,11 +11,9 @@ use std::path::{Path, PathBuf};
 pub struct EliminationArgs {
     #[command(flatten)]
     pub sources: Sources,
-    /// How block columns are given out: greedy (whatever remains is balanced), dropout (the same, but slow
-    /// processors leave when their messages cost more time than they save), ratio (in rounds, as with HPL's -f),
+    /// How block columns are given out: greedy (whatever remains is balanced), ratio (in rounds, as with HPL's -f),
     /// cyclic (in turn, as if all were equal), alone (all to the fastest); or tiles: grid (block columns to groups, their
-    /// rows within a group), of symmetric matrices also symmetric (pairs of classes of rows and columns); default:
-    /// auto, the least forecast time.
+    /// rows within a group); default: auto, the least forecast time.
     #[arg(long, value_name = "METHOD", default_value = "auto", help_heading = "Layout")]
     pub method: String,
     /// Columns of a block [default: by forecast].

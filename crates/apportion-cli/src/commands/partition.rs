@@ -67,7 +67,7 @@ pub enum MinimiseName {
     recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; inner and \
     boxes cut the inner dimension too; for comparison square-edge, square-middle.\n\
-    Methods for --kind: greedy, dropout, grid, symmetric, ratio, cyclic, alone, auto.")]
+    Methods for --kind: greedy, grid, ratio, cyclic, alone, auto.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX),

@@ -138,20 +138,16 @@ fn every_layout_gives_the_same_bytes() {
         let call = format!("factor a.npy --kind {kind} --block 16");
         bench.done(&format!("{call} --speeds 1 -o one.npy"));
         let one = bench.bytes("one.npy");
-        let symmetric = ["--speeds 9,1 --method symmetric --copy", "--speeds 1,1,1,1,1,1 --method symmetric"];
         for flags in [
             "--speeds 3,1,2 --method greedy",
             "--speeds 3,1,2 --method cyclic --copy",
-            "--speeds 1,1,1,1,1,1,1,1,1,5 --method dropout",
+            "--speeds 1,1,1,1,1,1,1,1,1,5 --method greedy",
             "--speeds 2,7 --method alone",
             "--platform two.toml",
             "--speeds 3,1,2 --method grid",
             "--speeds 1,2,0,4,1,1,1 --method grid --copy",
             "--speeds 9,1 --method grid",
-        ]
-        .into_iter()
-        .chain(symmetric.into_iter().filter(|_| kind != "lu"))
-        {
+        ] {
             let run = bench.json(&format!("{call} {flags} -o other.npy"));
             assert!(bench.bytes("other.npy") == one, "{kind} {flags}");
             assert_eq!(run["volume"], run["plan"]["metrics"]["volume"], "{kind} {flags}");
@@ -209,14 +205,14 @@ fn tiles_are_planned_and_refused_where_they_cannot_be() {
     let (bench, n) = (Bench::new(), 96);
     save(&bench, "a.npy", n, &matrix(n));
     let made = bench.json(
-        "partition --shape 96x96 --kind ldlt --method symmetric --block 8 --speeds 1,1,1 -o plan.json --svg plan.svg",
+        "partition --shape 96x96 --kind ldlt --method grid --block 8 --speeds 1,1,1 -o plan.json --svg plan.svg",
     );
-    holds(&bench.text("plan.svg"), &["<svg", "symmetric", "ldlt of 96"]);
+    holds(&bench.text("plan.svg"), &["<svg", "grid", "ldlt of 96"]);
     let run = bench.json("factor a.npy --kind ldlt --plan plan.json -o planned.npy");
     assert_eq!((&run["plan"]["layout"], &run["volume"]), (&made["layout"], &made["metrics"]["volume"]));
     bench.done("factor a.npy --kind ldlt --block 8 --speeds 1,5 --method greedy -o other.npy");
     assert!(bench.bytes("planned.npy") == bench.bytes("other.npy"));
-    holds(&bench.done("factor a.npy --kind ldlt --plan plan.json"), &["symmetric layout of tiles"]);
+    holds(&bench.done("factor a.npy --kind ldlt --plan plan.json"), &["grid layout of tiles"]);
     // A processor has half of a tile.
     let mut plan = made;
     let parts = plan["layout"].as_array_mut().unwrap();
@@ -397,7 +393,7 @@ fn ranks_solve_to_the_bytes_of_threads() {
 fn ranks_give_the_bytes_of_threads() {
     let (bench, n) = (Bench::new(), 77);
     bench.platform(3, false);
-    for (kind, method) in [("cholesky", "greedy"), ("lu", "greedy"), ("lu", "grid"), ("ldlt", "symmetric")] {
+    for (kind, method) in [("cholesky", "greedy"), ("lu", "greedy"), ("lu", "grid"), ("ldlt", "grid")] {
         let mut a = matrix(n);
         match kind {
             // A pivot far from the diagonal.
@@ -497,7 +493,7 @@ fn layouts_are_forecast_for_a_cluster() {
     let all = bench.json(&format!("{call} --block 192"));
     let names: Vec<&str> =
         all["layouts"].as_array().unwrap().iter().map(|layout| layout["method"].as_str().unwrap()).collect();
-    assert_eq!(names, ["greedy", "dropout", "grid", "ratio", "cyclic", "alone"]);
+    assert_eq!(names, ["greedy", "grid", "ratio", "cyclic", "alone"]);
     let place = |method: &str| names.iter().position(|name| *name == method).unwrap();
     let seconds = |method: &str| all["layouts"][place(method)]["seconds"].as_f64().unwrap();
     let ideal = all["ideal_seconds"].as_f64().unwrap();

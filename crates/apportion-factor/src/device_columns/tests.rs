@@ -4,7 +4,7 @@ use super::*;
 use crate::factor;
 use crate::tests::{divisions, matrix, own, whole};
 use apportion::kernels::Semiring;
-use apportion::plan::{BlockColumns, Blocks, Factors};
+use apportion::plan::{Factors, TileMap};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, FactorSchedule, FactorTask, Step, Work};
 use apportion_testing::{Need, skip};
@@ -39,7 +39,7 @@ fn on<T: Real>(
 
 /// What goes up to a device before the run and in it, and what comes down, with the exchanges of LU at their most.
 fn crossings(schedule: &FactorSchedule, rank: Rank) -> [u64; 2] {
-    let columns = schedule.columns();
+    let columns = schedule.blocks();
     let width: u64 = columns.own(rank).iter().map(|&column| columns.span(column).len()).sum();
     let mut all = [columns.n() * width, 0];
     for step in schedule.steps(rank) {
@@ -65,8 +65,7 @@ fn check<T: Real>(factors: Factors, n: u64, block: u64, tolerance: f64) {
     let a: Vec<T> = matrix(factors, n);
     let monitor = Monitor::new();
     let solo = World::solo(&monitor);
-    for blocks in divisions(factors, n, block) {
-        let Blocks::Columns(columns) = blocks else { continue };
+    for columns in divisions(factors, n, block).into_iter().filter(TileMap::are_columns) {
         let schedule = FactorSchedule::new(factors, columns.clone());
         let p = schedule.processors();
         let cores = on(&a, &schedule, &Platform::from_speeds(&vec![1.0; p]).unwrap(), &solo, false).unwrap();
@@ -129,7 +128,7 @@ fn devices_factor_as_cores_do() {
 fn a_device_finds_the_column_that_cannot_be_factored() {
     let Some(platform) = platform(2, &[1], None) else { return };
     let (n, monitor) = (60_u64, Monitor::new());
-    let columns = BlockColumns::new(n, 8, 2, (0..8).map(|column| Rank(column % 2)).collect());
+    let columns = TileMap::columns(n, 8, 2, (0..8).map(|column| Rank(column % 2)).collect());
     for factors in [Factors::Cholesky, Factors::Lu] {
         let mut a: Vec<f64> = matrix(factors, n);
         for i in 0..n {

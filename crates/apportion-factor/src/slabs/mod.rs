@@ -20,7 +20,7 @@ pub(crate) use store::{PanelStore, RecordLayout};
 use crate::local_columns::band_elements;
 use crate::vectors::TOGETHER;
 use apportion::geometry::{Rank, Span};
-use apportion::plan::{BlockColumns, Factors};
+use apportion::plan::{Factors, TileMap};
 use apportion::schedule::FactorSchedule;
 use std::ops::Range;
 
@@ -55,14 +55,14 @@ pub(crate) struct Computers {
 impl Slabs {
     /// Slabs of `width` block columns; of the number that these slabs are, they are the narrowest.
     pub(crate) fn new(schedule: &FactorSchedule, width: usize) -> Self {
-        let count = schedule.columns().count();
+        let count = schedule.blocks().count();
         let width = count.div_ceil(count.div_ceil(width.clamp(1, count)));
         Self { schedule: schedule.clone(), width }
     }
 
     /// The widest slabs that fit, if any do.
     pub(crate) fn widest(schedule: &FactorSchedule, fits: impl Fn(&Self) -> bool) -> Option<Self> {
-        let (mut low, mut high) = (0, schedule.columns().count());
+        let (mut low, mut high) = (0, schedule.blocks().count());
         let of = |width| Self { schedule: schedule.clone(), width };
         while low < high {
             let middle = low + (high - low).div_ceil(2);
@@ -82,8 +82,8 @@ impl Slabs {
         self.schedule.factors()
     }
 
-    pub(crate) fn columns(&self) -> &BlockColumns {
-        self.schedule.columns()
+    pub(crate) fn columns(&self) -> &TileMap {
+        self.schedule.blocks()
     }
 
     /// Number of slabs.

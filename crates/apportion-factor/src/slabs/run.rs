@@ -11,7 +11,7 @@ use apportion::files::changed;
 use apportion::geometry::{Rank, Span};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::NpyFile;
-use apportion::plan::{Blocks, Factors};
+use apportion::plan::Factors;
 use apportion::run::{Session, run};
 use apportion::threads;
 use apportion::trace::Trace;
@@ -80,7 +80,7 @@ impl<'a, T: Real> SlabRun<'a, T> {
     fn read(&mut self, file: &mut NpyFile, range: &Range<usize>) -> Result<Vec<LocalColumns<T>>> {
         self.heed()?;
         let begin = Instant::now();
-        let columns = Blocks::from(self.slabs.columns().slab(range.clone()));
+        let columns = self.slabs.columns().slab(range.clone());
         let rows = self.slabs.rows(range);
         let own = read_columns(file, &columns, rows, 0..columns.processors());
         self.io_seconds += begin.elapsed().as_secs_f64();
@@ -90,7 +90,7 @@ impl<'a, T: Real> SlabRun<'a, T> {
     /// The digest of a block column of a slab.
     fn digest(&self, own: &[LocalColumns<T>], column: usize) -> u64 {
         let (columns, symmetric) = (self.slabs.columns(), self.slabs.factors().is_symmetric());
-        let (local, span) = (&own[columns.owner(column).0], columns.span(column));
+        let (local, span) = (&own[columns.panel_owner(column).0], columns.span(column));
         let place =
             local.spans().iter().position(|own| *own == span).expect("its owner has the block column");
         local.digest(place, symmetric)
@@ -158,7 +158,7 @@ impl<'a, T: Real> SlabRun<'a, T> {
             let factored = self.factor_slab(own, range.clone())?;
             let begin = Instant::now();
             for column in range {
-                let ProcessorData { columns, pivots, .. } = &factored[slabs.columns().owner(column).0];
+                let ProcessorData { columns, pivots, .. } = &factored[slabs.columns().panel_owner(column).0];
                 let record = self.store.layout().record(columns, column, &pivots[column]);
                 self.store.keep(column, &record)?;
                 save(column, record)?;
@@ -176,8 +176,8 @@ impl<'a, T: Real> SlabRun<'a, T> {
         range: Range<usize>,
     ) -> Result<Vec<ProcessorData<T>>> {
         let (schedule, session) = (self.slabs.schedule(range.clone()), self.session);
-        let processors = schedule.columns().processors();
-        let takers = (0..processors).filter(|rank| !schedule.columns().own(Rank(*rank)).is_empty()).count();
+        let processors = schedule.blocks().processors();
+        let takers = (0..processors).filter(|rank| !schedule.blocks().own(Rank(*rank)).is_empty()).count();
         let reader = Arc::new(PanelReader::new(takers, session.monitor().clone()));
         let elimination = Elimination::new(&schedule, self.kernel, own, !session.copies());
         let elimination = elimination.with_earlier(Arc::clone(&reader));
@@ -192,7 +192,7 @@ impl<'a, T: Real> SlabRun<'a, T> {
         if let Some(failed) = output.locals.iter().filter_map(|held| held.failed).min() {
             return Err(not_factored(
                 self.slabs.factors(),
-                &Blocks::from(self.slabs.columns().clone()),
+                self.slabs.columns(),
                 failed,
             ));
         }

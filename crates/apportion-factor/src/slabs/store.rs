@@ -1,13 +1,13 @@
 //! Finished panels in a temporary file, one after the other, so that a panel is read in one piece.
 
 use crate::LocalColumns;
-use crate::application::numbers_with_panel;
+use crate::tile_kernels::numbers_with_panel;
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Span};
 use apportion::kernels::factor::exchange_rows;
 use apportion::kernels::{Real, View, ViewMut};
 use apportion::output::OutputFile;
-use apportion::plan::{BlockColumns, Factors};
+use apportion::plan::{Factors, TileMap};
 use apportion::schedule::Parcel;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Clone)]
 pub(crate) struct RecordLayout {
     factors: Factors,
-    columns: BlockColumns,
+    columns: TileMap,
 }
 
 impl RecordLayout {
-    pub(crate) fn new(factors: Factors, columns: BlockColumns) -> Self {
+    pub(crate) fn new(factors: Factors, columns: TileMap) -> Self {
         Self { factors, columns }
     }
 

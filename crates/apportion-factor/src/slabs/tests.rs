@@ -7,19 +7,13 @@ use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{NpyFile, npy_header};
 use apportion::output::OutputFile;
-use apportion::plan::Blocks;
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::Application;
 use std::path::Path;
 
 /// The divisions of n columns that are tried.
-fn divisions(n: u64, block: u64) -> Vec<BlockColumns> {
-    let all = crate::tests::divisions(Factors::Lu, n, block).into_iter();
-    let columns = |blocks| match blocks {
-        Blocks::Columns(columns) => Some(columns),
-        Blocks::Tiles(_) | Blocks::Grid(_) => None,
-    };
-    all.filter_map(columns).collect()
+fn divisions(n: u64, block: u64) -> Vec<TileMap> {
+    crate::tests::divisions(Factors::Lu, n, block).into_iter().filter(TileMap::are_columns).collect()
 }
 
 /// What a run by slabs has found: the factors as bits, and the pivots.
@@ -76,7 +70,7 @@ impl<T: Real> Trial<'_, T> {
         let element = size_of::<T>() as u64;
         for (rank, lane) in run.trace.lanes.iter().enumerate() {
             if known.is_empty() {
-                let received = |range| slabs.columns().slab(range).received(slabs.factors(), Rank(rank));
+                let received = |range| slabs.schedule(range).received()[rank];
                 assert_eq!(lane.received.iter().sum::<u64>(), slabs.from(0).map(received).sum::<u64>());
                 assert_eq!(lane.peak_bytes, slabs.processor_bytes(element)[rank], "{schedule:?} {width}");
             }
@@ -98,7 +92,7 @@ fn check<T: Real>(factors: Factors, n: u64, block: u64) {
         let schedule = FactorSchedule::new(factors, columns);
         let output = on(&a, &schedule, kernel, &World::solo(&monitor), false).unwrap();
         let wanted = (whole(&output.columns), output.pivots);
-        for width in [1, 2, 3, schedule.columns().count()] {
+        for width in [1, 2, 3, schedule.blocks().count()] {
             let (directory, copies) = (directory[width % 2].path(), (number + width) % 2 == 0);
             let trial = Trial::<T> { directory, schedule: &schedule, width, copies, known: &[] };
             let (found, _) = trial.run().unwrap();

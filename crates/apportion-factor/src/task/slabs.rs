@@ -13,7 +13,7 @@ use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{Matrix, NpyFile};
 use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
-use apportion::plan::BlockColumns;
+use apportion::plan::TileMap;
 use apportion::platform::Platform;
 use apportion::process_memory::{MemoryLeft, forget_peak_memory, memory_budget, require_memory};
 use apportion::product::{Checkpoint, Fingerprint};
@@ -252,7 +252,7 @@ pub(super) fn fitting_blocks(
     let (processors, computers) = (platform.len(), computers(platform, task, element));
     let needs = |block: u64, width: usize| {
         let owners = (0..n.div_ceil(block) as usize).map(|column| Rank(column % processors)).collect();
-        let columns = BlockColumns::new(n, block, processors, owners);
+        let columns = TileMap::columns(n, block, processors, owners);
         Slabs::new(&FactorSchedule::new(task.factors, columns), width).process_bytes(computers)
     };
     let fits = |block: &u64, width: usize| needs(*block, width) <= memory;
@@ -339,7 +339,7 @@ pub(super) fn cut(
         }
     }
     let computers = computers(&machine.platform, task, element);
-    let count = schedule.columns().count();
+    let count = schedule.blocks().count();
     let most = match task.slabs.memory {
         None if task.slabs.directory().is_some() => count.div_ceil(CHECKPOINT_SLABS),
         _ => count,
@@ -353,7 +353,7 @@ pub(super) fn cut(
         let least = Slabs::new(schedule, 1);
         check_memory(machine, &least.processor_bytes(element))?;
         let (memory, needs) = (task.slabs.memory.unwrap_or(0), least.process_bytes(computers));
-        return Err(too_little(memory, schedule.columns().block(), needs));
+        return Err(too_little(memory, schedule.blocks().block(), needs));
     };
     let predicted = slabs.process_bytes(computers);
     Ok(Some(SlabCut { slabs, reason, predicted }))

@@ -212,7 +212,7 @@ impl Then for Substitution {
             (0..done.schedule.processors()).map(|rank| done.schedule.work(Rank(rank))).collect();
         let factored = Factored {
             factors: done.schedule.factors(),
-            blocks: done.schedule.columns(),
+            blocks: done.schedule.blocks(),
             columns: &done.output.columns,
             pivots: &done.output.pivots,
             scale: done.scale,

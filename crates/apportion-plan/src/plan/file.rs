@@ -4,10 +4,11 @@
 mod raw;
 
 use super::shares::Line;
-use super::{Blocks, Factors, Layout, Metrics, Problem};
+use super::{Factors, Layout, Metrics, Problem, TileMap};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::input::{Object, name_defect, read_text};
+use crate::schedule::FactorSchedule;
 use raw::{RawPart, RawPlan, entries, of_entries};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -201,15 +202,14 @@ impl Plan {
     pub fn of_factorisation(
         method: impl Into<String>,
         processors: Vec<String>,
-        factors: Factors,
-        blocks: &Blocks,
+        schedule: &FactorSchedule,
         imbalance: f64,
     ) -> Self {
-        let layout = blocks.layout();
-        let received = (0..processors.len()).map(|rank| blocks.received(factors, Rank(rank)));
+        let (factors, blocks) = (schedule.factors(), schedule.blocks());
+        let (layout, volume) = (blocks.layout(), schedule.received().iter().sum());
         Self {
             method: method.into(),
-            metrics: Metrics { volume: Some(received.sum()), ..Metrics::of_units(imbalance) },
+            metrics: Metrics { volume: Some(volume), ..Metrics::of_units(imbalance) },
             processors,
             shares: layout.shares(),
             division: Division::Factorisation {
@@ -269,10 +269,10 @@ impl Plan {
     ///
     /// # Errors
     /// The plan divides another problem: exit code 2.
-    pub fn blocks(&self) -> Result<(Factors, Blocks)> {
+    pub fn blocks(&self) -> Result<(Factors, TileMap)> {
         match &self.division {
             Division::Factorisation { factors, block, layout, panels } => {
-                let blocks = Blocks::of_layout(*factors, layout, *block)?;
+                let blocks = TileMap::of_layout(*factors, layout, *block)?;
                 let blocks = match panels {
                     Some(panels) => blocks.factored_by(panels.clone())?,
                     None => blocks,
@@ -289,15 +289,9 @@ impl Plan {
     /// The plan divides another problem: exit code 2.
     pub fn with_panels_by_owners(self) -> Result<Self> {
         let (factors, blocks) = self.blocks()?;
-        let blocks = match blocks {
-            Blocks::Columns(columns) => {
-                let owners = columns.owners().to_vec();
-                Blocks::Columns(columns.factored_by(owners))
-            }
-            tiles => tiles,
-        };
+        let schedule = FactorSchedule::new(factors, blocks.factored_by_owners());
         let Self { method, processors, metrics, .. } = self;
-        let plan = Self::of_factorisation(method, processors, factors, &blocks, metrics.imbalance);
+        let plan = Self::of_factorisation(method, processors, &schedule, metrics.imbalance);
         let Self { forecast, relative_times, baselines, .. } = self;
         let plan = Self { forecast, relative_times, baselines, ..plan };
         Ok(plan.with_time_bound(metrics.time_bound))
@@ -490,12 +484,13 @@ impl Plan {
                     }
                     Layout::new(shape, p, parts.iter().map(RawPart::part))
                 })?;
-                let mut blocks = Blocks::of_layout(factors, &layout, block)?;
+                let mut blocks = TileMap::of_layout(factors, &layout, block)?;
                 if let Some(panels) = raw.panels {
                     let panels = panels.into_iter().map(Rank).collect();
                     blocks = blocks.factored_by(panels).map_err(|e| within(place, e))?;
                 }
-                Self::of_factorisation(raw.method, raw.processors, factors, &blocks, imbalance)
+                let schedule = FactorSchedule::new(factors, blocks);
+                Self::of_factorisation(raw.method, raw.processors, &schedule, imbalance)
             }
             Problem::Units { .. } if raw.layout.is_some() => {
                 return refuse("layout", "units have none".into(), "remove the field");

@@ -416,8 +416,8 @@ def cholesky(
 
     It is what `numpy.linalg.cholesky` returns, up to rounding. Only the lower triangle of A is read. Elements are
     float64 or float32; whole numbers and truth values become float64. The block columns of A are divided among the
-    cores of this machine by their speeds, as by the command `apportion factor`: `method` is "greedy", "dropout",
-    "grid", "symmetric", "ratio", "cyclic", "alone", or "auto", the one of least forecast time, and `block` the number
+    cores of this machine by their speeds, as by the command `apportion factor`: `method` is "greedy",
+    "grid", "ratio", "cyclic", "alone", or "auto", the one of least forecast time, and `block` the number
     of columns of a block, by forecast unless it is given. The factor is verified by the residual of LAPACK's tests. A matrix that is not positive definite is a `RuntimeError`
     with the order of its first leading minor that is not positive.
 

@@ -97,7 +97,7 @@ _LayoutMethod = Literal[
 _ProductMethod = _LayoutMethod | Literal["inner", "boxes"]
 _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
 _Factors = Literal["cholesky", "lu", "ldlt"]
-_FactorMethod = Literal["auto", "greedy", "dropout", "grid", "symmetric", "ratio", "cyclic", "alone"]
+_FactorMethod = Literal["auto", "greedy", "grid", "ratio", "cyclic", "alone"]
 _Block = tuple[slice, slice, Any]
 
 __all__ = [

@@ -86,14 +86,14 @@ pub fn sweep_candidates(question: SweepQuestion<'_>) -> Result<Vec<Candidate>> {
 /// blocks.
 ///
 /// # Errors
-/// An unknown layout, or none; one that cannot divide this factorisation.
+/// An unknown layout, or none.
 pub fn factor_candidates(
     factors: Factors,
     methods: Option<&[String]>,
     blocks: &[u64],
 ) -> Result<Vec<Candidate>> {
     let layouts: Vec<FactorLayout> = match methods {
-        None => FactorLayout::ALL.into_iter().filter(|layout| layout.divides(factors)).collect(),
+        None => FactorLayout::ALL.to_vec(),
         Some([]) => {
             return Err(Error::input("`methods`", "there are none", "leave it out, or name at least one"));
         }
@@ -107,10 +107,6 @@ pub fn factor_candidates(
             names.iter().map(layout).collect::<Result<_>>()?
         }
     };
-    if let Some(layout) = layouts.iter().find(|layout| !layout.divides(factors)) {
-        let what = format!("{layout} divides symmetric matrices only, and no {factors}");
-        return Err(Error::input("`methods`", what, "leave it out"));
-    }
     let mut seen = BTreeSet::new();
     let layouts = layouts.into_iter().filter(|layout| seen.insert(layout.name()));
     let candidate = |layout: FactorLayout| Candidate {

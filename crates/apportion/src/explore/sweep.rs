@@ -2,7 +2,6 @@
 //! candidate becomes the fastest.
 
 use crate::error::{Error, Result};
-use crate::geometry::Rank;
 use crate::job::network_options;
 use crate::model::{Machine, Model, only_ratios};
 use crate::plan::shapes::{Hierarchical, LayoutMethod, Method, MethodOptions};
@@ -410,8 +409,7 @@ impl Race<'_> {
         let mut best: Option<CandidateForecast> = None;
         for plan in plans_by_layout(factors, n, machine, layout, &options)? {
             let (_, blocks) = plan.blocks()?;
-            let (block, received) = (blocks.block(), |rank| blocks.received(factors, Rank(rank)));
-            let volume = (0..machine.processors()).map(received).sum();
+            let (block, volume) = (blocks.block(), plan.metrics.volume.unwrap_or(0));
             let seconds = match (self.setting.sharing, &plan.forecast) {
                 (None, Some(forecast)) => forecast.seconds,
                 (rules, _) => {

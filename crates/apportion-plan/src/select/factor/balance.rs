@@ -57,7 +57,7 @@ mod tests {
     use super::super::tests::{machine, with_devices};
     use super::*;
     use crate::geometry::Rank;
-    use crate::plan::{BlockColumns, Blocks, Factors};
+    use crate::plan::{Factors, TileMap};
     use crate::platform::Network;
     use crate::select::plan_factorisation;
 
@@ -67,9 +67,9 @@ mod tests {
         let mut best = f64::INFINITY;
         for number in 0..p.pow(count as u32) {
             let owner = |column: usize| Rank(number / p.pow(column as u32) % p);
-            let columns = BlockColumns::new(problem.n, problem.block, p, (0..count).map(owner).collect());
-            for columns in [columns.clone(), columns.factored_by(vec![Rank(0); count])] {
-                let plan = appraise(problem, machine, None, "any", &Blocks::from(columns), 8).unwrap();
+            let columns = TileMap::columns(problem.n, problem.block, p, (0..count).map(owner).collect());
+            for columns in [columns.clone(), columns.factored_by(vec![Rank(0); count]).unwrap()] {
+                let plan = appraise(problem, machine, None, "any", &columns, 8).unwrap();
                 best = best.min(plan.forecast.unwrap().seconds);
             }
         }

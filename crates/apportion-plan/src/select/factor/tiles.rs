@@ -3,13 +3,13 @@
 //! Sources: Kalinov and Lastovetsky, Heterogeneous distribution of computations solving linear algebra problems on
 //! networks of heterogeneous computers, Journal of Parallel and Distributed Computing 61, 2001; Beaumont, Boudet,
 //! Petitet, Rastello, Robert, A proposal for a heterogeneous cluster ScaLAPACK, IEEE Transactions on Computers 50(10),
-//! 2001; Beaumont, Duchon, Eyraud-Dubois, Langou, Verite, Symmetric block-cyclic distribution, SC22.
+//! 2001.
 
 use super::{Factorisation, fastest_first, give_out};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::model::Machine;
-use crate::plan::{BlockTiles, GridTiles};
+use crate::plan::{Factors, TileMap};
 
 /// With more blocks in a row, a layout by tiles has many parts, and its forecast takes long.
 const MOST_BLOCKS: u64 = 400;
@@ -18,55 +18,48 @@ const MOST_PROCESSORS: usize = 1024;
 /// Among more processors, only the grid of the least half-perimeters is considered.
 const MANY: usize = 256;
 
-/// Grids of groups of processors: a group has block columns in proportion to its speed, given out from the last to the
-/// first, and in these each of its processors block rows, given out in the same way. One for a single group, and for
-/// the numbers of groups about that of the least half-perimeters; none for as many groups as processors, whose grid would
-/// be of whole block columns, or where one processor has a speed.
-///
-/// # Errors
-/// Every processor has speed 0.
-pub(super) fn grids(problem: Factorisation, machine: &Machine) -> Result<Vec<BlockTiles>> {
-    let order = fastest_first(problem, machine)?;
-    if order.len() < 2 || is_too_large(problem, machine) {
-        return Ok(Vec::new());
-    }
-    // More groups than a square of processors has columns are no better than whole columns.
-    let most = ((order.len() as f64).sqrt() as usize + 2).min(order.len() - 1);
-    let divisions = divisions(problem, machine, &order, most);
-    let speed = |rank: usize| speed(problem, machine, rank);
-    let of = |groups: &[Vec<usize>]| {
-        groups.iter().map(|group| group.len() as f64 * sum(group, speed)).sum::<f64>()
-    };
-    let all = sum(&order, speed);
-    let perimeters = divisions.iter().map(|groups| of(groups) / all + groups.len() as f64);
-    let least = perimeters.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(place, _)| place);
-    let few = order.len() > MANY;
-    let near = |place: &usize| *place == least || !few && (*place == 0 || place.abs_diff(least) == 1);
-    Ok((0..most).filter(near).map(|place| grid(problem, machine, &divisions[place])).collect())
-}
-
 /// Numbers of groups of LU that are compared.
 const NUMBERS: u32 = 6;
 
-/// The same for LU, whose tiles are those of the whole matrix. Large groups need fewer rows of L, and exchange more
-/// rows: which are best depends on the network, and the numbers of groups are from few to almost as many as
-/// processors, each a few times the one before.
+/// Grids of groups of processors: a group has block columns in proportion to its speed, given out from the last to the
+/// first, and in these each of its processors block rows, given out in the same way. None where one processor has a speed.
+///
+/// Of symmetric matrices, one for a single group, and for the numbers of groups about that of the least half-perimeters;
+/// not for as many groups as processors, whose grid would be of whole block columns. Of LU, large groups need fewer rows
+/// of L, and exchange more rows: which are best depends on the network, and the numbers of groups are from few to almost
+/// as many as processors, each a few times the one before.
 ///
 /// # Errors
 /// Every processor has speed 0.
-pub(super) fn lu_grids(problem: Factorisation, machine: &Machine) -> Result<Vec<GridTiles>> {
+pub(super) fn grids(problem: Factorisation, machine: &Machine) -> Result<Vec<TileMap>> {
     let order = fastest_first(problem, machine)?;
-    if order.len() < 2 || is_too_large(problem, machine) {
+    let p = order.len();
+    if p < 2 || is_too_large(problem, machine) {
         return Ok(Vec::new());
     }
-    let p = order.len();
-    let most = if p > MANY { 2 * (p as f64).sqrt() as usize } else { p - 1 };
-    let number = |t: u32| (most as f64).powf(f64::from(t) / f64::from(NUMBERS)).round() as usize;
-    let mut numbers: Vec<usize> = (1..=NUMBERS).map(number).collect();
-    numbers.dedup();
+    let (root, few) = ((p as f64).sqrt() as usize, p <= MANY);
+    let most = match problem.factors {
+        // More groups than a square of processors has columns are no better than whole columns.
+        Factors::Cholesky | Factors::Ldlt => (root + 2).min(p - 1),
+        Factors::Lu if few => p - 1,
+        Factors::Lu => 2 * root,
+    };
     let divisions = divisions(problem, machine, &order, most);
-    let grids = numbers.into_iter().map(|count| lu_grid(problem, machine, &divisions[count - 1]));
-    Ok(grids.collect())
+    let mut numbers: Vec<usize> = if problem.factors == Factors::Lu {
+        let number = |t: u32| (most as f64).powf(f64::from(t) / f64::from(NUMBERS)).round() as usize;
+        (1..=NUMBERS).map(number).collect()
+    } else {
+        let speed = |rank: usize| speed(problem, machine, rank);
+        let heights = |group: &Vec<usize>| group.len() as f64 * sum(group, speed);
+        let perimeter =
+            |groups: &Vec<Vec<usize>>| groups.iter().map(heights).sum::<f64>() / sum(&order, speed) + groups.len() as f64;
+        let perimeters: Vec<f64> = divisions.iter().map(perimeter).collect();
+        let least = (0..most).min_by(|&a, &b| perimeters[a].total_cmp(&perimeters[b])).map_or(0, |place| place + 1);
+        let near = |number: &usize| *number == least || few && (*number == 1 || number.abs_diff(least) == 1);
+        (1..=most).filter(near).collect()
+    };
+    numbers.dedup();
+    Ok(numbers.into_iter().map(|number| grid(problem, machine, &divisions[number - 1])).collect())
 }
 
 /// True if there are too many tiles or processors to forecast all layouts.
@@ -112,128 +105,49 @@ fn divisions(
     (1..=most).map(division).collect()
 }
 
-/// The groups of block columns: a group takes what its processors take together.
-fn group_of_columns(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> Vec<usize> {
+/// The grid of these groups: a group takes what its processors take together.
+fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> TileMap {
+    let Factorisation { factors, n, block } = problem;
     let all: Vec<usize> = (0..groups.len()).collect();
     let seconds =
         |group: usize, area: f64, _: u64| area / sum(&groups[group], |rank| speed(problem, machine, rank));
-    give_out(problem, vec![usize::MAX; groups.len()], seconds, |_| &all)
-}
-
-/// The grid of these groups for LU: the block rows of a group are given out as block columns are.
-fn lu_grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> GridTiles {
-    let Factorisation { n, block, .. } = problem;
-    let p = machine.processors();
-    let group_of = group_of_columns(problem, machine, groups);
-    let mut columns = vec![0; groups.len()];
-    group_of.iter().for_each(|&group| columns[group] += 1);
-    let rows = groups.iter().zip(&columns).map(|(members, columns)| {
-        // Of the columns that remain.
-        let part = f64::from(*columns) / group_of.len() as f64;
-        let seconds = |rank: usize, area: f64, _: u64| machine.models[rank].seconds((area * part).max(1.0));
-        give_out(problem, vec![usize::MAX; p], seconds, |_| members)
+    let group_of = give_out(problem, vec![usize::MAX; groups.len()], seconds, &all);
+    let rows = groups.iter().enumerate().map(|(group, members)| {
+        let columns: Vec<usize> = (0..group_of.len()).filter(|&column| group_of[column] == group).collect();
+        match factors {
+            Factors::Lu => lu_rows(problem, machine, members, columns.len() as f64 / group_of.len() as f64),
+            Factors::Cholesky | Factors::Ldlt => rows_by_area(problem, machine, members, &columns),
+        }
     });
     let rows: Vec<Vec<usize>> = rows.collect();
-    GridTiles::new(n, block, p, |row, column| Rank(rows[group_of[column]][row]))
+    let owner = |row: usize, column: usize| Rank(rows[group_of[column]][row]);
+    TileMap::tiles(factors, n, block, machine.processors(), owner).expect("a group has the same rows in its columns")
 }
 
-/// The grid of these groups.
-fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> BlockTiles {
+/// The owners of the block rows of a group of LU, which has this part of the columns that remain: they are given out as
+/// block columns are.
+fn lu_rows(problem: Factorisation, machine: &Machine, members: &[usize], part: f64) -> Vec<usize> {
+    let seconds = |rank: usize, area: f64, _: u64| machine.models[rank].seconds((area * part).max(1.0));
+    give_out(problem, vec![usize::MAX; machine.processors()], seconds, members)
+}
+
+/// The owners of the block rows of a group with these block columns of a triangle: from the last row to the first, each to
+/// the processor that then has the least time for all of its own.
+fn rows_by_area(problem: Factorisation, machine: &Machine, members: &[usize], columns: &[usize]) -> Vec<usize> {
     let Factorisation { n, block, .. } = problem;
     let count = n.div_ceil(block) as usize;
     let width = |place: usize| ((place as u64 + 1) * block).min(n) - place as u64 * block;
-    let group_of = group_of_columns(problem, machine, groups);
-    let mut rows: Vec<Vec<Rank>> = Vec::new();
-    for (group, members) in groups.iter().enumerate() {
-        let mut owners = vec![Rank(0); count];
-        let mut taken = vec![0.0; members.len()];
-        for row in (0..count).rev() {
-            let columns = (0..=row).filter(|&column| group_of[column] == group);
-            let area = (width(row) * columns.map(width).sum::<u64>()) as f64;
-            let time = |i: &usize| machine.models[members[*i]].seconds(taken[*i] + area.max(1.0));
-            let taker = (0..members.len()).min_by(|a, b| time(a).total_cmp(&time(b)));
-            let taker = taker.expect("a group has a processor");
-            taken[taker] += area;
-            owners[row] = Rank(members[taker]);
-        }
-        rows.push(owners);
-    }
-    BlockTiles::new(n, block, machine.processors(), |row, column| rows[group_of[column]][row])
-}
-
-/// Symmetric block-cyclic layouts: block rows and columns are in classes, in turn, and the tiles of two classes belong to
-/// one processor, so that it needs few of them. The processor that would finish first takes the pair with the fewest
-/// classes that are new to it; tiles of one class go to those who have it. For r (r - 1) / 2 equal processors and r
-/// classes, this is the layout of SC22. One for each of some numbers of classes.
-///
-/// # Errors
-/// Every processor has speed 0.
-pub(super) fn symmetric(problem: Factorisation, machine: &Machine) -> Result<Vec<BlockTiles>> {
-    let order = fastest_first(problem, machine)?;
-    let count = problem.n.div_ceil(problem.block);
-    if order.len() < 2 || order.len() > MANY || is_too_large(problem, machine) {
-        return Ok(Vec::new());
-    }
-    let least = ((2.0 * order.len() as f64).sqrt() as usize).max(2);
-    // Few classes need few messages; many are balanced better among unequal processors.
-    let numbers = [least, least + 1, least + 2, 2 * least, 4 * least];
-    let fits = numbers.into_iter().filter(|&classes| classes as u64 <= count);
-    Ok(fits.map(|classes| of_classes(problem, machine, &order, classes)).collect())
-}
-
-fn of_classes(problem: Factorisation, machine: &Machine, order: &[usize], classes: usize) -> BlockTiles {
-    let Factorisation { n, block, .. } = problem;
-    let count = n.div_ceil(block) as usize;
-    let width = |place: usize| (((place as u64 + 1) * block).min(n) - place as u64 * block) as f64;
-    // The elements of the tiles of each pair of classes.
-    let mut area = vec![vec![0.0; classes]; classes];
-    for row in 0..count {
-        for column in 0..row {
-            let (a, b) = pair(row % classes, column % classes);
-            area[a][b] += width(row) * width(column);
-        }
-    }
-    let mut taken = vec![0.0; machine.processors()];
-    let mut has = vec![vec![false; classes]; machine.processors()];
-    let time =
-        |taken: &[f64], rank: usize, more: f64| machine.models[rank].seconds(taken[rank] + more.max(1.0));
-    let mut owner: Vec<Vec<Option<usize>>> = vec![vec![None; classes]; classes];
-    let mut pairs: Vec<(usize, usize)> =
-        (0..classes).flat_map(|a| (a + 1..classes).map(move |b| (a, b))).collect();
-    while let Some(&(a, b)) = pairs.first() {
-        let more = area[a][b];
-        let first =
-            order.iter().copied().min_by(|x, y| time(&taken, *x, more).total_cmp(&time(&taken, *y, more)));
-        let taker = first.expect("there is a processor");
-        let new = |&(a, b): &(usize, usize)| usize::from(!has[taker][a]) + usize::from(!has[taker][b]);
-        let place = (0..pairs.len()).min_by_key(|&place| new(&pairs[place])).expect("there is a pair");
-        let (a, b) = pairs.remove(place);
-        owner[a][b] = Some(taker);
-        taken[taker] += area[a][b];
-        (has[taker][a], has[taker][b]) = (true, true);
-    }
-    // Tiles of one class, a block row at a time: to those who have the class anyway, or still fewer than two.
-    let mut within = vec![Rank(0); count];
+    let (mut owners, mut taken) = (vec![0; count], vec![0.0; members.len()]);
     for row in (0..count).rev() {
-        let class = row % classes;
-        let columns = (class..=row).step_by(classes);
-        let more = width(row) * columns.map(width).sum::<f64>();
-        let few = |rank: usize| has[rank].iter().filter(|has| **has).count() < 2;
-        let takers = order.iter().copied().filter(|&rank| has[rank][class] || few(rank));
-        let taker = takers.min_by(|x, y| time(&taken, *x, more).total_cmp(&time(&taken, *y, more)));
-        let taker = taker.expect("somebody has each class");
-        taken[taker] += more;
-        has[taker][class] = true;
-        within[row] = Rank(taker);
+        let across = columns.iter().take_while(|column| **column <= row).map(|&column| width(column)).sum::<u64>();
+        let area = (width(row) * across) as f64;
+        let time = |i: &usize| machine.models[members[*i]].seconds(taken[*i] + area.max(1.0));
+        let taker = (0..members.len()).min_by(|a, b| time(a).total_cmp(&time(b)));
+        let taker = taker.expect("a group has a processor");
+        taken[taker] += area;
+        owners[row] = members[taker];
     }
-    BlockTiles::new(n, block, machine.processors(), |row, column| {
-        let (a, b) = pair(row % classes, column % classes);
-        owner[a][b].map_or(within[row], Rank)
-    })
-}
-
-fn pair(a: usize, b: usize) -> (usize, usize) {
-    (a.min(b), a.max(b))
+    owners
 }
 
 fn speed(problem: Factorisation, machine: &Machine, rank: usize) -> f64 {
@@ -243,7 +157,6 @@ fn speed(problem: Factorisation, machine: &Machine, rank: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Blocks, Factors};
 
     const CHOLESKY: Factorisation = Factorisation { factors: Factors::Cholesky, n: 2400, block: 50 };
 
@@ -252,7 +165,7 @@ mod tests {
     }
 
     /// The products of each processor over all panels, relative to its speed and the ideal.
-    fn balance(tiles: &BlockTiles, speeds: &[f64]) -> f64 {
+    fn balance(tiles: &TileMap, speeds: &[f64]) -> f64 {
         let work = |rank: usize| -> f64 {
             let own = |i: usize, j: usize| tiles.owner(i, j) == Rank(rank);
             let tiles = (0..tiles.count()).flat_map(|i| (0..=i).map(move |j| (i, j)));
@@ -272,9 +185,9 @@ mod tests {
             for tiles in grids {
                 let found = balance(&tiles, speeds);
                 assert!(found < 1.12, "{speeds:?}: {found}");
-                let used: Vec<bool> = (0..speeds.len()).map(|rank| tiles.has_tiles(Rank(rank))).collect();
+                let used: Vec<bool> =
+                    (0..speeds.len()).map(|rank| tiles.group(Rank(rank)).is_some()).collect();
                 assert_eq!(used, speeds.iter().map(|speed| *speed > 0.0).collect::<Vec<_>>());
-                assert!((0..speeds.len()).all(|rank| tiles.sets(Rank(rank)).len() <= 1), "one set each");
             }
         }
         assert!(grids(CHOLESKY, &machine(&[0.0, 1.0])).unwrap().is_empty());
@@ -293,7 +206,7 @@ mod tests {
             &[3.0, 0.0, 2.0, 2.0, 1.0],
             &[3.0, 3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0],
         ] {
-            let all = lu_grids(LU, &machine(speeds)).unwrap();
+            let all = grids(LU, &machine(speeds)).unwrap();
             assert!(!all.is_empty());
             let used = |rank| speeds[rank] > 0.0;
             let mut found = Vec::new();
@@ -310,14 +223,14 @@ mod tests {
                             let own = own.iter().filter(|place| **place >= first).count() as f64;
                             assert!(own < left as f64 * part + 2.0, "{speeds:?} {rank:?} {first}");
                         };
-                        within(tiles.columns(rank), together / speeds.iter().sum::<f64>());
+                        within(tiles.own(rank), together / speeds.iter().sum::<f64>());
                         within(tiles.rows(rank), speed / together);
                     }
                 }
                 // All products, relative to the speed and the ideal.
                 for (rank, speed) in speeds.iter().enumerate().filter(|(rank, _)| used(*rank)) {
                     let rows = tiles.rows(Rank(rank)).iter();
-                    let own = rows.flat_map(|&i| tiles.columns(Rank(rank)).iter().map(move |&j| i.min(j)));
+                    let own = rows.flat_map(|&i| tiles.own(Rank(rank)).iter().map(move |&j| i.min(j)));
                     let count = tiles.count() as f64;
                     let ideal =
                         (count - 1.0) * count * (2.0 * count - 1.0) / 6.0 / speeds.iter().sum::<f64>();
@@ -328,12 +241,12 @@ mod tests {
             let best = found.iter().copied().fold(f64::INFINITY, f64::min);
             assert!(best < 1.12, "{speeds:?}: {found:?}");
         }
-        assert!(lu_grids(LU, &machine(&[0.0, 1.0])).unwrap().is_empty());
+        assert!(grids(LU, &machine(&[0.0, 1.0])).unwrap().is_empty());
         // One tile.
         let small = Factorisation { n: 50, ..LU };
         let layout = super::super::FactorLayout::Grid;
         let blocks = super::super::lay_out(small, layout, &machine(&[1.0, 2.0]), 8).unwrap();
-        assert!(blocks.iter().all(Blocks::are_columns));
+        assert!(blocks.iter().all(TileMap::are_columns));
     }
 
     /// The cost of groups is the least of all that are neighbours.
@@ -364,35 +277,5 @@ mod tests {
             });
             assert!((found - least.fold(f64::INFINITY, f64::min)).abs() < 1e-9, "{count}");
         }
-    }
-
-    /// The volume of SC22: with r classes, each row of a panel goes to the r - 2 other pairs that have its class, and
-    /// one less where the panel's class is not its own.
-    #[test]
-    fn equal_processors_move_what_symmetric_block_cyclic_moves() {
-        for classes in [3_usize, 4, 5] {
-            let p = classes * (classes - 1) / 2;
-            let machine = machine(&vec![1.0; p]);
-            let all = symmetric(CHOLESKY, &machine).unwrap();
-            let received = |tiles: &BlockTiles| -> f64 {
-                (0..p).map(|rank| tiles.received(Factors::Cholesky, Rank(rank))).sum::<u64>() as f64
-            };
-            let n = CHOLESKY.n as f64;
-            // Every tile of L goes to those who have its class, its owner excepted; and diagonal tiles.
-            let paper = n * n / 2.0 * (classes - 2) as f64 + n * CHOLESKY.block as f64 * (classes - 1) as f64;
-            let few = all.iter().filter(|tiles| received(tiles) <= 1.1 * paper);
-            let found = few.map(|tiles| balance(tiles, &vec![1.0; p])).fold(f64::INFINITY, f64::min);
-            assert!(found < 1.1, "{p}: {found}");
-        }
-    }
-
-    #[test]
-    fn pairs_of_classes_are_balanced_by_speed() {
-        for speeds in [&[4.0, 2.0, 1.0, 1.0][..], &[9.0, 1.0], &[1.0, 1.0], &[5.0, 4.0, 3.0, 2.0, 1.0, 1.0]] {
-            let all = symmetric(CHOLESKY, &machine(speeds)).unwrap();
-            let best = all.iter().map(|tiles| balance(tiles, speeds)).fold(f64::INFINITY, f64::min);
-            assert!(best < 1.15, "{speeds:?}: {best}");
-        }
-        assert!(symmetric(CHOLESKY, &machine(&[2.0])).unwrap().is_empty());
     }
 }

@@ -25,7 +25,7 @@ impl ExportArgs {
     /// The format cannot express the plan, or the file cannot be written.
     pub fn apply(&self, plan: &Plan, platform: &Platform, console: &Console) -> Result<Option<Export>> {
         let Some(Format { name, format }) = &self.export else { return Ok(None) };
-        let exported = export_plan(*format, plan, platform)?;
+        let exported = export_plan(format.clone(), plan, platform)?;
         for warning in &exported.warnings {
             console.note(format!("apportion: warning: {warning}"));
         }

@@ -63,6 +63,30 @@ fn every_format_stands_alone_on_stdout() {
     assert_eq!(serde_json::from_str::<Value>(&of("json")).unwrap()["total"], 8);
 }
 
+/// The documentation quotes what the example prints.
+#[test]
+fn a_template_of_the_user_is_a_format() {
+    let here = Bench::new();
+    let text = "{% set parts = in_order() | without_empty('it') %}\n{{ parts | map(attribute='name') | join(' ') }} {{ total }}\n";
+    here.write("mine.jinja", text);
+    let exported = here.json("partition --units 8 --speeds 3,0,1 --export mine.jinja");
+    assert_eq!(exported["export"]["text"], "p0 p2 8\n");
+    assert_eq!(
+        exported["export"]["warnings"],
+        serde_json::json!(["it does not support empty parts: p1 left out, later parts move up"])
+    );
+    here.done("partition --units 8 --speeds 3,1 --export mine.jinja --export-to out");
+    assert_eq!(here.text("out"), "p0 p1 8\n");
+    // Contiguous parts in another order than the processors'.
+    here.write("costs", "9\n1\n1\n1\n");
+    let plan = here.json("partition --costs costs --any-order --speeds 1,9 --export mine.jinja");
+    assert_eq!(plan["export"]["text"], "p1 p0 4\n");
+    assert_eq!(
+        plan["export"]["warnings"],
+        serde_json::json!(["give the tool the processors in this order: p1, p0"])
+    );
+}
+
 #[test]
 fn a_file_leaves_stdout_to_the_plan_and_json_stays_one_object() {
     let here = Bench::new();

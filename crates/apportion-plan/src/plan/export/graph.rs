@@ -1,4 +1,4 @@
-//! Graph partitioners: METIS and Scotch.
+//! Graph partitioners: METIS, and weights for Scotch.
 
 use super::{Export, without_zeros};
 use crate::plan::shares::gcd;
@@ -41,15 +41,8 @@ pub(super) fn metis(names: &[String], shares: &[u64]) -> Export {
     Export { text, warnings }
 }
 
-/// `cmpltw`, the number of processors, and their integer weights.
-pub(super) fn scotch(names: &[String], shares: &[u64]) -> Export {
-    let (parts, warnings) = without_zeros(names, shares, "Scotch");
-    let text = format!("cmpltw {} {}\n", parts.len(), weights(&parts).join(" "));
-    Export { text, warnings }
-}
-
 /// Whole numbers in proportion to the shares: reduced, and scaled if their sum would not fit into 31 bits.
-pub(super) fn weights(parts: &[(&str, u64)]) -> Vec<String> {
+pub(super) fn weights(parts: &[(&str, u64)]) -> Vec<u64> {
     let divisor = parts.iter().fold(0, |g, (_, share)| gcd(g, *share));
     let total: f64 = parts.iter().map(|(_, share)| (share / divisor) as f64).sum();
     let room = f64::from(i32::MAX / 2);
@@ -57,5 +50,5 @@ pub(super) fn weights(parts: &[(&str, u64)]) -> Vec<String> {
         true => share / divisor,
         false => ((share / divisor) as f64 * (room / total)).round().max(1.0) as u64,
     };
-    parts.iter().map(|(_, share)| weight(*share).to_string()).collect()
+    parts.iter().map(|(_, share)| weight(*share)).collect()
 }

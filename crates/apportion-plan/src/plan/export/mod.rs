@@ -1,14 +1,13 @@
 //! Shares in the file formats and flags of other tools.
 
-mod code;
 mod graph;
 mod launch;
-mod layers;
 mod owners;
 mod pools;
 mod rectangles;
-mod simulation;
-mod table;
+mod template;
+
+pub use template::Template;
 
 pub(crate) use launch::{LOCALHOST, Placed, host_for, machinefile, rankfile};
 
@@ -16,19 +15,18 @@ use super::Plan;
 use super::shares::offsets;
 use crate::error::{Error, Result};
 use crate::platform::{Platform, Processor};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
+use template::Shares;
 
 /// A tool's format for unequal shares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExportFormat {
     /// `gpmetis -tpwgts=FILE`: target weights of the parts (METIS manual, section 4.1.2).
     Metis,
-    /// Scotch target architecture `cmpltw`: a complete graph of weighted processors (Scotch user's guide,
-    /// target files).
-    Scotch,
     /// Open MPI `--rankfile FILE`: each host gets its share as its number of ranks.
     OpenMpi,
     /// MPICH (Hydra) `-f FILE`: `host:ranks`.
@@ -39,36 +37,12 @@ pub enum ExportFormat {
     /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of
     /// processors.
     Hpl,
-    /// llama.cpp `--tensor-split`: numbers from which it places these layers on the devices.
-    LlamaCpp,
-    /// vLLM's environment variable `VLLM_PP_LAYER_PARTITION`: layers of each pipeline stage.
-    Vllm,
-    /// llama.cpp `--split-mode tensor --tensor-split`: the same for its tensor parallelism.
-    LlamaCppTensor,
-    /// SGLang's environment variable `SGLANG_PP_LAYER_PARTITION`.
-    Sglang,
-    /// Megatron-LM `--pipeline-model-parallel-layout` (Megatron Core, user guide).
-    Megatron,
-    /// LAMMPS commands `processors` and `balance`: slabs along x.
-    Lammps,
-    /// Flags of `gmx mdrun`: `-dd` and `-ddcsx`, slabs along x.
-    Gromacs,
-    /// OpenFOAM's `decomposeParDict`: Scotch with `processorWeights`.
-    OpenFoam,
     /// Open MPI's `--hostfile`, also of DeepSpeed: `host slots=ranks`.
     Hostfile,
     /// `#SBATCH` lines of a heterogeneous Slurm job with one component per host.
     SlurmHet,
-    /// A shell file that sets the range of units of each Slurm task.
-    SlurmUnits,
-    /// C arrays of shares and offsets.
-    C,
-    /// A C array of local sizes in PETSc's integers.
-    Petsc,
     /// FuPerMod's `.2dist` file of a column-based layout of a square matrix.
     FuPerMod,
-    /// Comma-separated values: processor, share, fraction.
-    Csv,
     /// One JSON object.
     Json,
     /// Who owns which block of A, B and C, as JSON: splits and owners for COSTA's custom layouts and SLATE's
@@ -87,31 +61,41 @@ pub enum ExportFormat {
     /// One `mpirun` line of Open MPI and MPICH with a part for each processor: its share is its number of ranks,
     /// which run on its cores.
     Mpirun,
+    /// A template: one of the names above that is no variant, or a user's file (`FILE.jinja`).
+    Template(Template),
+}
+
+/// A format of the folder `templates`, with its name.
+macro_rules! template {
+    ($name:literal) => {{
+        let text = Cow::Borrowed(include_str!(concat!("templates/", $name, ".jinja")));
+        ($name, ExportFormat::Template(Template { name: Cow::Borrowed($name), text }))
+    }};
 }
 
 /// The name of each format on the command line.
-const NAMES: [(&str, ExportFormat); 29] = [
+static NAMES: [(&str, ExportFormat); 29] = [
     ("metis", ExportFormat::Metis),
-    ("scotch", ExportFormat::Scotch),
+    template!("scotch"),
     ("openmpi", ExportFormat::OpenMpi),
     ("mpich", ExportFormat::Mpich),
     ("slurm", ExportFormat::Slurm),
     ("hpl", ExportFormat::Hpl),
-    ("llama.cpp", ExportFormat::LlamaCpp),
-    ("vllm", ExportFormat::Vllm),
-    ("llama.cpp-tensor", ExportFormat::LlamaCppTensor),
-    ("sglang", ExportFormat::Sglang),
-    ("megatron", ExportFormat::Megatron),
-    ("lammps", ExportFormat::Lammps),
-    ("gromacs", ExportFormat::Gromacs),
-    ("openfoam", ExportFormat::OpenFoam),
+    template!("llama.cpp"),
+    template!("vllm"),
+    template!("llama.cpp-tensor"),
+    template!("sglang"),
+    template!("megatron"),
+    template!("lammps"),
+    template!("gromacs"),
+    template!("openfoam"),
     ("hostfile", ExportFormat::Hostfile),
     ("slurm-het", ExportFormat::SlurmHet),
-    ("slurm-units", ExportFormat::SlurmUnits),
-    ("c", ExportFormat::C),
-    ("petsc", ExportFormat::Petsc),
+    template!("slurm-units"),
+    template!("c"),
+    template!("petsc"),
     ("2dist", ExportFormat::FuPerMod),
-    ("csv", ExportFormat::Csv),
+    template!("csv"),
     ("json", ExportFormat::Json),
     ("owners", ExportFormat::Owners),
     ("owners-h", ExportFormat::OwnersH),
@@ -124,23 +108,8 @@ const NAMES: [(&str, ExportFormat); 29] = [
 
 impl ExportFormat {
     /// True if the format is written by the cores of a platform.
-    pub fn needs_cores(self) -> bool {
+    pub fn needs_cores(&self) -> bool {
         matches!(self, Self::Taskset | Self::Numactl | Self::Mpirun)
-    }
-
-    /// True if the place of a share among the others says which units it has: stages of a pipeline, slabs, ranges of
-    /// rows.
-    fn is_by_place(self) -> bool {
-        matches!(
-            self,
-            Self::LlamaCpp
-                | Self::Vllm
-                | Self::Sglang
-                | Self::Megatron
-                | Self::Lammps
-                | Self::Gromacs
-                | Self::Petsc
-        )
     }
 }
 
@@ -148,7 +117,10 @@ impl FromStr for ExportFormat {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        NAMES.iter().find(|(name, _)| *name == text).map(|(_, format)| *format).ok_or_else(|| {
+        if let Some(template) = Template::read(text) {
+            return template.map(Self::Template);
+        }
+        NAMES.iter().find(|(name, _)| *name == text).map(|(_, format)| format.clone()).ok_or_else(|| {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             Error::input(
                 "`export`",
@@ -180,9 +152,9 @@ pub struct Export {
 ///
 /// # Example
 /// ```
-/// use apportion_plan::plan::{ExportFormat, export};
+/// use apportion_plan::plan::export;
 /// let names = ["fast".to_string(), "slow".to_string()];
-/// assert_eq!(export(ExportFormat::Vllm, &names, &[9, 1])?.text, "VLLM_PP_LAYER_PARTITION=9,1\n");
+/// assert_eq!(export("vllm".parse()?, &names, &[9, 1])?.text, "VLLM_PP_LAYER_PARTITION=9,1\n");
 /// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Export> {
@@ -196,32 +168,16 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
 /// Writes the shares of these processors.
 fn export_processors(format: ExportFormat, processors: &[Processor], shares: &[u64]) -> Result<Export> {
     let names = &processors.iter().map(|processor| processor.name.clone()).collect::<Vec<_>>();
-    if shares.iter().all(|&x| x == 0) {
-        let what = "there is nothing to export: all shares are 0";
-        return Err(Error::input("`export`", what, "divide at least one unit"));
-    }
+    refuse_nothing(shares)?;
     match format {
         ExportFormat::Metis => Ok(graph::metis(names, shares)),
-        ExportFormat::Scotch => Ok(graph::scotch(names, shares)),
         ExportFormat::Hpl => launch::hpl(names, shares),
-        ExportFormat::LlamaCpp => layers::llama_cpp(shares),
-        ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
-        ExportFormat::LlamaCppTensor => Ok(layers::llama_cpp_tensor(shares)),
-        ExportFormat::Sglang => Ok(layers::sglang(names, shares)),
-        ExportFormat::Megatron => Ok(layers::megatron(shares)),
-        ExportFormat::Lammps => Ok(simulation::lammps(names, shares)),
-        ExportFormat::Gromacs => Ok(simulation::gromacs(names, shares)),
-        ExportFormat::OpenFoam => Ok(simulation::openfoam(names, shares)),
-        ExportFormat::SlurmUnits => Ok(code::slurm_units(&in_rank_order(shares))),
-        ExportFormat::C => Ok(code::c(names, shares, &in_rank_order(shares))),
-        ExportFormat::Petsc => Ok(code::petsc(shares)),
         ExportFormat::FuPerMod => Err(Error::input(
             "`export = 2dist`",
             "describes the layout of a matrix, which a plan of units does not have",
             "make a plan with `shape = NxN`, or use another format",
         )),
-        ExportFormat::Csv => Ok(table::csv(names, shares)),
-        ExportFormat::Json => Ok(table::json(names, shares)),
+        ExportFormat::Json => Ok(json(names, shares)),
         ExportFormat::Owners | ExportFormat::OwnersH | ExportFormat::Scalapack | ExportFormat::ScalapackH => {
             let what = "shares alone do not say who owns which block of a matrix";
             Err(Error::input("`export`", what, "export the plan of a matrix product"))
@@ -231,6 +187,12 @@ fn export_processors(format: ExportFormat, processors: &[Processor], shares: &[u
         ExportFormat::Slurm => launch::slurm(processors, shares),
         ExportFormat::Hostfile => launch::hostfile(processors, shares),
         ExportFormat::SlurmHet => launch::slurm_het(processors, shares),
+        ExportFormat::Template(template) => template.render(&Shares {
+            names,
+            shares,
+            ranges: &in_rank_order(shares),
+            order: &(0..shares.len()).collect::<Vec<_>>(),
+        }),
         ExportFormat::Taskset | ExportFormat::Numactl | ExportFormat::Mpirun => {
             let what = "names and shares alone do not say which cores processors have";
             Err(Error::input("`export`", what, "export a plan with its platform"))
@@ -273,9 +235,14 @@ pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Re
             Some(layout) => rectangles::fupermod(&plan.processors, layout),
             None => export(format, &plan.processors, &plan.shares),
         },
-        ExportFormat::SlurmUnits if plan.order.is_some() => Ok(code::slurm_units(&plan.ranges())),
-        ExportFormat::C if plan.order.is_some() => {
-            Ok(code::c(&plan.processors, &plan.shares, &plan.ranges()))
+        ExportFormat::Template(template) => {
+            refuse_nothing(&plan.shares)?;
+            template.render(&Shares {
+                names: &plan.processors,
+                shares: &plan.shares,
+                ranges: &plan.ranges(),
+                order: &plan.ranks_in_order(),
+            })
         }
         by_shares => {
             let known: BTreeMap<&str, &Processor> =
@@ -283,21 +250,8 @@ pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Re
             // Of a plan without its platform, only the names are known.
             let of_plan =
                 |name: &String| known.get(&name[..]).map_or_else(|| Processor::named(name), |p| (*p).clone());
-            // Formats without names say who has which part by its place.
-            let order = match by_shares.is_by_place() {
-                true => plan.ranks_in_order(),
-                false => (0..plan.shares.len()).collect(),
-            };
-            let processors: Vec<Processor> = order.iter().map(|&i| of_plan(&plan.processors[i])).collect();
-            let shares: Vec<u64> = order.iter().map(|&i| plan.shares[i]).collect();
-            let mut export = export_processors(by_shares, &processors, &shares)?;
-            if !order.is_sorted() {
-                let names: Vec<&str> = processors.iter().map(|processor| &processor.name[..]).collect();
-                export
-                    .warnings
-                    .push(format!("give the tool the processors in this order: {}", names.join(", ")));
-            }
-            Ok(export)
+            let processors: Vec<Processor> = plan.processors.iter().map(of_plan).collect();
+            export_processors(by_shares, &processors, &plan.shares)
         }
     }
 }
@@ -314,16 +268,39 @@ type Parts<'a> = (Vec<(&'a str, u64)>, Vec<String>);
 fn without_zeros<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Parts<'a> {
     let all = || names.iter().map(String::as_str).zip(shares.iter().copied());
     let idle: Vec<&str> = all().filter(|(_, share)| *share == 0).map(|(name, _)| name).collect();
-    let warnings = match idle.is_empty() {
-        true => Vec::new(),
-        false => {
-            vec![format!(
-                "{tool} does not support empty parts: {} left out, later parts move up",
-                idle.join(", ")
-            )]
-        }
-    };
+    let warnings = left_out(&idle, tool).into_iter().collect();
     (all().filter(|(_, share)| *share > 0).collect(), warnings)
+}
+
+/// A warning that these processors are left out for `tool`, if there are any.
+fn left_out<S: AsRef<str>>(idle: &[S], tool: &str) -> Option<String> {
+    let names: Vec<&str> = idle.iter().map(AsRef::as_ref).collect();
+    let names = names.join(", ");
+    (!idle.is_empty())
+        .then(|| format!("{tool} does not support empty parts: {names} left out, later parts move up"))
+}
+
+/// Rejects shares of nothing.
+fn refuse_nothing(shares: &[u64]) -> Result<()> {
+    if shares.iter().any(|&share| share > 0) {
+        return Ok(());
+    }
+    let what = "there is nothing to export: all shares are 0";
+    Err(Error::input("`export`", what, "divide at least one unit"))
+}
+
+/// One JSON object of all shares.
+fn json(names: &[String], shares: &[u64]) -> Export {
+    let total: u64 = shares.iter().sum();
+    let rows: Vec<serde_json::Value> = names
+        .iter()
+        .zip(shares)
+        .map(|(name, &share)| {
+            serde_json::json!({"processor": name, "share": share, "fraction": share as f64 / total as f64})
+        })
+        .collect();
+    let whole = serde_json::json!({"total": total, "shares": rows});
+    Export { text: format!("{whole:#}\n"), warnings: Vec::new() }
 }
 
 #[cfg(test)]
@@ -393,7 +370,7 @@ mod tests {
         let c = text("c", &shares).0;
         assert!(c.contains("shares[3] = {6, 0, 2};") && c.contains("offsets[4] = {0, 6, 6, 8};"), "{c}");
         assert!(c.contains("names[3] = {\"a\", \"b\", \"c\"};"), "{c}");
-        let odd = export(ExportFormat::C, &["a\"\\ü".to_string()], &[1]).unwrap().text;
+        let odd = export("c".parse().unwrap(), &["a\"\\ü".to_string()], &[1]).unwrap().text;
         assert!(odd.contains(r#"{"a\"\\\303\274"}"#), "{odd}");
     }
 
@@ -483,7 +460,7 @@ mod tests {
         assert_eq!(lines[5], "n2\t0\t0\t1\t2\t0\t6\t3\t18\t0.28125\t1");
         assert_eq!(lines[6], "n1\t1\t0\t0\t0\t0\t2\t8\t16\t0.25\t2");
         // Other formats take the shares.
-        assert!(export_plan(ExportFormat::Csv, &plan, &platform).unwrap().text.contains("n2,18,"));
+        assert!(export_plan("csv".parse().unwrap(), &plan, &platform).unwrap().text.contains("n2,18,"));
         let units = Plan::of_units("fpm", names.clone(), vec![1, 2, 3], 1.0);
         assert_eq!(export_plan(ExportFormat::FuPerMod, &units, &platform).unwrap_err().exit_code(), 2);
         let corner = SquareCorner.layout(shape, &[8.0, 1.0, 1.0]).unwrap();
@@ -494,14 +471,14 @@ mod tests {
     #[test]
     fn what_cannot_be_said_is_refused() {
         assert!("excel".parse::<ExportFormat>().unwrap_err().to_string().contains("metis"));
-        assert_eq!(export(ExportFormat::Csv, &names(), &[1, 2]).unwrap_err().exit_code(), 2);
-        assert_eq!(export(ExportFormat::Csv, &names(), &[0; 3]).unwrap_err().exit_code(), 2);
+        assert_eq!(export("csv".parse().unwrap(), &names(), &[1, 2]).unwrap_err().exit_code(), 2);
+        assert_eq!(export("csv".parse().unwrap(), &names(), &[0; 3]).unwrap_err().exit_code(), 2);
         assert_eq!(export(ExportFormat::Hpl, &names(), &[9, 5, 1]).unwrap_err().exit_code(), 1);
         assert_eq!(export(ExportFormat::Mpich, &names(), &[2_000_000, 1, 1]).unwrap_err().exit_code(), 2);
         let spaced = ["a b".to_string()];
         assert_eq!(export(ExportFormat::OpenMpi, &spaced, &[1]).unwrap_err().exit_code(), 2);
         let awkward = ["x,\"y\"".to_string()];
-        let csv = export(ExportFormat::Csv, &awkward, &[1]).unwrap().text;
+        let csv = export("csv".parse().unwrap(), &awkward, &[1]).unwrap().text;
         assert!(csv.ends_with("\"x,\"\"y\"\"\",1,1\n"), "{csv}");
     }
 
@@ -579,12 +556,15 @@ mod tests {
                 shares[case % devices] = 1;
             }
             let names: Vec<String> = (0..devices).map(|i| format!("d{i}")).collect();
-            let text = export(ExportFormat::LlamaCpp, &names, &shares).unwrap().text;
+            let text = export("llama.cpp".parse().unwrap(), &names, &shares).unwrap().text;
             let numbers = text.trim().strip_prefix("--tensor-split ").unwrap();
             let split: Vec<f32> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
             let layers: u64 = shares.iter().sum();
             assert_eq!(layers_by_llama_cpp(&split, layers as usize), shares, "{text}");
         }
-        assert_eq!(export(ExportFormat::LlamaCpp, &["a".into()], &[1 << 21]).unwrap_err().exit_code(), 2);
+        assert_eq!(
+            export("llama.cpp".parse().unwrap(), &["a".into()], &[1 << 21]).unwrap_err().exit_code(),
+            2
+        );
     }
 }

@@ -2,7 +2,6 @@
 
 use super::table::OwnerTable;
 use crate::error::{Error, Result};
-use crate::plan::export::code::c_text;
 use std::fmt::Write;
 
 /// Numbers on a line of an array.
@@ -118,4 +117,15 @@ pub(super) fn c_ints(name: &str, [rows, cols]: [u64; 2]) -> Result<()> {
         format!("{name} of {rows} x {cols} is too large for C's int"),
         "export `owners` (JSON), which has no such limit",
     ))
+}
+
+/// A text literal of C, in ASCII, without trigraphs.
+pub(in crate::plan::export) fn c_text(name: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'"' | b'\\' | b'?' => format!("\\{}", byte as char),
+        b' '..=b'~' => (byte as char).to_string(),
+        // Octal escapes end after three digits, unlike hexadecimal ones.
+        other => format!("\\{other:03o}"),
+    };
+    format!("\"{}\"", name.bytes().map(escaped).collect::<String>())
 }

@@ -8,6 +8,8 @@ mod header;
 mod scalapack;
 mod table;
 
+pub(super) use header::c_text;
+
 use super::Export;
 use crate::error::{Error, Result};
 use crate::plan::{Division, Plan};

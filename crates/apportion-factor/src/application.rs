@@ -153,56 +153,50 @@ impl<'a, T: Real> Elimination<'a, T> {
         first.unwrap_or_else(|| vec![T::ZERO; self.panel_memory(held.rank(), column).panel.end])
     }
 
-    /// Its own among some block rows of a block column: where they are here, and among those rows one below the other.
-    fn own_rows(&self, rank: Rank, rows: &[usize]) -> Vec<OwnRows> {
-        let mut found: Vec<OwnRows> = Vec::new();
-        let mut there = 0;
+    /// Gives its own among some block rows of a block column: each row here, and where its elements are among those of all
+    /// these rows.
+    fn each_own(&self, rank: Rank, rows: &[usize], width: usize, mut give: impl FnMut(usize, Range<usize>)) {
+        let mut before = 0;
         for &row in rows {
             let count = self.width(row);
             if self.tiles.rows(rank).binary_search(&row).is_ok() {
                 let here = self.tiles.top(rank, row);
-                match found.last_mut() {
-                    Some(OwnRows { here: first, there: at, count: before })
-                        if (*first + *before, *at + *before) == (here, there) =>
-                    {
-                        *before += count;
-                    }
-                    _ => found.push(OwnRows { here, there, count }),
-                }
+                (0..count).for_each(|i| give(here + i, (before + i) * width..(before + i + 1) * width));
             }
-            there += count;
+            before += count;
         }
-        found
     }
 
     /// Copies its own among some block rows of a block column, to their places among these.
     fn copy_own(&self, held: &ProcessorData<T>, column: usize, rows: &[usize], out: &mut [T]) {
         let (cols, view) = (self.across(held, column..column + 1), held.columns.view());
-        if cols.is_empty() {
-            return;
-        }
-        for OwnRows { here, there, count } in self.own_rows(held.rank(), rows) {
-            let out = out[there * cols.len()..].chunks_exact_mut(cols.len());
-            (here..here + count).zip(out).for_each(|(i, out)| out.copy_from_slice(&view.row(i)[cols.clone()]));
+        if !cols.is_empty() {
+            self.each_own(held.rank(), rows, cols.len(), |i, to| {
+                out[to].copy_from_slice(&view.row(i)[cols.clone()]);
+            });
         }
     }
 
     /// Puts its own among some block rows of a block column.
     fn put_own(&self, held: &mut ProcessorData<T>, column: usize, rows: &[usize], elements: &[T]) {
         let (cols, rank) = (self.across(held, column..column + 1), held.rank());
-        if cols.is_empty() {
-            return;
-        }
-        let mut view = held.columns.view_mut();
-        for OwnRows { here, there, count } in self.own_rows(rank, rows) {
-            let from = elements[there * cols.len()..].chunks_exact(cols.len());
-            (here..here + count).zip(from).for_each(|(i, from)| view.row(i)[cols.clone()].copy_from_slice(from));
+        if !cols.is_empty() {
+            let mut view = held.columns.view_mut();
+            self.each_own(rank, rows, cols.len(), |i, from| {
+                view.row(i)[cols.clone()].copy_from_slice(&elements[from]);
+            });
         }
     }
 
     /// Gives the elements of some block rows of a block column, all of which are among others: where they are in these and
     /// in those, block row by block row.
-    fn among(&self, column: usize, all: &[usize], some: &[usize], mut copy: impl FnMut(Range<usize>, Range<usize>)) {
+    fn among(
+        &self,
+        column: usize,
+        all: &[usize],
+        some: &[usize],
+        mut copy: impl FnMut(Range<usize>, Range<usize>),
+    ) {
         let (block, width) = (self.tiles.block() as usize, self.width(column));
         for (place, row) in some.iter().enumerate() {
             let within = all.binary_search(row).expect("block rows are among all");
@@ -212,12 +206,20 @@ impl<'a, T: Real> Elimination<'a, T> {
         }
     }
 
+    /// The elements of some block rows of a panel, if they are one below the other.
+    fn neighbours<'p>(&self, panel: &'p Panel<T>, column: usize, rows: &[usize]) -> Option<&'p [T]> {
+        let (marks, block, width) = (self.marks(column), self.tiles.block() as usize, self.width(column));
+        let length = self.tiles.length(rows) as usize * width;
+        panel.parts.iter().find_map(|part| {
+            let place = part.rows.binary_search(rows.first()?).ok()?;
+            let elements = &part.parcel.elements()[marks + place * block * width..];
+            part.rows[place..].starts_with(rows).then(|| &elements[..length])
+        })
+    }
+
     /// The elements of a block row of a panel.
     fn panel_row<'p>(&self, panel: &'p Panel<T>, column: usize, row: usize) -> &'p [T] {
-        let (marks, block, width) = (self.marks(column), self.tiles.block() as usize, self.width(column));
-        let found = panel.parts.iter().find_map(|part| Some((part, part.rows.binary_search(&row).ok()?)));
-        let (part, place) = found.expect("rows of a panel are here when they are used");
-        &part.parcel.elements()[marks + place * block * width..][..self.width(row) * width]
+        self.neighbours(panel, column, &[row]).expect("rows of a panel are here when they are used")
     }
 
     /// The elements of some block rows of a panel, one below the other: where they are, or copied.
@@ -228,19 +230,17 @@ impl<'a, T: Real> Elimination<'a, T> {
         rows: &[usize],
         copied: &'p mut Vec<T>,
     ) -> &'p [T] {
-        let Some(first) = rows.first() else { return &[] };
-        let (marks, block, width) = (self.marks(column), self.tiles.block() as usize, self.width(column));
-        for part in &panel.parts {
-            if let Ok(place) = part.rows.binary_search(first)
-                && part.rows[place..].starts_with(rows)
-            {
-                let length = self.tiles.length(rows) as usize * width;
-                return &part.parcel.elements()[marks + place * block * width..][..length];
-            }
-        }
         copied.clear();
+        if let Some(elements) = self.neighbours(panel, column, rows) {
+            return elements;
+        }
         rows.iter().for_each(|&row| copied.extend_from_slice(self.panel_row(panel, column, row)));
         copied
+    }
+
+    /// The block rows below the diagonal tile of a block column.
+    fn below(&self, column: usize) -> Vec<usize> {
+        (column + 1..self.tiles.count()).collect()
     }
 
     /// Factors its part of a panel, in memory of its own, from which it travels: the marks, then its rows.
@@ -250,20 +250,21 @@ impl<'a, T: Real> Elimination<'a, T> {
         let PanelMemory { marks, back, panel: place } = self.panel_memory(rank, column);
         let gathered = held.gathered.remove(&column);
         let counted = gathered.as_ref().map(|_| self.schedule.gathered_elements(rank, column) as usize);
-        if let (None, Some(device)) = (&gathered, &mut held.device) {
-            let cols = held.columns.range(self.tiles.places(rank, column..column + 1));
-            device.fetch(&mut held.columns, Rectangle { row: self.tiles.top(rank, column), cols })?;
-        }
         let mut memory = gathered.unwrap_or_else(|| self.memory_of(held, column));
         let mut numbers = Vec::new();
         if held.failed.is_none() {
             let panel = &mut memory[place];
+            if let Some(device) = held.device.as_mut().filter(|_| counted.is_none()) {
+                let cols = held.columns.range(self.tiles.places(rank, column..column + 1));
+                device.fetch(&mut held.columns, Rectangle { row: self.tiles.top(rank, column), cols })?;
+            }
             self.copy_own(held, column, &rows, panel);
             let mut pivots = vec![0; width];
             let failed = factor_panel(factors, panel, &mut pivots, threads)?;
             held.failed = failed.map(|j| self.tiles.span(column).start + j as u64);
             self.put_own(held, column, &rows, panel);
-            numbers = numbers_with_panel(factors, View::dense(&panel[..width * width], width, width), &pivots);
+            numbers =
+                numbers_with_panel(factors, View::dense(&panel[..width * width], width, width), &pivots);
             held.pivots[column] = pivots;
         }
         if !back.is_empty() {
@@ -300,23 +301,29 @@ impl<'a, T: Real> Elimination<'a, T> {
         threads: usize,
     ) -> Result<()> {
         let (tiles, rank, width) = (self.tiles, held.rank(), self.width(panel));
-        let mut places = tiles.places(rank, columns.clone());
+        let places = tiles.places(rank, columns.clone());
         let taken = tiles.is_taken_over(columns.start) && held.gathered.contains_key(&columns.start);
-        let mut changed =
-            if taken { vec![columns.start] } else { tiles.own(rank)[places.clone()].to_vec() };
-        // Of a triangle, block columns right of all rows have no tiles.
-        changed.retain(|column| self.is_lu() || tiles.rows(rank).last() >= Some(column));
+        let changed = if taken { vec![columns.start] } else { tiles.own(rank)[places.clone()].to_vec() };
         if held.failed.is_some() || changed.is_empty() {
             return Ok(());
         }
-        places.end = places.start + changed.len().min(places.len());
         let first = if self.is_lu() { panel + 1 } else { changed[0] };
         let (top, below) = (tiles.top(rank, panel), tiles.top(rank, first));
         let rows = tiles.rows_after(rank, first - 1);
         let (height, across) = (tiles.length(rows) as usize, tiles.length(&changed) as usize);
         let here = held.columns.range(places);
-        let ProcessorData { kernel, columns: own, device, panels, gathered, pivots, lower, factor, upper, .. } =
-            held;
+        let ProcessorData {
+            kernel,
+            columns: own,
+            device,
+            panels,
+            gathered,
+            pivots,
+            lower,
+            factor,
+            upper,
+            ..
+        } = held;
         let source = panels.get(&panel).expect("a panel is here when it is used");
         let l = View::dense(self.panel_rows(source, panel, rows, lower), height, width);
         let mut taken_memory = gathered.get_mut(&columns.start).filter(|_| taken);
@@ -517,7 +524,7 @@ impl<'a, T: Real> Elimination<'a, T> {
         let (end, width) = (self.tiles.span(column).end, self.width(column));
         let mut memory = self.left_memory(held, column);
         if held.failed.is_none() {
-            let rows: Vec<usize> = (column + 1..self.tiles.count()).collect();
+            let rows = self.below(column);
             self.copy_own(held, column, &rows, &mut memory);
             let height = memory.len() / width;
             let mut whole = ViewMut::dense(&mut memory, height, width);
@@ -610,8 +617,7 @@ impl<'a, T: Real> Elimination<'a, T> {
             }
             PanelPart::Left { of } => {
                 let mut memory = self.left_memory(held, column);
-                let all: Vec<usize> = (column + 1..self.tiles.count()).collect();
-                self.among(column, &all, self.tiles.rows_after(of, column), |to, from| {
+                self.among(column, &self.below(column), self.tiles.rows_after(of, column), |to, from| {
                     memory[to].copy_from_slice(&elements[from]);
                 });
                 held.left = Some(memory);
@@ -628,15 +634,6 @@ struct PanelMemory {
     back: Range<usize>,
     /// Its rows from the diagonal block on.
     panel: Range<usize>,
-}
-
-/// Neighbouring rows of a processor's.
-struct OwnRows {
-    /// The first of them here.
-    here: usize,
-    /// The first of them elsewhere.
-    there: usize,
-    count: usize,
 }
 
 /// Where the rows of a matrix come from in the exchanges of a panel, counted from its first row.
@@ -832,7 +829,11 @@ impl<T: Real> Executable for Elimination<'_, T> {
                 let (marks, below) = parcel.elements().split_at(self.marks(column));
                 let (with, out) = out.split_at_mut(marks.len());
                 with.copy_from_slice(marks);
-                let sent = if piece.elements > 0 { self.schedule.sent_rows(column, from, to) } else { [][..].into() };
+                let sent = if piece.elements > 0 {
+                    self.schedule.sent_rows(column, from, to)
+                } else {
+                    [][..].into()
+                };
                 self.among(column, rows, &sent, |from, to| out[to].copy_from_slice(&below[from]));
             }
             PanelPart::Back => {
@@ -866,8 +867,7 @@ impl<T: Real> Executable for Elimination<'_, T> {
             }
             PanelPart::Left { of } => {
                 let memory = held.left.as_ref().expect("a block column is sent when its rows were exchanged");
-                let all: Vec<usize> = (column + 1..self.tiles.count()).collect();
-                self.among(column, &all, self.tiles.rows_after(of, column), |from, to| {
+                self.among(column, &self.below(column), self.tiles.rows_after(of, column), |from, to| {
                     out[to].copy_from_slice(&memory[from]);
                 });
             }

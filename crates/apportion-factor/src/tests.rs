@@ -264,13 +264,19 @@ fn pools_give_the_same_bytes() {
     }
 }
 
+/// The factors by one of the [`divisions`].
+fn by(factors: Factors, a: &[f64], n: u64, block: u64, division: usize) -> Result<FactorOutput<f64>> {
+    let schedule = FactorSchedule::new(factors, divisions(factors, n, block).remove(division));
+    let monitor = Monitor::new();
+    on(a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false)
+}
+
 /// The residual of a small matrix is exact, by its definition.
 #[test]
 fn the_exact_residual_is_that_of_the_definition() {
     let n = 60_usize;
-    let (a, monitor): (Vec<f64>, _) = (matrix(Factors::Lu, n as u64), Monitor::new());
-    let schedule = FactorSchedule::new(Factors::Lu, divisions(Factors::Lu, n as u64, 16).remove(1));
-    let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
+    let a: Vec<f64> = matrix(Factors::Lu, n as u64);
+    let output = by(Factors::Lu, &a, n as u64, 16, 1).unwrap();
     let lu: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
     let mut rows: Vec<Vec<f64>> = a.chunks(n).map(<[f64]>::to_vec).collect();
     output.pivots.iter().enumerate().for_each(|(i, pivot)| rows.swap(i, *pivot as usize));
@@ -293,9 +299,8 @@ fn the_exact_residual_is_that_of_the_definition() {
 fn the_exact_residual_of_ldlt_is_that_of_the_definition() {
     let n = 61_usize;
     // Its residual is much larger than the rounding errors of these loops.
-    let (a, monitor) = (indefinite(n as u64, 0), Monitor::new());
-    let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n as u64, 16).remove(1));
-    let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
+    let a = indefinite(n as u64, 0);
+    let output = by(Factors::Ldlt, &a, n as u64, 16, 1).unwrap();
     let found: Vec<f64> = whole(&output.columns).into_iter().map(f64::from_bits).collect();
     let pivots = &output.pivots;
     assert!(pivots.iter().any(|pivot| *pivot < 0) && pivots.iter().any(|pivot| *pivot >= 0));
@@ -339,20 +344,16 @@ fn the_exact_residual_of_ldlt_is_that_of_the_definition() {
 /// has other pivots is enough.
 #[test]
 fn small_pivots_are_refused_and_said_to_be_the_cause() {
-    let (n, monitor) = (24_u64, Monitor::new());
+    let n = 24_u64;
     for (tiny, words) in
         [(1e-14, "pivots in the diagonal blocks are too small"), (0.0, "D(0, 0)"), (0.0, "rows 0 to 7")]
     {
         let element = |at: u64| if at / n < 8 { value(at * 5) * tiny } else { value(at * 5) };
         let a: Vec<f64> = (0..n * n).map(element).collect();
-        let by = |block: u64| {
-            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n, block).remove(1));
-            on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false)
-        };
-        let error = by(8).unwrap_err();
+        let error = by(Factors::Ldlt, &a, n, 8, 1).unwrap_err();
         let said = error.to_string();
         assert!(said.contains(words) && said.contains("`kind = lu`") && error.exit_code() == 1, "{said}");
-        assert!(by(24).unwrap().residual.scaled < 1.0);
+        assert!(by(Factors::Ldlt, &a, n, 24, 1).unwrap().residual.scaled < 1.0);
     }
 }
 
@@ -369,14 +370,13 @@ fn indefinite(n: u64, constraints: u64) -> Vec<f64> {
 
 #[test]
 fn saddle_points_are_factored_in_any_order() {
-    let (n, monitor) = (200_u64, Monitor::new());
+    let n = 200_u64;
     let a = indefinite(n, 60);
     let entry = |i: u64, j: u64| a[(i.max(j) * n + i.min(j)) as usize];
     let mixed = |at: u64| entry(at / n * 77 % n, at % n * 77 % n);
     for a in [a.clone(), (0..n * n).map(mixed).collect()] {
         for block in [16, 64, n] {
-            let schedule = FactorSchedule::new(Factors::Ldlt, divisions(Factors::Ldlt, n, block).remove(2));
-            let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
+            let output = by(Factors::Ldlt, &a, n, block, 2).unwrap();
             assert!(output.residual.scaled < 5.0, "{block}: {:?}", output.residual);
         }
     }
@@ -431,12 +431,10 @@ fn wrong_factors_are_found() {
 /// Elements beyond the range of squares do no harm to the check.
 #[test]
 fn large_and_small_elements_are_verified() {
-    let monitor = Monitor::new();
     for factors in Factors::ALL {
         for scale in [1e200, 1e-200] {
             let a: Vec<f64> = matrix::<f64>(factors, 140).into_iter().map(|x| x * scale).collect();
-            let schedule = FactorSchedule::new(factors, divisions(factors, 140, 32).remove(1));
-            let output = on(&a, &schedule, Kernel::plus_times(), &World::solo(&monitor), false).unwrap();
+            let output = by(factors, &a, 140, 32, 1).unwrap();
             assert!(output.residual.scaled < 1.0 && output.residual.scaled > 0.0, "{:?}", output.residual);
         }
     }

@@ -118,14 +118,7 @@ pub fn partition(args: &PartitionArgs, kind: FactorKind, console: &Console) -> R
         Some(name) => Some(name.parse()?),
     };
     let blocks = blocks(args.flow.block, n, machine.processors())?;
-    let options = FactorOptions {
-        layout,
-        columns_only: false,
-        blocks: &blocks,
-        weights: None,
-        times: None,
-        element: 8,
-    };
+    let options = FactorOptions { layout, ..FactorOptions::new(&blocks, 8) };
     monitor().begin(0);
     let plan = || plan_factorisation(kind.factors(), n, &machine, options);
     let plans = console.watch("planning", monitor(), plan)?;

@@ -190,11 +190,7 @@ impl<'a, T: Real> SlabRun<'a, T> {
             failure.map_or(output, Err)
         })?;
         if let Some(failed) = output.locals.iter().filter_map(|held| held.failed).min() {
-            return Err(not_factored(
-                self.slabs.factors(),
-                self.slabs.columns(),
-                failed,
-            ));
+            return Err(not_factored(self.slabs.factors(), self.slabs.columns(), failed));
         }
         self.trace.append(Trace { lanes: output.lanes });
         let mut factored = output.locals;

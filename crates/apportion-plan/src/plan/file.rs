@@ -157,19 +157,8 @@ impl Plan {
         layout: Layout,
         imbalance: f64,
     ) -> Self {
-        Self {
-            method: method.into(),
-            processors,
-            shares: layout.shares(),
-            metrics: Metrics::without_table(&layout, imbalance),
-            division: Division::Matmul(layout),
-            forecast: None,
-            relative_times: None,
-            baselines: None,
-            lines: None,
-            order: None,
-            costs: None,
-        }
+        let metrics = Metrics::without_table(&layout, imbalance);
+        Self::of(method, processors, layout.shares(), metrics, Division::Matmul(layout))
     }
 
     /// The plan of a stencil's domain of m x n cells, without a forecast. `layout` covers a shape with k = 1.
@@ -183,19 +172,8 @@ impl Plan {
         imbalance: f64,
     ) -> Self {
         assert_eq!(layout.shape().k, 1, "a domain has rows and columns only");
-        Self {
-            method: method.into(),
-            processors,
-            shares: layout.shares(),
-            metrics: Metrics::of_grid(&layout, imbalance),
-            division: Division::Grid(layout),
-            forecast: None,
-            relative_times: None,
-            baselines: None,
-            lines: None,
-            order: None,
-            costs: None,
-        }
+        let metrics = Metrics::of_grid(&layout, imbalance);
+        Self::of(method, processors, layout.shares(), metrics, Division::Grid(layout))
     }
 
     /// The plan of a factorisation, without a forecast.
@@ -207,24 +185,10 @@ impl Plan {
     ) -> Self {
         let (factors, blocks) = (schedule.factors(), schedule.blocks());
         let (layout, volume) = (blocks.layout(), schedule.received().iter().sum());
-        Self {
-            method: method.into(),
-            metrics: Metrics { volume: Some(volume), ..Metrics::of_units(imbalance) },
-            processors,
-            shares: layout.shares(),
-            division: Division::Factorisation {
-                factors,
-                block: blocks.block(),
-                layout,
-                panels: blocks.panels().map(<[Rank]>::to_vec),
-            },
-            forecast: None,
-            relative_times: None,
-            baselines: None,
-            lines: None,
-            order: None,
-            costs: None,
-        }
+        let metrics = Metrics { volume: Some(volume), ..Metrics::of_units(imbalance) };
+        let (shares, panels) = (layout.shares(), blocks.panels().map(<[Rank]>::to_vec));
+        let division = Division::Factorisation { factors, block: blocks.block(), layout, panels };
+        Self::of(method, processors, shares, metrics, division)
     }
 
     /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance`
@@ -235,12 +199,23 @@ impl Plan {
         shares: Vec<u64>,
         imbalance: f64,
     ) -> Self {
+        let division = Division::Units { n: shares.iter().sum() };
+        Self::of(method, processors, shares, Metrics::of_units(imbalance), division)
+    }
+
+    fn of(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        shares: Vec<u64>,
+        metrics: Metrics,
+        division: Division,
+    ) -> Self {
         Self {
             method: method.into(),
             processors,
-            division: Division::Units { n: shares.iter().sum() },
             shares,
-            metrics: Metrics::of_units(imbalance),
+            metrics,
+            division,
             forecast: None,
             relative_times: None,
             baselines: None,

@@ -64,7 +64,8 @@ impl TileMap {
     pub fn columns(n: u64, block: u64, processors: usize, owners: Vec<Rank>) -> Self {
         assert!(n > 0 && block > 0, "{n} columns in blocks of {block}");
         assert_eq!(owners.len() as u64, n.div_ceil(block), "an owner for each block column");
-        let rows = vec![Arc::new((0..owners.len()).collect()); processors];
+        let all: Arc<Vec<usize>> = Arc::new((0..owners.len()).collect());
+        let rows = vec![all; processors];
         let (mut groups, mut group, mut group_of) = (Vec::<Group>::new(), vec![None; processors], Vec::new());
         for (column, &owner) in owners.iter().enumerate() {
             let place = *group[owner.0].get_or_insert_with(|| {
@@ -74,7 +75,17 @@ impl TileMap {
             groups[place].columns.push(column);
             group_of.push(place);
         }
-        Self { n, block, kind: Kind::Columns, group_of, groups, group, rows, factorers: owners, earlier: None }
+        Self {
+            n,
+            block,
+            kind: Kind::Columns,
+            group_of,
+            groups,
+            group,
+            rows,
+            factorers: owners,
+            earlier: None,
+        }
     }
 
     /// Tiles with these owners, by block row and block column, among `processors`; of a symmetric matrix only those of
@@ -92,7 +103,8 @@ impl TileMap {
         assert!(n > 0 && block > 0, "{n} rows in blocks of {block}");
         let count = n.div_ceil(block) as usize;
         let (mut groups, mut group, mut group_of) = (Vec::<Group>::new(), vec![None; processors], Vec::new());
-        let (mut rows, mut diagonal) = (vec![Arc::new(Vec::new()); processors], Vec::new());
+        let none: Arc<Vec<usize>> = Arc::default();
+        let (mut rows, mut diagonal) = (vec![none; processors], Vec::new());
         for column in 0..count {
             let first = if factors.is_symmetric() { column } else { 0 };
             let owners: Vec<Rank> = (first..count).map(|row| owner(row, column)).collect();
@@ -113,8 +125,7 @@ impl TileMap {
                 if group[rank.0].replace(groups.len()).is_some() {
                     return None;
                 }
-                rows[rank.0] =
-                    Arc::new((first..count).filter(|&row| owners[row - first] == *rank).collect());
+                rows[rank.0] = Arc::new((first..count).filter(|&row| owners[row - first] == *rank).collect());
             }
             group_of.push(groups.len());
             // Nobody has tiles above the first one on the diagonal.
@@ -350,9 +361,13 @@ impl TileMap {
         &self.groups[group].columns
     }
 
-    /// The block columns of a processor's tiles, ascending.
+    /// The block columns of a processor's tiles, ascending; of a triangle, up to its last block row.
     pub fn own(&self, rank: Rank) -> &[usize] {
-        self.group(rank).map_or(&[], |group| self.columns_of(group))
+        let columns = self.group(rank).map_or(&[][..], |group| self.columns_of(group));
+        match self.rows(rank).last().filter(|_| self.is_triangle()) {
+            Some(last) => &columns[..columns.partition_point(|column| column <= last)],
+            None => columns,
+        }
     }
 
     /// The places, in [`own`](Self::own), of the block columns of a processor that are in a range.
@@ -490,9 +505,15 @@ mod tests {
                         assert!(!there || own == (tiles.owner(i, j) == rank), "{tiles:?} {rank:?} {i} {j}");
                     }
                     let above = |row: usize| {
-                        tiles.rows(rank).iter().filter(move |own| **own < row).map(|&own| tiles.span(own).len())
+                        tiles
+                            .rows(rank)
+                            .iter()
+                            .filter(move |own| **own < row)
+                            .map(|&own| tiles.span(own).len())
                     };
-                    assert!((0..tiles.count()).all(|row| tiles.top(rank, row) as u64 == above(row).sum::<u64>()));
+                    assert!(
+                        (0..tiles.count()).all(|row| tiles.top(rank, row) as u64 == above(row).sum::<u64>())
+                    );
                 }
             }
         }

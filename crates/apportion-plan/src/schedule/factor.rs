@@ -306,7 +306,9 @@ impl FactorSchedule {
                     for piece in posted.remove(&(from, tag)).into_iter().flatten() {
                         let (column, elements) = (piece.column, piece.elements());
                         match piece.part {
-                            PanelPart::Rows { .. } if piece.elements > 0 => held.add(column, Slot::Panel, elements),
+                            PanelPart::Rows { .. } if piece.elements > 0 => {
+                                held.add(column, Slot::Panel, elements)
+                            }
                             PanelPart::Unfactored { .. } => {
                                 held.ensure(column, Slot::Panel, self.gathered_elements(rank, column));
                             }
@@ -503,7 +505,8 @@ impl FactorSchedule {
     /// The rows of U of a processor in some block columns.
     fn upper(&self, rank: Rank, panel: usize, columns: Range<usize>) -> FactorWork {
         let width = self.tiles.span(panel).len() as f64;
-        let across = self.tiles.length(&self.tiles.own(rank)[self.tiles.places(rank, columns.clone())]) as f64;
+        let across =
+            self.tiles.length(&self.tiles.own(rank)[self.tiles.places(rank, columns.clone())]) as f64;
         let amount = match &self.times {
             Some(times) => times.update(rank, width * across, across, width),
             None => upper_amount(across, width),

@@ -125,6 +125,13 @@ pub struct FactorOptions<'a> {
     pub element: u64,
 }
 
+impl<'a> FactorOptions<'a> {
+    /// Every layout, with these blocks and elements of so many bytes, by the machine's speeds.
+    pub fn new(blocks: &'a [u64], element: u64) -> Self {
+        Self { layout: None, columns_only: false, blocks, weights: None, times: None, element }
+    }
+}
+
 /// The plans of a factorisation of n rows, one for each layout with its fastest block, the fastest by forecast first;
 /// in the order of [`FactorLayout::ALL`] where speeds are ratios.
 ///
@@ -535,14 +542,7 @@ mod tests {
     const LU: Factorisation = Factorisation { factors: Factors::Lu, n: 2400, block: 100 };
 
     fn plans(factors: Factors, machine: &Machine, layout: Option<FactorLayout>) -> Vec<Plan> {
-        let options = FactorOptions {
-            layout,
-            columns_only: false,
-            blocks: &[LU.block],
-            weights: None,
-            times: None,
-            element: 8,
-        };
+        let options = FactorOptions { layout, ..FactorOptions::new(&[LU.block], 8) };
         plan_factorisation(factors, LU.n, machine, options).unwrap()
     }
 
@@ -629,15 +629,7 @@ mod tests {
     fn the_forecast_chooses_the_block() {
         let machine = machine(&[9.0, 1.0, 4.0], Network::uniform(1e-4, 1e9));
         let by = |blocks: &[u64]| {
-            let options = FactorOptions {
-                layout: None,
-                columns_only: false,
-                blocks,
-                weights: None,
-                times: None,
-                element: 8,
-            };
-            plan_factorisation(Factors::Lu, LU.n, &machine, options).unwrap()
+            plan_factorisation(Factors::Lu, LU.n, &machine, FactorOptions::new(blocks, 8)).unwrap()
         };
         let all = by(&[32, 64, 128, 256]);
         for plan in &all {
@@ -650,15 +642,7 @@ mod tests {
             }
         }
         let ratios = Machine::from_speeds(&[3.0, 1.0]).unwrap();
-        let options = FactorOptions {
-            layout: None,
-            columns_only: false,
-            blocks: &[64, 32],
-            weights: None,
-            times: None,
-            element: 8,
-        };
-        let plans = plan_factorisation(Factors::Lu, LU.n, &ratios, options).unwrap();
+        let plans = plan_factorisation(Factors::Lu, LU.n, &ratios, FactorOptions::new(&[64, 32], 8)).unwrap();
         assert_eq!(plans[0].blocks().unwrap().1.block(), 64, "nothing tells them apart");
     }
 
@@ -695,14 +679,8 @@ mod tests {
         }
         let tiles = Factorisation { factors: Factors::Cholesky, ..LU };
         assert!(lay_out(tiles, FactorLayout::Grid, &machine, 8).unwrap().is_empty());
-        let options = FactorOptions {
-            layout: Some(FactorLayout::Grid),
-            columns_only: false,
-            blocks: &[LU.block],
-            weights: None,
-            times: None,
-            element: 8,
-        };
+        let grid = Some(FactorLayout::Grid);
+        let options = FactorOptions { layout: grid, ..FactorOptions::new(&[LU.block], 8) };
         let error = plan_factorisation(Factors::Cholesky, 2400, &machine, options).unwrap_err();
         assert!(error.to_string().contains("devices have block columns"), "{error}");
         // A round of a ratio ends where the device has no room.

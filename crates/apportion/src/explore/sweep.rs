@@ -398,14 +398,7 @@ impl Race<'_> {
         machine: &Machine,
     ) -> Result<Option<CandidateForecast>> {
         let (n, element) = (self.setting.shape.n, self.setting.element);
-        let options = FactorOptions {
-            layout: Some(layout),
-            columns_only: false,
-            blocks,
-            weights: None,
-            times: None,
-            element,
-        };
+        let options = FactorOptions { layout: Some(layout), ..FactorOptions::new(blocks, element) };
         let mut best: Option<CandidateForecast> = None;
         for plan in plans_by_layout(factors, n, machine, layout, &options)? {
             let (_, blocks) = plan.blocks()?;

@@ -83,7 +83,8 @@ impl<'a> Turns<'a> {
 
     /// True if it factors a block column, or a part of it.
     fn factors_part(&self, column: usize) -> bool {
-        let shares = self.tiles.is_triangle() && self.tiles.group(self.rank) == Some(self.tiles.group_of(column));
+        let shares =
+            self.tiles.is_triangle() && self.tiles.group(self.rank) == Some(self.tiles.group_of(column));
         self.factors(column) || shares && self.has_below(column)
     }
 
@@ -131,12 +132,7 @@ impl<'a> Turns<'a> {
 
     /// What it has of a panel, when that is freed.
     fn own_panel(&self, column: usize) -> PanelPiece {
-        PanelPiece {
-            column,
-            part: PanelPart::Rows { from: self.rank, to: self.rank },
-            marks: 0,
-            elements: 0,
-        }
+        PanelPiece { column, part: PanelPart::Rows { from: self.rank, to: self.rank }, marks: 0, elements: 0 }
     }
 
     /// The messages with rows of a block column before it is factored, of all processors.
@@ -174,7 +170,8 @@ impl<'a> Turns<'a> {
     fn panel_message(&self, column: usize, to: Rank) -> Option<Message<PanelPiece>> {
         let (tiles, from) = (self.tiles, self.tiles.factorer(column));
         let mut message = self.message(from, to, column, PanelPart::Rows { from, to });
-        if self.whole() && !needs_panel(tiles, to, column) && !(self.lu() && needs_pivots(tiles, to, column)) {
+        if self.whole() && !needs_panel(tiles, to, column) && !(self.lu() && needs_pivots(tiles, to, column))
+        {
             return None;
         }
         let comes_back = self.whole() && tiles.panel_owner(column) == to;
@@ -205,7 +202,12 @@ impl<'a> Turns<'a> {
         let (tiles, part) = (self.tiles, PanelPart::Rows { from, to });
         let marks = tiles.panel_marks(self.schedule.factors, column);
         let elements = tiles.length(rows) * tiles.span(column).len();
-        Message { from, to, tag: self.tag(column, part), pieces: vec![PanelPiece { column, part, marks, elements }] }
+        Message {
+            from,
+            to,
+            tag: self.tag(column, part),
+            pieces: vec![PanelPiece { column, part, marks, elements }],
+        }
     }
 
     /// The messages with its part of a factored panel, and the number of different elements in them: first to those who
@@ -318,7 +320,8 @@ impl<'a> Turns<'a> {
         let send = |right| {
             let owner = self.tiles.owner_in(self.has_right(panel, right)?, panel);
             let is_sent = owner != from && self.has_below(panel);
-            is_sent.then(|| Step::Send(self.message(from, owner, panel, PanelPart::PivotRows { from, right })))
+            is_sent
+                .then(|| Step::Send(self.message(from, owner, panel, PanelPart::PivotRows { from, right })))
         };
         (0..self.schedule.parts()).filter_map(send).collect()
     }
@@ -505,8 +508,7 @@ fn needs_pivots(tiles: &TileMap, rank: Rank, column: usize) -> bool {
 /// The block rows of a panel of a symmetric matrix with which a processor updates its tiles: those of tiles right of the
 /// panel, and those that are the block columns of tiles.
 pub(super) fn needed_rows(tiles: &TileMap, rank: Rank, column: usize) -> Vec<usize> {
-    let (Some(group), Some(last)) = (tiles.group(rank), tiles.rows(rank).last()) else { return Vec::new() };
-    let columns = tiles.columns_in(group, column + 1..last + 1);
+    let columns = &tiles.own(rank)[tiles.places(rank, column + 1..tiles.count())];
     let Some(first) = columns.first() else { return Vec::new() };
     let rows = tiles.rows_after(rank, *first - 1);
     let mut needed = [rows, columns].concat();

@@ -83,8 +83,7 @@ mod tests {
         layout: Option<FactorLayout>,
         blocks: &[u64],
     ) -> (f64, f64) {
-        let options =
-            FactorOptions { layout, columns_only: true, blocks, weights: None, times: None, element: 8 };
+        let options = FactorOptions { layout, columns_only: true, ..FactorOptions::new(blocks, 8) };
         let plans = plan_factorisation(problem.factors, problem.n, machine, options).unwrap();
         let seconds = plans[0].forecast.as_ref().unwrap().seconds;
         (seconds, seconds / best_of_all(problem, machine))

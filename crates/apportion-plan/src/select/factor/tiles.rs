@@ -51,10 +51,12 @@ pub(super) fn grids(problem: Factorisation, machine: &Machine) -> Result<Vec<Til
     } else {
         let speed = |rank: usize| speed(problem, machine, rank);
         let heights = |group: &Vec<usize>| group.len() as f64 * sum(group, speed);
-        let perimeter =
-            |groups: &Vec<Vec<usize>>| groups.iter().map(heights).sum::<f64>() / sum(&order, speed) + groups.len() as f64;
+        let perimeter = |groups: &Vec<Vec<usize>>| {
+            groups.iter().map(heights).sum::<f64>() / sum(&order, speed) + groups.len() as f64
+        };
         let perimeters: Vec<f64> = divisions.iter().map(perimeter).collect();
-        let least = (0..most).min_by(|&a, &b| perimeters[a].total_cmp(&perimeters[b])).map_or(0, |place| place + 1);
+        let least =
+            (0..most).min_by(|&a, &b| perimeters[a].total_cmp(&perimeters[b])).map_or(0, |place| place + 1);
         let near = |number: &usize| *number == least || few && (*number == 1 || number.abs_diff(least) == 1);
         (1..=most).filter(near).collect()
     };
@@ -121,7 +123,8 @@ fn grid(problem: Factorisation, machine: &Machine, groups: &[Vec<usize>]) -> Til
     });
     let rows: Vec<Vec<usize>> = rows.collect();
     let owner = |row: usize, column: usize| Rank(rows[group_of[column]][row]);
-    TileMap::tiles(factors, n, block, machine.processors(), owner).expect("a group has the same rows in its columns")
+    TileMap::tiles(factors, n, block, machine.processors(), owner)
+        .expect("a group has the same rows in its columns")
 }
 
 /// The owners of the block rows of a group of LU, which has this part of the columns that remain: they are given out as
@@ -133,13 +136,19 @@ fn lu_rows(problem: Factorisation, machine: &Machine, members: &[usize], part: f
 
 /// The owners of the block rows of a group with these block columns of a triangle: from the last row to the first, each to
 /// the processor that then has the least time for all of its own.
-fn rows_by_area(problem: Factorisation, machine: &Machine, members: &[usize], columns: &[usize]) -> Vec<usize> {
+fn rows_by_area(
+    problem: Factorisation,
+    machine: &Machine,
+    members: &[usize],
+    columns: &[usize],
+) -> Vec<usize> {
     let Factorisation { n, block, .. } = problem;
     let count = n.div_ceil(block) as usize;
     let width = |place: usize| ((place as u64 + 1) * block).min(n) - place as u64 * block;
     let (mut owners, mut taken) = (vec![0; count], vec![0.0; members.len()]);
     for row in (0..count).rev() {
-        let across = columns.iter().take_while(|column| **column <= row).map(|&column| width(column)).sum::<u64>();
+        let across =
+            columns.iter().take_while(|column| **column <= row).map(|&column| width(column)).sum::<u64>();
         let area = (width(row) * across) as f64;
         let time = |i: &usize| machine.models[members[*i]].seconds(taken[*i] + area.max(1.0));
         let taker = (0..members.len()).min_by(|a, b| time(a).total_cmp(&time(b)));

@@ -217,14 +217,7 @@ fn the_fastest_factorisation_is_the_plan() {
             let platform = crate::platform::parse_platform(&text, "test").unwrap();
             let machine = Machine::from_platform(platform, crate::model::WorkUnit::MultiplyAdd).unwrap();
             let (n, blocks) = (3000, [64, 128, 256]);
-            let options = FactorOptions {
-                layout: None,
-                columns_only: false,
-                blocks: &blocks,
-                weights: None,
-                times: None,
-                element: 8,
-            };
+            let options = FactorOptions::new(&blocks, 8);
             let plan = plan_factorisation(factors, n, &machine, options).unwrap().remove(0);
             let shape = Shape::new(n, n, n, "test").unwrap();
             let setting = SweepSetup { shape, machine: &machine, element: 8, sharing: None };

@@ -175,6 +175,24 @@ impl World {
         decision.map_or_else(|| from_json(&text), Ok)
     }
 
+    /// Makes decisions on rank 0, the best first; there is at least one. Rank 0 gets all of them, the other ranks the
+    /// best, which travels as JSON.
+    ///
+    /// # Errors
+    /// The error of the decision, on all ranks; interrupted.
+    pub fn best_on_root<V: Serialize + DeserializeOwned>(
+        &self,
+        decide: impl FnOnce() -> Result<Vec<V>>,
+    ) -> Result<Vec<V>> {
+        if self.size() == 1 {
+            return decide();
+        }
+        let decisions = self.on_root(decide)?;
+        let best = decisions.as_ref().map_or_else(Vec::new, |all| to_json(&all[0]));
+        let text = self.broadcast(&best)?;
+        decisions.map_or_else(|| from_json(&text).map(|best| vec![best]), Ok)
+    }
+
     /// The error of the lowest rank that has one.
     fn agree(&self, mine: Option<&Error>) -> Result<()> {
         let mut first = match mine {

@@ -6,6 +6,7 @@
 //! library call it and decide nothing themselves.
 
 mod agreement;
+mod blocked;
 mod cache;
 mod costs;
 mod decision;
@@ -29,6 +30,9 @@ mod speeds;
 mod units;
 
 pub use agreement::{InputFiles, block_files, compare_inputs};
+pub use blocked::{
+    Blocked, BlockedOptions, Keep, Kept, MemoryNeed, finish_parts, kept_parts, with_kept_parts,
+};
 pub use costs::{read_unit_costs, read_unit_memory};
 pub use decision::{Decision, decide};
 pub use devices::{DevicePart, open_devices};
@@ -39,10 +43,8 @@ pub use kernel::{KernelChoice, fastest_kernel, kernel_of_models};
 pub use layouts::lay_out_product;
 pub use network::measure_unknown_network;
 pub use operands::{DistributedArray, MatrixOperand, is_layout_file, result_sizes};
-pub use options::{
-    DEFAULT_BLOCK, FlowOptions, PanelOptions, RunOptions, network_options, parse_choice, size_parts,
-};
-pub use outputs::{gather_whole, write_blocks};
+pub use options::{DEFAULT_BLOCK, FlowOptions, RunOptions, network_options, parse_choice, size_parts};
+pub use outputs::{Outputs, complete, gather_whole, write_blocks};
 pub use panels::{CutReason, PanelOutcome};
 pub use problem::{Candidate, Job, JobMachine, JobOutcome, JobReport, Problem, Solved, in_world};
 pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_run, rank_of};

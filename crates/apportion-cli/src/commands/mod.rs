@@ -24,7 +24,6 @@ pub mod report;
 pub mod run;
 mod run_once;
 pub mod simulate;
-mod slabs;
 pub mod solve;
 pub mod study;
 mod sweep;

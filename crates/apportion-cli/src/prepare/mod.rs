@@ -13,7 +13,6 @@ pub mod scheme;
 pub mod sections;
 pub mod sharing;
 pub mod simulate;
-pub mod slabs;
 pub mod sources;
 pub mod units;
 pub mod world;

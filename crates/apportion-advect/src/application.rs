@@ -26,7 +26,7 @@ pub enum Courant<'a, T> {
 /// The advection of a field: this process's parts of it and of the Courant numbers.
 #[derive(Debug)]
 pub(crate) struct Advection<'a, T> {
-    schedule: &'a AdvectSchedule,
+    schedule: AdvectSchedule,
     origin: Origin<'a, T>,
 }
 
@@ -44,16 +44,16 @@ impl<'a, T: Advectable> Advection<'a, T> {
     /// the faces around those cells that the schedule needs. `signed` says that the field has values of both
     /// signs anywhere.
     pub(crate) fn new(
-        schedule: &'a AdvectSchedule,
+        schedule: AdvectSchedule,
         field: &'a LocalBlocks<T>,
-        courant: &[Courant<'a, T>],
+        courant: Vec<Courant<'a, T>>,
         signed: bool,
     ) -> Self {
-        Self { schedule, origin: Origin::Blocks(field, courant.to_vec(), signed) }
+        Self { schedule, origin: Origin::Blocks(field, courant, signed) }
     }
 
     /// An advection of boxes that hold the field and the Courant numbers, by rank. It can run once.
-    pub(super) fn of(schedule: &'a AdvectSchedule, held: Vec<ProcessorData<T>>) -> Self {
+    pub(super) fn of(schedule: AdvectSchedule, held: Vec<ProcessorData<T>>) -> Self {
         Self {
             schedule,
             origin: Origin::Ready(held.into_iter().map(|held| Mutex::new(Some(held))).collect()),
@@ -108,8 +108,8 @@ impl<T: Advectable> Executable for Advection<'_, T> {
     fn hold(&self, rank: Rank) -> ProcessorData<T> {
         match &self.origin {
             Origin::Blocks(field, courant, signed) => {
-                let mut held = ProcessorData::new(self.schedule, rank, *signed);
-                held.fill(self.schedule, field, courant);
+                let mut held = ProcessorData::new(&self.schedule, rank, *signed);
+                held.fill(&self.schedule, field, courant);
                 held
             }
             Origin::Ready(held) => {
@@ -128,7 +128,7 @@ impl<T: Advectable> Executable for Advection<'_, T> {
     }
 
     fn compute(&self, held: &mut ProcessorData<T>, work: &Advance, threads: usize) -> Result<f64> {
-        let schedule = self.schedule;
+        let schedule = &self.schedule;
         if work.region != Region::Border {
             let mut elements = Vec::new();
             for piece in schedule.own_pieces(held.rank, work) {

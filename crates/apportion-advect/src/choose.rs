@@ -10,6 +10,7 @@ use apportion::plan::{Forecast, Layout, Plan, shares};
 use apportion::schedule::Application;
 use apportion::select::imbalance;
 use apportion::simulate::{CostModel, simulate};
+use serde::{Deserialize, Serialize};
 
 /// Layouts that `auto` compares: boxes side by side.
 const METHODS: [Method; 4] = [Method::Columns, Method::Grid, Method::Cartesian, Method::Rows];
@@ -23,7 +24,7 @@ const SIMULATED: u64 = 4;
 const APART: f64 = 0.3;
 
 /// A plan of the horizontal plane, the order of the steps, and the forecast.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AdvectChoice {
     /// The plan; its forecast is of all steps.
     pub plan: Plan,
@@ -98,14 +99,16 @@ pub fn plan_advection(
         let none = || Error::infeasible("no layout serves these processors", "use fewer processors");
         return Err(refused.unwrap_or_else(none));
     }
-    let cost = |choice: &AdvectChoice| {
-        let apart = choice.order.exchange == Exchange::Narrow && problem.scheme.passes > 1;
-        let computing = choice.plan.forecast.as_ref().map_or(&[][..], |forecast| &forecast.compute);
-        let most = computing.iter().copied().fold(0.0, f64::max) / steps.max(1) as f64;
-        choice.step_seconds + if apart { APART * most } else { 0.0 }
-    };
-    choices.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    choices.sort_by(|a, b| cost(problem, a, steps).total_cmp(&cost(problem, b, steps)));
     Ok(choices)
+}
+
+/// Seconds of a step by which a choice is ranked.
+pub(crate) fn cost(problem: &AdvectProblem, choice: &AdvectChoice, steps: u64) -> f64 {
+    let apart = choice.order.exchange == Exchange::Narrow && problem.scheme.passes > 1;
+    let computing = choice.plan.forecast.as_ref().map_or(&[][..], |forecast| &forecast.compute);
+    let most = computing.iter().copied().fold(0.0, f64::max) / steps.max(1) as f64;
+    choice.step_seconds + if apart { APART * most } else { 0.0 }
 }
 
 /// The speed function of a processor in columns of cells.

@@ -124,7 +124,7 @@ pub fn advect<T: Advectable>(
         .ok_or_else(|| Error::input("plan", "divides units, which are no grid", "make a plan with --shape"));
     let schedule =
         world.all_ok(layout.and_then(|layout| AdvectSchedule::new(job.problem, layout, job.order, steps)))?;
-    let advection = Advection::new(&schedule, field, courant, job.signed);
+    let advection = Advection::new(schedule, field, courant.to_vec(), job.signed);
     let output = run(&advection, session)?;
     let blocks = output.locals.into_iter().flat_map(|held| advection.result(held)).collect();
     Ok((blocks, trace_of_all(output.lanes, world)?))

@@ -29,6 +29,7 @@ mod job;
 mod moments;
 mod schedule;
 mod slabs;
+mod task;
 
 pub use application::Courant;
 pub use check::{FlowCheck, check_flow};
@@ -41,6 +42,7 @@ pub use slabs::{
     Band, CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, check_flow_in_file, each_band, slab_bytes,
     tallest_slab,
 };
+pub use task::{AdvectOutcome, AdvectTask, CourantSource, Frames, SlabOutcome, advect_field, snapshot};
 
 #[cfg(test)]
 mod tests;

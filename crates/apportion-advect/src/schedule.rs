@@ -50,6 +50,25 @@ pub struct AdvectProblem {
 }
 
 impl AdvectProblem {
+    /// A grid of these sizes. What is beyond its ends is said for each axis, for all by one entry, or not at all: then
+    /// axes are periodic.
+    ///
+    /// # Errors
+    /// Another number of boundaries, a scheme that is none: exit code 2.
+    pub fn new(sizes: Vec<usize>, boundary: &[Boundary], scheme: Scheme) -> Result<Self> {
+        let (axes, scheme) = (sizes.len(), scheme.checked()?);
+        let boundary = match boundary {
+            [] => vec![Boundary::Periodic; axes],
+            [all] => vec![*all; axes],
+            each if each.len() == axes => each.to_vec(),
+            others => {
+                let what = format!("{} boundaries for a field of {axes} dimensions", others.len());
+                return Err(Error::input("`boundary`", what, "give one, or one for each axis"));
+            }
+        };
+        Ok(Self { sizes, boundary, scheme })
+    }
+
     /// The grid.
     pub fn domain(&self) -> Domain {
         Domain::new(&self.sizes, &self.boundary)

@@ -191,7 +191,7 @@ impl<T: Real> Workload for PartWorkload<'_, T> {
         Self: 'a;
 
     fn subject<'a>(&'a self, platform: &'a Platform, _: &Sizes) -> Result<Subject<'a>> {
-        Ok(Subject::with_block(platform, self.name(), "elements changed with one block", self.block))
+        Ok(Subject::new(platform, self.name(), "elements changed with one block").with_block(self.block))
     }
 
     fn trial<'a>(&'a self, processor: &'a Processor, rank: Rank, size: f64) -> Self::Trial<'a> {

@@ -15,7 +15,7 @@ use crate::{FactorOutput, LocalColumns, Residual};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rank, Span};
-use apportion::job::{Context, CutReason, MeasuredSpeeds, Sources, SpeedSource};
+use apportion::job::{BlockedOptions, Context, CutReason, MeasuredSpeeds, Outputs, Sources, SpeedSource};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_matrix};
 use apportion::model::Machine;
@@ -31,9 +31,9 @@ use apportion::select::{
 use apportion::trace::Trace;
 use apportion::units::show_bytes;
 use machine::KnownMachine;
-use outputs::Outputs;
+use outputs::{bytes_of, write_factors};
+pub use slabs::SlabOutcome;
 use slabs::{KeptPanels, SlabWork};
-pub use slabs::{SlabOptions, SlabOutcome};
 pub use solve_task::{Mixed, SolveOutcome, SolveReport, SolveTask, solve_matrix};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ pub struct FactorTask {
     /// Seed of the verification.
     pub seed: u64,
     /// Factors larger than memory, and checkpoints.
-    pub slabs: SlabOptions,
+    pub slabs: BlockedOptions,
 }
 
 impl FactorTask {
@@ -121,7 +121,7 @@ impl FactorTask {
             remeasure: false,
             copy: false,
             seed: 1,
-            slabs: SlabOptions::default(),
+            slabs: BlockedOptions::default(),
         }
     }
 
@@ -440,7 +440,7 @@ fn factor_then<N: Then>(
     let mut input = world.all_ok(Input::open(&task.a, world))?;
     let n = world.all_ok(input.check(&task.a.place()))?;
     world.all_ok(then.check(n, input.element()))?;
-    world.all_ok(task.slabs.check(&task, &input, then.without_factors().is_none(), world))?;
+    world.all_ok(slabs::check(&task, &input, then.without_factors().is_none(), world))?;
     if task.factors.is_symmetric() {
         let place = task.a.place();
         let note = match input.element() {
@@ -471,7 +471,7 @@ fn factor_elements<T: Real, F: Real, N: Then>(
     context: Context<'_>,
 ) -> Result<(FactorOutcome, N::Result)> {
     let (world, kernel, element) = (context.world, Kernel::<F>::plus_times(), size_of::<F>() as u64);
-    world.all_ok(outputs.reserve(n, element))?;
+    world.all_ok(outputs.reserve(bytes_of(n, element)))?;
     if task.slabs.memory.is_some() {
         return_freed_blocks(RETURNED);
     }
@@ -652,8 +652,8 @@ impl<N: Then> Attempt<'_, N> {
         drop(original);
         let begin = Instant::now();
         let files = match &columns {
-            AnyColumns::F32(columns) => outputs.write(columns, &pivots, n, world)?,
-            AnyColumns::F64(columns) => outputs.write(columns, &pivots, n, world)?,
+            AnyColumns::F32(columns) => write_factors(outputs, columns, &pivots, n, world)?,
+            AnyColumns::F64(columns) => write_factors(outputs, columns, &pivots, n, world)?,
         };
         io_seconds += begin.elapsed().as_secs_f64();
         let slabs = None;
@@ -760,13 +760,7 @@ fn decide(known: &KnownMachine, question: Question<'_>, world: &World) -> Result
         let plan = appraise(problem, machine, times, &method, &columns, element)?;
         Ok(vec![Plan { baselines: plans[0].baselines.clone(), ..plan }])
     };
-    let plans = world.on_root(plans)?;
-    let text = plans.as_ref().map_or_else(String::new, |plans| plans[0].to_json());
-    let text = world.broadcast(text.as_bytes())?;
-    match plans {
-        Some(plans) => Ok(plans),
-        None => Ok(vec![Plan::parse(&String::from_utf8_lossy(&text), "rank 0's plan")?]),
-    }
+    world.best_on_root(plans)
 }
 
 /// Refuses a part of the matrix that its processor may not hold.

@@ -4,7 +4,7 @@ use super::*;
 use crate::local_columns::cut_columns;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
-use apportion::job::{Context, Sources};
+use apportion::job::{BlockedOptions, Context, Sources};
 use apportion::kernels::{Kernel, Real, View, ViewMut, gemm};
 use apportion::matrix::{AnyMatrix, Matrix, npy_header};
 use apportion::plan::{Factors, TileMap};
@@ -707,7 +707,7 @@ fn a_checkpoint_with_a_wrong_block_column_recovers() {
         let mut bytes = npy_header::<f64>(&[n as usize; 2], false);
         bytes.extend(a.iter().flat_map(|x| x.to_le_bytes()));
         std::fs::write(path("a.npy"), bytes).unwrap();
-        let task = |output: &str, slabs: SlabOptions| FactorTask {
+        let task = |output: &str, slabs: BlockedOptions| FactorTask {
             output: Some(path(output)),
             block: Some(16),
             sources: speeds(&[2.0, 1.0]),
@@ -720,7 +720,8 @@ fn a_checkpoint_with_a_wrong_block_column_recovers() {
             Ok::<_, Error>(outcome.slabs.unwrap().resumed)
         };
         let kept = Some(path("kept"));
-        done(task("one.npy", SlabOptions { checkpoint: kept.clone(), ..SlabOptions::default() })).unwrap();
+        done(task("one.npy", BlockedOptions { checkpoint: kept.clone(), ..BlockedOptions::default() }))
+            .unwrap();
         // As a run with a defect would have kept it: with a name that fits its elements.
         let manifest = std::fs::read_to_string(path("kept/checkpoint.json")).unwrap();
         let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
@@ -737,7 +738,7 @@ fn a_checkpoint_with_a_wrong_block_column_recovers() {
         std::fs::remove_file(panel).unwrap();
         checkpoint.save(6, &record).unwrap();
         drop(checkpoint);
-        let resume = SlabOptions { resume: kept, ..SlabOptions::default() };
+        let resume = BlockedOptions { resume: kept, ..BlockedOptions::default() };
         assert_eq!(
             done(task("two.npy", resume.clone())).unwrap(),
             6,

@@ -60,9 +60,11 @@
 //!
 //! # Other applications
 //!
-//! The matrix product is one [`Application`](schedule::Application). A stencil or a user's own code is
-//! another: implement the trait, and [`run::run`], [`simulate::simulate`] and the exports take it.
-//! `crates/apportion/examples/own_application.rs` is complete.
+//! A computation of your own is a [`Problem`](job::Problem): implement it, and a [`Job`](job::Job) measures, divides,
+//! forecasts, runs on threads or MPI, and verifies. [`Halo`](job::Halo) has the steps of stencils;
+//! `crates/apportion/examples/jacobi.rs` is complete, in 60 lines. Other steps are an
+//! [`Application`](schedule::Application), as the matrix product is: [`run::run`], [`simulate::simulate`] and the exports
+//! take any.
 
 pub mod explore;
 pub mod job;

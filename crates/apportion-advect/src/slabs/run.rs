@@ -91,7 +91,7 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
             if !(self.slabs.is_whole() && self.at.is_some()) {
                 self.fill(source, window.first)?;
             }
-            let advection = Advection::of(&schedule, std::mem::take(&mut self.held));
+            let advection = Advection::of(schedule.clone(), std::mem::take(&mut self.held));
             let output = run(&advection, self.session)?;
             self.held = output.locals;
             trace.append(Trace { lanes: output.lanes });

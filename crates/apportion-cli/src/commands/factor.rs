@@ -8,15 +8,13 @@ use crate::output::results::add_models;
 use crate::output::{appear_with, open, picture, timeline_of};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
-use apportion::job::{Context, InputFiles};
+use apportion::job::{BlockedOptions, Context, InputFiles};
 use apportion::output::try_output;
 use apportion::schedule::FactorSchedule;
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
 use apportion::units::show_seconds;
-use apportion_factor::{
-    FactorOutcome, FactorReport, FactorTask, MatrixSource, SlabOptions, SolveReport, factor_matrix,
-};
+use apportion_factor::{FactorOutcome, FactorReport, FactorTask, MatrixSource, SolveReport, factor_matrix};
 use apportion_report::{Report, Timeline, add_solution, lanes_value};
 use std::path::Path;
 
@@ -40,7 +38,12 @@ pub fn run(args: &FactorArgs, console: &Console) -> Result<()> {
 fn task(args: &FactorArgs) -> Result<FactorTask> {
     let task = elimination(args.kind, &args.a, &args.elimination)?;
     let FactorArgs { output, pivots, memory, checkpoint, resume, .. } = args;
-    let slabs = SlabOptions { memory: *memory, checkpoint: checkpoint.clone(), resume: resume.clone() };
+    let slabs = BlockedOptions {
+        memory: *memory,
+        panels: None,
+        checkpoint: checkpoint.clone(),
+        resume: resume.clone(),
+    };
     Ok(FactorTask { output: output.clone(), pivots: pivots.clone(), slabs, ..task })
 }
 

@@ -25,8 +25,7 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule, json: bool
         (Some(text), _) => grid_sizes(text)?,
         (None, plan) => plan.map(given).expect("the caller saw a plan or --grid"),
     };
-    let (boundary, scheme) = (args.scheme.ends(sizes.len())?, args.scheme.scheme()?);
-    let problem = AdvectProblem { sizes, boundary, scheme };
+    let problem = AdvectProblem::new(sizes, &args.scheme.boundaries()?, args.scheme.scheme()?)?;
     let (processors, steps) = (processors(args, plan)?, args.steps.unwrap_or(1));
     let machine = &processors;
     let orders = args.scheme.orders(args.flow.overlap);
@@ -49,7 +48,7 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule, json: bool
         }
     }
     let (order, simulated) = fastest.expect("the best choice is among them");
-    let order = Order::Advection { layout: best.method.clone(), order, scheme, steps };
+    let order = Order::Advection { layout: best.method.clone(), order, scheme: problem.scheme, steps };
     Ok(Forecast {
         simulated,
         order: Some(order),

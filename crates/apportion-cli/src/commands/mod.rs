@@ -26,7 +26,6 @@ pub mod run;
 mod run_once;
 mod sections;
 pub mod simulate;
-mod slabs;
 pub mod solve;
 pub mod study;
 pub mod sweep;

@@ -1,11 +1,11 @@
 //! Files that no command may lose: outputs that would replace each other or an input. Everything that a
 //! command writes is compared here, before it begins.
 
-use super::advect::snapshot;
 use crate::cli::Command as Typed;
 use apportion::error::{Error, Result};
 use apportion::job::{block_files, is_layout_file};
 use apportion::output::{Target, targets};
+use apportion_advect::snapshot;
 use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 

@@ -25,7 +25,6 @@ pub mod ranking;
 pub mod results;
 pub mod run;
 pub mod run_once;
-pub mod slabs;
 pub mod study;
 pub mod sweep;
 pub mod units;

@@ -3,7 +3,6 @@
 pub mod advect;
 pub mod options;
 pub mod scheme;
-pub mod slabs;
 pub mod world;
 
 use crate::args::numbers::sides;

@@ -4,7 +4,7 @@ use crate::args::sizes::SharesName;
 use crate::args::{BlasArgs, FlowArgs, MatmulArgs, RunningArgs};
 use apportion::error::Result;
 use apportion::job::{
-    FlowOptions, InputFiles, KernelChoice, MatrixOperand, Operation, PanelOptions, ProductTask, RunOptions,
+    BlockedOptions, FlowOptions, InputFiles, KernelChoice, MatrixOperand, Operation, ProductTask, RunOptions,
     parse_choice,
 };
 use apportion::kernels::Semiring;
@@ -113,7 +113,7 @@ impl MatmulArgs {
             beta: scaled.beta,
             adaptive: self.adaptive.then_some(Adaptive { segments: self.segments }),
             tail: self.tail,
-            panels: PanelOptions {
+            panels: BlockedOptions {
                 memory: self.panels.memory,
                 panels: self.panels.panels,
                 checkpoint: self.panels.checkpoint.clone(),

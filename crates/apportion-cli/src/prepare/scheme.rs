@@ -21,26 +21,15 @@ impl SchemeArgs {
         .checked()
     }
 
-    /// What is beyond the ends of each of some axes.
+    /// What is beyond the ends of the axes, as it is given: for all, or for each; nothing if it is not.
     ///
     /// # Errors
-    /// Another number of boundaries, or an unknown one.
-    pub fn ends(&self, axes: usize) -> Result<Vec<Boundary>> {
-        let Some(text) = &self.boundary else { return Ok(vec![Boundary::Periodic; axes]) };
-        let ends: Vec<Boundary> = text
-            .split(',')
-            .map(|end| {
-                end.trim().parse().map_err(|what: String| Error::input("--boundary", what, "see --help"))
-            })
-            .collect::<Result<_>>()?;
-        match ends.len() {
-            1 => Ok(vec![ends[0]; axes]),
-            n if n == axes => Ok(ends),
-            n => {
-                let what = format!("{n} boundaries for a field of {axes} dimensions");
-                Err(Error::input("--boundary", what, "give one, or one for each axis"))
-            }
-        }
+    /// An unknown boundary.
+    pub fn boundaries(&self) -> Result<Vec<Boundary>> {
+        let parse = |end: &str| {
+            end.trim().parse().map_err(|what: String| Error::input("--boundary", what, "see --help"))
+        };
+        self.boundary.iter().flat_map(|text| text.split(',')).map(parse).collect()
     }
 
     /// The orders of steps that the flags leave open, the simplest first.

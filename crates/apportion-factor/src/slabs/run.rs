@@ -67,10 +67,14 @@ impl<'a, T: Real> SlabRun<'a, T> {
         self.pivots.len()
     }
 
-    /// Elements of the record of the next block column, if there is one.
-    pub(crate) fn next_record(&self) -> Option<u64> {
-        let next = self.finished();
-        (next < self.slabs.columns().count()).then(|| self.store.layout().elements(next))
+    /// Number of block columns.
+    pub(crate) fn count(&self) -> usize {
+        self.slabs.columns().count()
+    }
+
+    /// Elements of the record of a block column.
+    pub(crate) fn record_elements(&self, column: usize) -> u64 {
+        self.store.layout().elements(column)
     }
 
     fn heed(&self) -> Result<()> {

@@ -8,8 +8,8 @@ use apportion::job::{
     open_devices, warn_of_another_kernel,
 };
 use apportion::kernels::{Kernel, Real};
-use apportion::model::{Machine, WorkUnit, only_ratios, platform_models};
-use apportion::platform::{Platform, Speed};
+use apportion::model::Machine;
+use apportion::platform::Platform;
 use apportion::schedule::FactorTimes;
 use apportion::select::Factorisation;
 use std::sync::Arc;
@@ -48,23 +48,11 @@ pub(super) fn find<T: Real>(
     note_absent_cores(&platform, context)?;
     if let Some(models) = &sources.models {
         warn_of_another_kernel(models, &kernel.name(), context);
-        let found = world.all_ok(models.in_order(&platform.names()))?;
-        let machine = Machine::new(platform, found, models.block().unwrap_or(1));
+    }
+    if let Some(machine) = world.all_ok(sources.known_machine(&platform))? {
         return Ok(KnownMachine { machine, ratios: None, measured: None, times: None });
     }
-    let timed = platform
-        .processors
-        .iter()
-        .all(|processor| processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_))));
-    if timed {
-        let machine = world.all_ok(Machine::from_platform(platform, WorkUnit::MultiplyAdd))?;
-        return Ok(KnownMachine { machine, ratios: None, measured: None, times: None });
-    }
-    let ratios = match platform.speeds() {
-        Some(_) => Some(world.all_ok(platform_models(&platform, WorkUnit::MultiplyAdd))?),
-        None => None,
-    };
-    let ratios = ratios.filter(|given| only_ratios(given));
+    let ratios = world.all_ok(sources.ratios(&platform))?;
     let multiply_adds = problem.factors.multiply_adds(problem.n);
     let work = multiply_adds / problem.block as f64;
     let measured = measure_or_recall(kernel, &platform, problem.block, work, remeasure, context)?;

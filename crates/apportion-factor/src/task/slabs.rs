@@ -1,28 +1,30 @@
 //! Factorisations by slabs: what is asked for, how the matrix is cut, and what a checkpoint keeps.
 
 use super::machine::KnownMachine;
-use super::outputs::Outputs;
+use super::outputs::{bytes_of, write_slabs};
 use super::{AnyColumns, Computed, FactorTask, Input, check_finite, check_memory};
 use crate::LocalColumns;
 use crate::local_columns::digest_of_file;
 use crate::slabs::{Computers, PanelStore, RecordLayout, SlabRun, Slabs};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
-use apportion::job::{Context, CutReason};
+use apportion::job::{
+    Blocked, Context, CutReason, Keep, Kept, MemoryNeed, Outputs, finish_parts, with_kept_parts,
+};
 use apportion::kernels::{Kernel, Real};
 use apportion::matrix::{Matrix, NpyFile};
 use apportion::model::Machine;
 use apportion::output::{OutputFile, is_stream};
 use apportion::plan::TileMap;
 use apportion::platform::Platform;
-use apportion::process_memory::{MemoryLeft, forget_peak_memory, memory_budget, require_memory};
-use apportion::product::{Checkpoint, Fingerprint};
+use apportion::process_memory::forget_peak_memory;
+use apportion::product::Fingerprint;
 use apportion::run::{Session, World};
 use apportion::schedule::{Application, FactorSchedule};
 use apportion::simulate::{CostModel, forecast};
 use apportion::units::show_bytes;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Slabs of a factorisation with a checkpoint, if nothing else decides.
 const CHECKPOINT_SLABS: usize = 16;
@@ -30,67 +32,40 @@ const CHECKPOINT_SLABS: usize = 16;
 /// Block columns that a slab has at least, if there are blocks of which so many fit.
 const MANY: usize = 4;
 
-/// Factors larger than memory, and factors that survive the end of the process.
-#[derive(Debug, Clone, Default)]
-pub struct SlabOptions {
-    /// Memory limit of the process in bytes.
-    pub memory: Option<u64>,
-    /// Directory where finished block columns are kept.
-    pub checkpoint: Option<PathBuf>,
-    /// Directory from whose block columns the run continues.
-    pub resume: Option<PathBuf>,
-}
-
-impl SlabOptions {
-    /// Where finished block columns are kept.
-    pub fn directory(&self) -> Option<&PathBuf> {
-        self.checkpoint.as_ref().or(self.resume.as_ref())
+/// Refuses slabs where the factors must be in memory, or nothing can be streamed.
+pub(super) fn check(task: &FactorTask, input: &Input, solves: bool, world: &World) -> Result<()> {
+    let options = &task.slabs;
+    let names = [
+        ("`memory`", options.memory.is_some()),
+        ("`checkpoint`", options.checkpoint.is_some()),
+        ("`resume`", options.resume.is_some()),
+    ];
+    let Some((name, _)) = names.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+    let refuse = |what: &str, remedy: &str| Err(Error::input(name, what, remedy));
+    if let Some(layout) = task.layout.filter(|layout| !layout.has_columns()) {
+        let what = format!("{layout} divides the matrix into tiles, but slabs are of block columns");
+        return Err(Error::input("`method`", what, "choose auto, or a layout of block columns"));
     }
-
-    /// True if anything is asked for.
-    pub(super) fn requested(&self) -> bool {
-        self.name().is_some()
+    if solves {
+        let what = "a system is solved by factors that are in memory";
+        return refuse(what, "leave it out, or start more processes under MPI");
     }
-
-    /// The name of an option that is given.
-    fn name(&self) -> Option<&'static str> {
-        let names = [
-            ("`memory`", self.memory.is_some()),
-            ("`checkpoint`", self.checkpoint.is_some()),
-            ("`resume`", self.resume.is_some()),
-        ];
-        names.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    if !world.is_solo() {
+        let what =
+            "streams the matrix through one process; under MPI each process holds its columns in memory";
+        return refuse(what, "leave it out and start more processes, or run it without mpirun");
     }
-
-    /// Refuses slabs where the factors must be in memory, or nothing can be streamed.
-    pub(super) fn check(&self, task: &FactorTask, input: &Input, solves: bool, world: &World) -> Result<()> {
-        let Some(name) = self.name() else { return Ok(()) };
-        let refuse = |what: &str, remedy: &str| Err(Error::input(name, what, remedy));
-        if let Some(layout) = task.layout.filter(|layout| !layout.has_columns()) {
-            let what = format!("{layout} divides the matrix into tiles, but slabs are of block columns");
-            return Err(Error::input("`method`", what, "choose auto, or a layout of block columns"));
-        }
-        if solves {
-            let what = "a system is solved by factors that are in memory";
-            return refuse(what, "leave it out, or start more processes under MPI");
-        }
-        if !world.is_solo() {
-            let what =
-                "streams the matrix through one process; under MPI each process holds its columns in memory";
-            return refuse(what, "leave it out and start more processes, or run it without mpirun");
-        }
-        if !matches!(input, Input::Npy(_)) {
-            let what = format!("{} is no .npy file, of which parts can be read", task.a.place());
-            return refuse(&what, "give a NumPy .npy file, or leave it out");
-        }
-        if task.output.is_none() && self.directory().is_none() {
-            return refuse(
-                "finished block columns need a place on a disk",
-                "add `output` or `checkpoint`: they are kept beside it",
-            );
-        }
-        Ok(())
+    if !matches!(input, Input::Npy(_)) {
+        let what = format!("{} is no .npy file, of which parts can be read", task.a.place());
+        return refuse(&what, "give a NumPy .npy file, or leave it out");
     }
+    if task.output.is_none() && options.directory().is_none() {
+        return refuse(
+            "finished block columns need a place on a disk",
+            "add `output` or `checkpoint`: they are kept beside it",
+        );
+    }
+    Ok(())
 }
 
 /// How a factorisation was computed by slabs.
@@ -122,25 +97,20 @@ impl SlabOutcome {
     /// An error after the run, with instructions to continue from the block columns.
     pub(super) fn with_instructions(&self, error: Error) -> Error {
         match &self.directory {
-            Some(directory) => with_remedy(error, [self.blocks; 2], directory),
+            Some(directory) => with_kept_parts(error, &kept_columns([self.blocks; 2]), directory),
             None => error,
         }
     }
 }
 
-fn with_remedy(error: Error, [finished, all]: [usize; 2], directory: &Path) -> Error {
-    let directory = directory.display();
-    error.with_kept(&format!(
-        "{finished} of {all} block columns kept in {directory}: the same command with `resume = {directory}` \
-         instead of `checkpoint` continues"
-    ))
+fn kept_columns([finished, all]: [usize; 2]) -> String {
+    format!("{finished} of {all} block columns")
 }
 
 /// A checkpoint that is open.
 pub(super) struct KeptPanels {
-    checkpoint: Checkpoint,
-    fingerprint: Fingerprint,
-    /// That of the matrix.
+    kept: Kept,
+    /// The digest of the matrix.
     digest: u64,
     /// Columns of a block, if an earlier run began it.
     pub block: Option<u64>,
@@ -164,40 +134,27 @@ impl KeptPanels {
         let settings = json!({"factors": task.factors, "element": T::NAME, "kernel": kernel.about(),
                               "program": Fingerprint::program()});
         let fingerprint = Fingerprint { work: "factorisation", inputs, settings };
-        let (checkpoint, decisions) = Checkpoint::open(directory, &fingerprint)?;
-        let place = directory.display().to_string();
-        let Some(decisions) = decisions else {
-            if task.slabs.resume.is_some() {
-                context.note(format!("{place}: no checkpoint yet; starting a new one"));
-            }
-            return Ok(Some(Self { checkpoint, fingerprint, digest, block: None }));
-        };
-        if task.slabs.checkpoint.is_some() {
-            return Err(Error::input(place, "holds a checkpoint already", "continue it with `resume`"));
-        }
-        let block = decisions["block"].as_u64().filter(|block| *block > 0);
-        let block = block.ok_or_else(|| checkpoint.damaged("says no block"))?;
+        let kept = task.slabs.open_kept(fingerprint, context)?.expect("there is a directory");
+        let Some(begun) = &kept.begun else { return Ok(Some(Self { kept, digest, block: None })) };
+        let block = begun["block"].as_u64().filter(|block| *block > 0);
+        let block = block.ok_or_else(|| kept.checkpoint.damaged("says no block"))?;
         if given.is_some_and(|given| given != block) {
             let name = if task.sources.plan.is_some() { "`plan`" } else { "`block`" };
+            let place = directory.display();
             let what = format!("the factorisation in {place} was started with blocks of {block} columns");
             return Err(Error::input(name, what, "remove the flag, or start in another directory"));
         }
-        Ok(Some(Self { checkpoint, fingerprint, digest, block: Some(block) }))
+        Ok(Some(Self { kept, digest, block: Some(block) }))
     }
 
     /// Deletes the block columns from one on, which are wrong, and says so.
     fn remove_from(&self, first: usize, count: usize, context: Context<'_>) -> Result<()> {
-        self.checkpoint.remove_from(first)?;
+        self.kept.checkpoint.remove_from(first)?;
         context.note(format!(
             "the factors are wrong from block column {first} of {count} on, counted from 0: those that were kept are \
              deleted and computed again"
         ));
         Ok(())
-    }
-
-    fn begin(&self, block: u64) -> Result<()> {
-        let decisions = json!({"block": block});
-        if self.block.is_some() { Ok(()) } else { self.checkpoint.begin(&self.fingerprint, decisions) }
     }
 }
 
@@ -214,25 +171,17 @@ pub(super) fn limit_by_free_memory(
     may: bool,
     context: Context<'_>,
 ) -> Result<Option<u64>> {
-    let budget = memory_budget().filter(|_| context.world.is_solo());
-    if task.slabs.requested() {
-        return Ok(budget.filter(|most| task.slabs.memory.is_some_and(|memory| memory > *most)));
-    }
-    let bytes = u128::from(n) * u128::from(n) * u128::from(held);
-    let Some((most, left)) = budget.zip(MemoryLeft::now()).filter(|(_, left)| !left.fits(bytes)) else {
-        return Ok(None);
+    let need = MemoryNeed {
+        place: &task.a.place(),
+        what: &format!("a matrix of {n} rows, factored in memory,"),
+        bytes: u128::from(n) * u128::from(n) * u128::from(held),
+        parts: (may && task.output.is_some()).then_some("factored by slabs"),
+        remedy: match may {
+            true => "add `output`, which slabs of the matrix need, or use a machine with more memory",
+            false => "use a machine with more memory, or more processes by `engine = mpi`",
+        },
     };
-    let what = format!("a matrix of {n} rows, factored in memory,");
-    if may && task.output.is_some() {
-        let (needs, most) = (left.beside(bytes), show_bytes(most as f64));
-        context.note(format!("apportion: {what} needs {needs}: factored by slabs, within {most}"));
-        return Ok(budget);
-    }
-    let remedy = match may {
-        true => "add `output`, which slabs of the matrix need, or use a machine with more memory",
-        false => "use a machine with more memory, or more processes by `engine = mpi`",
-    };
-    require_memory(&task.a.place(), &what, bytes, remedy).map(|()| None)
+    task.slabs.limit_by_free_memory(need, context)
 }
 
 /// Those of some blocks of which enough block columns fit into the memory of the process, in their order; a smaller one
@@ -386,21 +335,20 @@ impl SlabWork<'_> {
         let layout = RecordLayout::new(factors, slabs.columns().clone());
         let store = PanelStore::<T>::create(self.temporary()?, layout)?;
         // The panels have taken their room, perhaps on the same disk.
-        outputs.reserve(slabs.columns().n(), size_of::<T>() as u64)?;
+        outputs.reserve(bytes_of(slabs.columns().n(), size_of::<T>() as u64))?;
         let work: f64 = slabs.from(0).flat_map(|range| work_of(&slabs.schedule(range))).sum();
         let session = Session::new(context.world, platform, context.monitor, work).copying(task.copy);
         let mut run = SlabRun::new(slabs, Kernel::plus_times(), store, task.seed, &session);
         let count = slabs.columns().count();
-        if let Some(kept) = kept {
-            kept.begin(slabs.columns().block())?;
+        if let Some(KeptPanels { kept, .. }) = kept {
+            kept.begin(json!({"block": slabs.columns().block()}))?;
         }
         let done = context.watch("factoring", || {
             run.look(file, kept.as_ref().map(|kept| kept.digest), &|own| check_finite(own, task))?;
             let mut again = kept.is_some();
             loop {
-                self.resume(&mut run)?;
-                let resumed = run.finished();
-                run.factor(file, &mut |column, record| self.save(column, record))?;
+                let mut work = WorkBySlabs { run: &mut run, file };
+                let resumed = finish_parts(&mut work, kept.as_ref().map(|kept| &kept.kept), *context)?;
                 let pivots = run.all_pivots();
                 let error = match run.verify(&pivots) {
                     Ok(residual) => {
@@ -422,7 +370,7 @@ impl SlabWork<'_> {
         let (resumed, pivots, residual) = done.map_err(kept_so_far)?;
         let written = context.watch("writing", || {
             let begin = std::time::Instant::now();
-            let files = outputs.write_slabs(&run, &pivots, slabs.columns().n())?;
+            let files = write_slabs(outputs, &run, &pivots, slabs.columns().n(), context.world)?;
             Ok((files, begin.elapsed().as_secs_f64()))
         });
         let (files, seconds) = written.map_err(kept_so_far)?;
@@ -454,38 +402,20 @@ impl SlabWork<'_> {
     /// The file of finished panels: in the directory of the checkpoint, or beside the output.
     fn temporary(&self) -> Result<OutputFile> {
         if let Some(kept) = &self.kept {
-            return kept.checkpoint.scratch();
+            return kept.kept.checkpoint.scratch();
         }
         let output = self.task.output.as_ref().filter(|path| !is_stream(path));
         let place = output.map_or_else(std::env::temp_dir, |path| path.with_file_name(""));
         OutputFile::create_own(place.join(".apportion-panels"), ".apportion-")
     }
 
-    /// Takes the block columns that earlier runs have finished, up to the first that is missing.
-    fn resume<T: Real>(&self, run: &mut SlabRun<'_, T>) -> Result<()> {
-        let Some(KeptPanels { checkpoint, .. }) = &self.kept else { return Ok(()) };
-        let damaged = &mut |path: &Path| {
-            self.context.note(format!("{}: is damaged, and computed again", path.display()));
-        };
-        while let Some(elements) = run.next_record() {
-            let Some(record) = checkpoint.load::<T>(run.finished(), [1, elements], damaged)? else { break };
-            run.resume(record.as_slice())?;
-        }
-        Ok(())
-    }
-
-    fn save<T: Real>(&self, column: usize, record: Vec<T>) -> Result<()> {
-        let Some(kept) = &self.kept else { return Ok(()) };
-        kept.checkpoint.save(column, &Matrix::new(1, record.len(), record))
-    }
-
     /// The error of a run whose finished block columns are kept, with instructions to continue. A matrix that has no
     /// such factors has none in the next run either.
     fn with_finished_panels(&self, error: Error, count: usize) -> Error {
         let (Some(directory), Some(kept)) = (self.task.slabs.directory(), &self.kept) else { return error };
-        match (&error, kept.checkpoint.count()) {
+        match (&error, kept.kept.checkpoint.count()) {
             (Error::Infeasible { .. } | Error::WrongResult { .. }, _) | (_, Err(_)) => error,
-            (_, Ok(finished)) => with_remedy(error, [finished, count], directory),
+            (_, Ok(finished)) => with_kept_parts(error, &kept_columns([finished, count]), directory),
         }
     }
 
@@ -503,6 +433,31 @@ impl SlabWork<'_> {
             seconds += forecast(&schedule, costs)?.seconds;
         }
         Ok(Some(seconds))
+    }
+}
+
+/// Block columns that leave memory for a temporary file.
+struct WorkBySlabs<'w, 'r, T> {
+    run: &'w mut SlabRun<'r, T>,
+    file: &'w mut NpyFile,
+}
+
+impl<T: Real> Blocked<T> for WorkBySlabs<'_, '_, T> {
+    fn count(&self) -> usize {
+        self.run.count()
+    }
+
+    fn sizes(&self, part: usize) -> [u64; 2] {
+        [1, self.run.record_elements(part)]
+    }
+
+    fn take(&mut self, _: usize, record: Option<Matrix<T>>) -> Result<()> {
+        record.map_or(Ok(()), |record| self.run.resume(record.as_slice()))
+    }
+
+    fn compute(&mut self, _: usize, keep: &mut Keep<'_, T>) -> Result<usize> {
+        let mut save = |column: usize, record: Vec<T>| keep(column, &Matrix::new(1, record.len(), record));
+        self.run.factor(self.file, &mut save).map(|()| self.run.count())
     }
 }
 

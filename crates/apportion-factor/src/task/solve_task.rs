@@ -1,11 +1,11 @@
 //! From a matrix and right-hand sides to a verified solution, for all front ends.
 
-use super::outputs::Outputs;
+use super::outputs::write_whole;
 use super::{Done, FactorOutcome, FactorTask, Input, MatrixSource, Then, factor_then};
 use crate::solve::{Factored, Failure, Solution, solve};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
-use apportion::job::Context;
+use apportion::job::{Context, Outputs};
 use apportion::kernels::Real;
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_npy_array};
 use apportion::output::OutputFile;
@@ -102,8 +102,8 @@ pub fn solve_matrix(task: SolveTask, context: Context<'_>) -> Result<SolveOutcom
         ));
     }
     let file = match &x {
-        AnyMatrix::F32(x) => outputs.write_whole(x, is_vector, world)?,
-        AnyMatrix::F64(x) => outputs.write_whole(x, is_vector, world)?,
+        AnyMatrix::F32(x) => write_whole(outputs, x, is_vector, world)?,
+        AnyMatrix::F64(x) => write_whole(outputs, x, is_vector, world)?,
         _ => unreachable!("solutions are of real numbers"),
     };
     Ok(SolveOutcome { x, factor, file, report })

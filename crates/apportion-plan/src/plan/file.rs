@@ -10,7 +10,7 @@ use crate::geometry::Rank;
 use crate::input::{Object, name_defect, read_text};
 use crate::schedule::FactorSchedule;
 use raw::{RawPart, RawPlan, entries, of_entries};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
@@ -559,6 +559,20 @@ impl Plan {
     /// The text of the plan's file. Equal plans give equal bytes.
     pub fn to_json(&self) -> String {
         format!("{:#}\n", self.to_value())
+    }
+}
+
+/// As in a file.
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Self::parse(&value.to_string(), "the plan").map_err(serde::de::Error::custom)
     }
 }
 

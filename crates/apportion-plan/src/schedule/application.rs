@@ -43,7 +43,7 @@ pub trait Work: Clone + Debug {
 ///
 /// [`simulate`](crate::simulate::simulate) and the exports need only this trait. Engines also need
 /// [`Executable`]. The matrix product is one implementation ([`MatmulSchedule`](super::MatmulSchedule)); the
-/// example `own_application` contains a second, complete one.
+/// sweeps of a stencil, `Halo` in `apportion`, are a short one.
 /// # Guarantees of an implementation
 /// * `(from, to, tag)` is unique among the messages of a run. Both ends post a message with the same pieces.
 /// * A processor posts a receive before it waits for it.

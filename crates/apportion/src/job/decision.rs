@@ -15,7 +15,7 @@ use crate::run::World;
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
 use crate::select::{Choice, PlanOptions, order_plan, plan_matmul, plan_symmetric};
 use crate::units;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 /// What was decided, and for which processors.
 #[derive(Debug, Clone)]
@@ -143,28 +143,23 @@ pub(crate) fn decide_for_all(
     if world.is_solo() {
         return decide();
     }
-    let mine = world.on_root(decide)?.flatten();
-    let text = mine.as_ref().map(|decision| message(decision.best())).unwrap_or_default();
-    let text = world.broadcast(text.as_bytes())?;
-    if mine.is_some() || text.is_empty() {
-        return Ok(mine);
-    }
-    let (plan, order) = parse_message(&text)?;
-    let choices = vec![Choice::new(plan, order)];
-    let KnownMachine { machine, .. } = question.known;
-    Ok(Some(Decision { machine: machine.clone(), choices, relative: false, source: question.known.source() }))
+    let mine = world.on_root(decide)?;
+    let best =
+        |decision: &Decision| Best { plan: decision.best().plan.clone(), order: decision.best().order };
+    let best = world.from_root(mine.as_ref().map(|mine| mine.as_ref().map(best)))?;
+    let (machine, source) = (&question.known.machine, question.known.source());
+    let theirs = |Best { plan, order }| {
+        let choices = vec![Choice::new(plan, order)];
+        Decision { machine: machine.clone(), choices, relative: false, source }
+    };
+    Ok(mine.unwrap_or_else(|| best.map(theirs)))
 }
 
-/// A plan and its order, as rank 0 sends them.
-fn message(choice: &Choice) -> String {
-    json!({"plan": choice.plan.to_value(), "order": choice.order}).to_string()
-}
-
-/// Parses the output of [`message`].
-fn parse_message(text: &[u8]) -> Result<(Plan, ScheduleOptions)> {
-    let mut decided: Value = serde_json::from_slice(text).expect("rank 0 sent JSON");
-    let order = serde_json::from_value(decided["order"].take()).expect("rank 0 sent an order");
-    Ok((Plan::parse(&decided["plan"].to_string(), "rank 0's plan")?, order))
+/// What rank 0 tells the others of its decision.
+#[derive(Serialize, Deserialize)]
+struct Best {
+    plan: Plan,
+    order: ScheduleOptions,
 }
 
 /// Decides on this rank alone.

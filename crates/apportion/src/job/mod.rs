@@ -6,6 +6,7 @@
 //! library call it and decide nothing themselves.
 
 mod agreement;
+mod blocked;
 mod cache;
 mod costs;
 mod decision;
@@ -13,6 +14,7 @@ mod devices;
 mod drivers;
 mod forecast;
 mod grouping;
+mod halo;
 mod kernel;
 mod layouts;
 mod network;
@@ -20,6 +22,7 @@ mod operands;
 mod options;
 mod outputs;
 mod panels;
+mod problem;
 mod product;
 mod shortcuts;
 mod sources;
@@ -27,20 +30,23 @@ mod speeds;
 mod units;
 
 pub use agreement::{InputFiles, block_files, compare_inputs};
+pub use blocked::{
+    Blocked, BlockedOptions, Keep, Kept, MemoryNeed, finish_parts, kept_parts, with_kept_parts,
+};
 pub use costs::{read_unit_costs, read_unit_memory};
 pub use decision::{Decision, decide};
 pub use devices::{DevicePart, open_devices};
 pub use drivers::{FoundDevices, check_drivers, find_devices};
 pub use forecast::{ForecastTask, OrderForecast, find_fastest_order};
+pub use halo::{Border, Halo, Neighbour, Patch, Stencil, Sweep, neighbours};
 pub use kernel::{KernelChoice, fastest_kernel, kernel_of_models};
 pub use layouts::lay_out_product;
 pub use network::measure_unknown_network;
 pub use operands::{DistributedArray, MatrixOperand, is_layout_file, result_sizes};
-pub use options::{
-    DEFAULT_BLOCK, FlowOptions, PanelOptions, RunOptions, network_options, parse_choice, size_parts,
-};
-pub use outputs::{gather_whole, write_blocks};
+pub use options::{DEFAULT_BLOCK, FlowOptions, RunOptions, network_options, parse_choice, size_parts};
+pub use outputs::{Outputs, complete, gather_whole, write_blocks};
 pub use panels::{CutReason, PanelOutcome};
+pub use problem::{Candidate, Job, JobMachine, JobOutcome, JobReport, Problem, Solved, in_world};
 pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_run, rank_of};
 pub use shortcuts::{layout, matmul, shares};
 pub use sources::{

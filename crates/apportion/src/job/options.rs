@@ -7,14 +7,10 @@ use crate::plan::shapes::{Method, MethodOptions};
 use crate::platform::{Platform, Topology};
 use crate::schedule::{DataPath, Flow, Messages, ScheduleOptions};
 use crate::select::{MemoryPolicy, PlanOptions, Sizing, communication_of, orders};
-use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Default pivot block size: where the gemm kernel is at its best.
 pub const DEFAULT_BLOCK: u64 = 256;
-
-/// Panels of C by default where finished ones are kept.
-const CHECKPOINT_PANELS: u64 = 16;
 
 /// The choices of a run; those left out are made by forecast.
 #[derive(Debug, Clone, Default)]
@@ -165,37 +161,6 @@ impl FlowOptions {
             open_block: !self.has_block(),
             ..PlanOptions::open(self.pivot_block(k)?, element)
         })
-    }
-}
-
-/// Panels of C's rows, computed one after the other from disk to disk.
-#[derive(Debug, Clone, Default)]
-pub struct PanelOptions {
-    /// Memory limit of the process in bytes.
-    pub memory: Option<u64>,
-    /// Number of panels.
-    pub panels: Option<u64>,
-    /// Directory where finished panels are kept.
-    pub checkpoint: Option<PathBuf>,
-    /// Directory from whose panels the run continues.
-    pub resume: Option<PathBuf>,
-}
-
-impl PanelOptions {
-    /// True if panels were asked for.
-    pub fn requested(&self) -> bool {
-        self.memory.is_some() || self.panels.is_some() || self.directory().is_some()
-    }
-
-    /// Where finished panels are kept.
-    pub fn directory(&self) -> Option<&PathBuf> {
-        self.checkpoint.as_ref().or(self.resume.as_ref())
-    }
-
-    /// Number of panels, as requested or by default.
-    pub(super) fn count(&self) -> u64 {
-        let default = if self.directory().is_some() && self.memory.is_none() { CHECKPOINT_PANELS } else { 1 };
-        self.panels.unwrap_or(default)
     }
 }
 

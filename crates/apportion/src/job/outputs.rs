@@ -16,21 +16,22 @@ use std::path::{Path, PathBuf};
 /// Files that are kept open until all of them are full.
 const MOST_OPEN: usize = 256;
 
-/// The destinations of a result; only rank 0 has the files.
+/// The destinations of a result and of what comes with it (predecessors, pivots).
 #[derive(Debug, Default)]
-pub(crate) struct Outputs {
-    pub file: Option<OutputFile>,
-    predecessors: Option<OutputFile>,
-    /// True if truth values are written as bool.
-    pub bool: bool,
-    /// The paths of C and the predecessors; known to every rank.
-    paths: [Option<PathBuf>; 2],
+pub struct Outputs {
+    /// Their paths; known to every rank.
+    pub paths: [Option<PathBuf>; 2],
+    /// The files, on rank 0.
+    pub files: [Option<OutputFile>; 2],
 }
 
 impl Outputs {
     /// Opens the files before the work, on rank 0, so that a file that cannot be written is reported at once.
     /// If the end of another rank could leave them half written, they are only tried here, and opened when there
     /// is something to write.
+    ///
+    /// # Errors
+    /// A file cannot be written.
     pub fn open(paths: [Option<&PathBuf>; 2], world: &World) -> Result<Self> {
         let mut outputs = Self { paths: paths.map(|path| path.cloned()), ..Self::default() };
         if world.is_solo() {
@@ -42,83 +43,90 @@ impl Outputs {
     }
 
     fn create(&mut self) -> Result<()> {
-        let create = |path: &Option<PathBuf>| path.as_ref().map(OutputFile::create).transpose();
-        (self.file, self.predecessors) = (create(&self.paths[0])?, create(&self.paths[1])?);
+        for (path, file) in self.paths.iter().zip(&mut self.files) {
+            *file = path.as_ref().map(OutputFile::create).transpose()?;
+        }
         Ok(())
     }
 
-    /// Checks that the disks have room for matrices of `elements` of `size` bytes, before the work.
-    pub fn reserve(&mut self, elements: u64, size: u64) -> Result<()> {
-        let (mut first, second) =
-            (elements.saturating_mul(size), elements.saturating_mul(size_of::<i32>() as u64));
-        if let Some(predecessors) = &mut self.predecessors {
-            predecessors.reserve(second)?;
-            let directory = predecessors.path().parent().unwrap_or(Path::new(""));
-            if self.file.as_ref().is_some_and(|file| file.is_on_disk_of(directory)) {
+    /// Checks that the disks have room for so many bytes, before the work.
+    ///
+    /// # Errors
+    /// A disk has not.
+    pub fn reserve(&mut self, [mut first, second]: [u64; 2]) -> Result<()> {
+        let [file, beside] = &mut self.files;
+        if let Some(beside) = beside {
+            beside.reserve(second)?;
+            let directory = beside.path().parent().unwrap_or(Path::new(""));
+            if file.as_ref().is_some_and(|file| file.is_on_disk_of(directory)) {
                 first = first.saturating_add(second);
             }
         }
-        self.file.as_mut().map_or(Ok(()), |file| file.reserve(first))
+        file.as_mut().map_or(Ok(()), |file| file.reserve(first))
     }
 
-    /// The same with its files open on rank 0.
-    pub fn opened(mut self, world: &World) -> Result<Self> {
-        if world.rank() == 0 && !world.is_solo() {
-            self.create()?;
-        }
-        Ok(self)
-    }
-
-    /// Writes C into one file, or with a layout file into one for each processor of the schedule. The file is
-    /// complete, but does not appear yet.
+    /// The same with its files open on rank 0. Every rank must call it.
     ///
     /// # Errors
     /// A file cannot be written; known to all ranks.
-    pub fn write<T: Element>(
-        self,
-        c: &LocalBlocks<T>,
-        shape: Shape,
-        world: &World,
-        schedule: &MatmulSchedule,
-    ) -> Result<Vec<OutputFile>> {
-        let opened = world.all_ok(self.opened(world))?;
-        let file = match &opened.paths[0] {
-            None => None,
-            Some(path) if is_layout_file(path) => {
-                write_distributed(opened.file, path, c, opened.bool, shape, world, schedule)?
-            }
-            Some(path) => write(opened.file, path, c, opened.bool, shape, world)?,
-        };
-        complete([file, None], world)
-    }
-
-    /// Writes C and its predecessors.
-    ///
-    /// # Errors
-    /// As [`Outputs::write`].
-    pub fn write_both<T: Element>(
-        self,
-        c: &LocalBlocks<T>,
-        predecessors: &LocalBlocks<i32>,
-        shape: Shape,
-        world: &World,
-    ) -> Result<Vec<OutputFile>> {
-        let opened = world.all_ok(self.opened(world))?;
-        let [path, beside] = &opened.paths;
-        let file = match path {
-            Some(path) => write(opened.file, path, c, false, shape, world)?,
-            None => None,
-        };
-        let predecessors = match beside {
-            Some(path) => write(opened.predecessors, path, predecessors, false, shape, world)?,
-            None => None,
-        };
-        complete([file, predecessors], world)
+    pub fn opened(mut self, world: &World) -> Result<Self> {
+        let create = world.rank() == 0 && !world.is_solo();
+        world.all_ok(if create { self.create() } else { Ok(()) }).map(|()| self)
     }
 }
 
-/// Brings full files to the disk; they do not appear yet.
-fn complete(files: [Option<OutputFile>; 2], world: &World) -> Result<Vec<OutputFile>> {
+/// Writes C into one file, or with a layout file into one for each processor of the schedule; truth values as bool if
+/// `bool` is set. The file is complete, but does not appear yet.
+///
+/// # Errors
+/// A file cannot be written; known to all ranks.
+pub(super) fn write_result<T: Element>(
+    outputs: Outputs,
+    c: &LocalBlocks<T>,
+    bool: bool,
+    shape: Shape,
+    world: &World,
+    schedule: &MatmulSchedule,
+) -> Result<Vec<OutputFile>> {
+    let Outputs { paths: [path, _], files: [file, _] } = outputs.opened(world)?;
+    let file = match path {
+        None => None,
+        Some(path) if is_layout_file(&path) => {
+            write_distributed(file, &path, c, bool, shape, world, schedule)?
+        }
+        Some(path) => write(file, &path, c, bool, shape, world)?,
+    };
+    complete([file, None], world)
+}
+
+/// Writes C and its predecessors.
+///
+/// # Errors
+/// As [`write_result`].
+pub(super) fn write_both<T: Element>(
+    outputs: Outputs,
+    c: &LocalBlocks<T>,
+    predecessors: &LocalBlocks<i32>,
+    shape: Shape,
+    world: &World,
+) -> Result<Vec<OutputFile>> {
+    let Outputs { paths: [path, beside], files: [file, predecessor_file] } = outputs.opened(world)?;
+    let file = match path {
+        Some(path) => write(file, &path, c, false, shape, world)?,
+        None => None,
+    };
+    let predecessors = match beside {
+        Some(path) => write(predecessor_file, &path, predecessors, false, shape, world)?,
+        None => None,
+    };
+    complete([file, predecessors], world)
+}
+
+/// Brings full files to the disk; they do not appear yet. Every rank must call it.
+///
+/// # Errors
+/// The disk is full; known to all ranks.
+pub fn complete(files: [Option<OutputFile>; 2], world: &World) -> Result<Vec<OutputFile>> {
     let mut files: Vec<OutputFile> = files.into_iter().flatten().collect();
     world.all_ok(files.iter_mut().try_for_each(OutputFile::complete))?;
     Ok(files)

@@ -5,17 +5,18 @@ use super::options::FlowOptions;
 use super::outputs::Outputs;
 use super::product::{Outcome, ProductTask};
 use super::sources::KnownMachine;
-use super::{Context, Decision, MatrixOperand};
+use super::{Blocked, Context, Decision, Keep, Kept, MatrixOperand, finish_parts, with_kept_parts};
 use crate::error::{Error, Result};
+use crate::geometry::Span;
 use crate::kernels::Kernel;
 use crate::matrix::{Element, Matrix, NpyFile, npy_header, write_npy_rows};
 use crate::output::OutputFile;
 use crate::plan::Shape;
 use crate::process_memory::{forget_peak_memory, return_freed_memory};
 use crate::product::{
-    Carriers, Checkpoint, Files, Fingerprint, Manifest, MatmulJob, PanelRun, Panels, Watched, check_panels,
+    Carriers, Files, Fingerprint, Manifest, MatmulJob, PanelRun, Panels, Watched, check_panels,
 };
-use crate::run::{Session, usable_threads};
+use crate::run::{Session, World, usable_threads};
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
 use crate::select::Choice;
 use crate::units;
@@ -68,7 +69,7 @@ struct Cut {
 /// The source of the panels, and the place where finished ones are kept.
 struct Start {
     manifest: Manifest,
-    checkpoint: Option<Checkpoint>,
+    kept: Option<Kept>,
     /// The cut, if this run decided it.
     cut: Option<Cut>,
 }
@@ -100,10 +101,10 @@ pub(super) fn run_in_panels<T: Element>(
     kernel: Kernel<T>,
     known: KnownMachine,
     outputs: Outputs,
+    bool: bool,
     context: Context<'_>,
 ) -> Result<Outcome> {
     let world = context.world;
-    let first = world.rank() == 0;
     let question = Question {
         shape,
         element: size_of::<T>() as u64,
@@ -116,7 +117,7 @@ pub(super) fn run_in_panels<T: Element>(
     let work = PanelWork { task, question, path: question.data_path(world), context };
     let scaling = world.all_ok(task.scaling(kernel))?;
     let mut files = world.all_ok(open_files(task))?;
-    let Start { manifest, checkpoint, cut } = begin(&work, kernel, &mut files)?;
+    let Start { manifest, kept, cut } = begin(&work, kernel, &mut files)?;
     world.all_ok(files.check_unchanged())?;
     let machine = &known.machine;
     let job = MatmulJob::new(kernel, &manifest.plan, manifest.order, &machine.models, machine.block)
@@ -126,49 +127,28 @@ pub(super) fn run_in_panels<T: Element>(
         .copying(task.options.copies());
     return_freed_memory();
     forget_peak_memory();
-    let mut run = PanelRun::new(files, job, &session, shape, manifest.panels);
-    let Outputs { mut file, bool, .. } = world.all_ok(outputs.opened(world))?;
+    let run = PanelRun::new(files, job, &session, shape, manifest.panels);
+    let [mut file, _] = outputs.opened(world)?.files;
     if let Some(file) = &mut file {
         let (m, n) = (shape.m as usize, shape.n as usize);
         // Panels that are kept on the same disk need its room too.
-        let kept = checkpoint.as_ref().zip(task.panels.directory());
-        let kept = kept.filter(|(_, directory)| file.is_on_disk_of(directory));
-        let done = kept.map(|(checkpoint, _)| checkpoint.count()).transpose()?;
+        let beside = kept.as_ref().zip(task.panels.directory());
+        let beside = beside.filter(|(_, directory)| file.is_on_disk_of(directory));
+        let done = beside.map(|(kept, _)| kept.checkpoint.count()).transpose()?;
         let rows = done.map_or(0, |done| shape.m.saturating_sub(done as u64 * manifest.panels.rows));
         let bytes = (shape.m + rows).saturating_mul(shape.n).saturating_mul(size_of::<T>() as u64);
         file.reserve(bytes)?;
         file.put(&npy_header::<T>(&[m, n], bool))?;
     }
     let panels = manifest.panels.of(shape);
-    let mut resumed = 0;
+    let mut work_in_panels = WorkInPanels { run, panels: &panels, file, world };
     let outcome = context.watch("computing", || {
-        for (i, rows) in panels.iter().enumerate() {
-            let damaged = &mut |path: &Path| {
-                context.note(format!("{}: is damaged, and computed again", path.display()));
-            };
-            let found = world.all_ok(match &checkpoint {
-                Some(checkpoint) if first => checkpoint.load(i, [rows.len(), shape.n], damaged),
-                _ => Ok(None),
-            })?;
-            let finished = world.broadcast(&[u8::from(found.is_some())])? == [1];
-            resumed += usize::from(finished);
-            let panel: Option<Matrix<T>> = if finished { found } else { run.panel(*rows)? };
-            let mut write = || {
-                let Some(panel) = &panel else { return Ok(()) };
-                if let Some(checkpoint) = checkpoint.as_ref().filter(|_| !finished) {
-                    checkpoint.save(i, panel)?;
-                }
-                file.as_mut().map_or(Ok(()), |file| write_npy_rows(file, panel.as_slice()))
-            };
-            world.all_ok(write())?;
-            if context.monitor.is_stopped() {
-                return Err(Error::Interrupted);
-            }
-        }
-        run.check_unchanged()?;
-        world.all_ok(file.as_mut().map_or(Ok(()), OutputFile::complete))
+        let resumed = finish_parts(&mut work_in_panels, kept.as_ref(), context)?;
+        work_in_panels.run.check_unchanged()?;
+        world.all_ok(work_in_panels.file.as_mut().map_or(Ok(()), OutputFile::complete)).map(|()| resumed)
     });
-    outcome.map_err(|error| with_finished_panels(error, task, checkpoint.as_ref(), panels.len()))?;
+    let resumed = outcome.map_err(|error| with_finished_panels(error, task, kept.as_ref(), panels.len()))?;
+    let WorkInPanels { run, file, .. } = work_in_panels;
     let mut report = run.report()?;
     report.partial = resumed > 0;
     report.element = if bool { "bool" } else { T::NAME };
@@ -196,6 +176,37 @@ pub(super) fn run_in_panels<T: Element>(
     })
 }
 
+/// A product whose panels leave memory for the result.
+struct WorkInPanels<'a, T> {
+    run: PanelRun<'a, T>,
+    panels: &'a [Span],
+    file: Option<OutputFile>,
+    world: &'a World,
+}
+
+impl<T: Element> Blocked<T> for WorkInPanels<'_, T> {
+    fn count(&self) -> usize {
+        self.panels.len()
+    }
+
+    fn sizes(&self, part: usize) -> [u64; 2] {
+        [self.panels[part].len(), self.run.shape().n]
+    }
+
+    fn take(&mut self, _: usize, panel: Option<Matrix<T>>) -> Result<()> {
+        self.world.all_ok(match (&mut self.file, panel) {
+            (Some(file), Some(panel)) => write_npy_rows(file, panel.as_slice()),
+            _ => Ok(()),
+        })
+    }
+
+    fn compute(&mut self, part: usize, keep: &mut Keep<'_, T>) -> Result<usize> {
+        let panel = self.run.panel(self.panels[part])?;
+        self.world.all_ok(panel.as_ref().map_or(Ok(()), |panel| keep(part, panel)))?;
+        self.take(part, panel).map(|()| part + 1)
+    }
+}
+
 fn open_files(task: &ProductTask<'_>) -> Result<Files> {
     let open = |operand: &MatrixOperand<'_>| match operand {
         MatrixOperand::File { path, transposed } => NpyFile::open(path, *transposed).map(Watched::new),
@@ -216,27 +227,20 @@ fn begin<T: Element>(work: &PanelWork<'_>, kernel: Kernel<T>, files: &mut Files)
         let cut_now = || cut(work);
         let Some(directory) = task.panels.directory() else {
             let cut = cut_now()?;
-            return Ok(Start { manifest: cut.manifest.clone(), checkpoint: None, cut: Some(cut) });
+            return Ok(Start { manifest: cut.manifest.clone(), kept: None, cut: Some(cut) });
         };
-        let fingerprint = fingerprint(files, task, kernel, &work.question.known.machine.platform.names())?;
+        let names = work.question.known.machine.platform.names();
+        let fingerprint = fingerprint(files, task, kernel, &names)?;
         files.check_unchanged()?;
-        let (checkpoint, decisions) = Checkpoint::open(directory, &fingerprint)?;
-        if let Some(decisions) = decisions {
-            let manifest = Manifest::of_checkpoint(&checkpoint, &decisions)?;
-            if task.panels.checkpoint.is_some() {
-                let what = "holds a checkpoint already";
-                let remedy = "continue it with `resume`";
-                return Err(Error::input(directory.display().to_string(), what, remedy));
-            }
+        let kept = task.panels.open_kept(fingerprint, work.context)?.expect("there is a directory");
+        if let Some(begun) = &kept.begun {
+            let manifest = Manifest::of_checkpoint(&kept.checkpoint, begun)?;
             check_same_decisions(&manifest, work, directory)?;
-            return Ok(Start { manifest, checkpoint: Some(checkpoint), cut: None });
+            return Ok(Start { manifest, kept: Some(kept), cut: None });
         }
         let cut = cut_now()?;
-        if task.panels.resume.is_some() {
-            work.context.note(format!("{}: no checkpoint yet; starting a new one", directory.display()));
-        }
-        checkpoint.begin(&fingerprint, cut.manifest.to_value())?;
-        Ok(Start { manifest: cut.manifest.clone(), checkpoint: Some(checkpoint), cut: Some(cut) })
+        kept.begin(cut.manifest.to_value())?;
+        Ok(Start { manifest: cut.manifest.clone(), kept: Some(kept), cut: Some(cut) })
     };
     if world.is_solo() {
         return decide();
@@ -248,38 +252,25 @@ fn begin<T: Element>(work: &PanelWork<'_>, kernel: Kernel<T>, files: &mut Files)
         Some(start) => Ok(start),
         None => {
             let manifest = Manifest::parse(&String::from_utf8_lossy(&text), "rank 0's decisions")?;
-            Ok(Start { manifest, checkpoint: None, cut: None })
+            Ok(Start { manifest, kept: None, cut: None })
         }
     }
 }
 
 /// The error of a run whose finished panels are kept, with instructions to continue.
-fn with_finished_panels(
-    error: Error,
-    task: &ProductTask<'_>,
-    checkpoint: Option<&Checkpoint>,
-    count: usize,
-) -> Error {
-    let (Some(directory), Some(checkpoint)) = (task.panels.directory(), checkpoint) else { return error };
-    let finished = checkpoint
-        .count()
+fn with_finished_panels(error: Error, task: &ProductTask<'_>, kept: Option<&Kept>, count: usize) -> Error {
+    let (Some(directory), Some(kept)) = (task.panels.directory(), kept) else { return error };
+    let finished = kept.checkpoint.count();
+    let finished = finished
         .map_or_else(|_| "the finished panels".into(), |finished| format!("{finished} of {count} panels"));
-    with_remedy(error, &finished, directory)
-}
-
-fn with_remedy(error: Error, finished: &str, directory: &Path) -> Error {
-    let directory = directory.display();
-    error.with_kept(&format!(
-        "{finished} kept in {directory}: the same command with `resume = {directory}` instead of `checkpoint` \
-         continues"
-    ))
+    with_kept_parts(error, &finished, directory)
 }
 
 impl PanelOutcome {
     /// An error after the run, with instructions to continue from the panels.
     pub(super) fn with_instructions(&self, error: Error) -> Error {
         match &self.directory {
-            Some(directory) => with_remedy(error, &format!("{0} of {0} panels", self.count), directory),
+            Some(directory) => with_kept_parts(error, &format!("{0} of {0} panels", self.count), directory),
             None => error,
         }
     }

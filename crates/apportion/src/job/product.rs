@@ -4,11 +4,11 @@ use super::decision::{Question, decide_for_all};
 use super::kernel::{fastest_kernel, is_small, kernel_of_models};
 use super::network::check_network;
 use super::operands::{Inputs, Kind, MatrixOperand, OwnBlocks, open_operands};
-use super::outputs::Outputs;
+use super::outputs::{Outputs, write_both, write_result};
 use super::panels::{CutReason, PanelOutcome, run_in_panels};
 use super::sources::KnownMachine;
 use super::speeds::MeasuredSpeeds;
-use super::{Context, Decision, PanelOptions, RunOptions, Sources, is_layout_file};
+use super::{BlockedOptions, Context, Decision, MemoryNeed, RunOptions, Sources, is_layout_file};
 use crate::error::{Error, Result};
 use crate::files::is_stream;
 use crate::geometry::Rank;
@@ -16,7 +16,6 @@ use crate::kernels::{Kernel, PathElement, Real, Semiring, Tropical};
 use crate::matrix::{AnyBlocks, Element, LocalBlocks, Scaling};
 use crate::output::OutputFile;
 use crate::plan::{Layout, Shape};
-use crate::process_memory::{MemoryLeft, memory_budget, require_memory};
 use crate::product::{
     Adaptive, ClosureMethod, MatmulJob, OperandViews, OwnRects, RunForecasts, RunReport, matrix_closure,
     matrix_paths, matrix_power, multiply, products_of_power,
@@ -25,7 +24,6 @@ use crate::run::{Session, World};
 use crate::schedule::MatmulSchedule;
 use crate::select::{ObservedMachine, RunTimes, affordable, forecast};
 use crate::simulate::{CostModel, History, Outcome as Simulated, simulate_explained};
-use crate::units::show_bytes;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -72,7 +70,7 @@ pub struct ProductTask<'a> {
     /// Part of each processor's tiles that is left to a queue.
     pub tail: Option<f64>,
     /// Panels of C.
-    pub panels: PanelOptions,
+    pub panels: BlockedOptions,
     /// Name or number of a processor whose waits in the forecast are to be explained.
     pub explain: Option<String>,
     /// File of the result; otherwise it is returned.
@@ -98,7 +96,7 @@ impl<'a> ProductTask<'a> {
             beta: None,
             adaptive: None,
             tail: None,
-            panels: PanelOptions::default(),
+            panels: BlockedOptions::default(),
             explain: None,
             output: None,
             predecessors: None,
@@ -356,7 +354,9 @@ impl<'a> MatrixJob<'a> {
         let paths = [task.output.as_ref(), task.predecessors.as_ref()];
         let mut outputs = world.all_ok(Outputs::open(paths, world))?;
         let (inputs, shape, kind) = world.all_ok(open_operands(task, world))?;
-        world.all_ok(outputs.reserve(shape.m.saturating_mul(shape.n), kind.bytes()))?;
+        let elements = shape.m.saturating_mul(shape.n);
+        let bytes = [kind.bytes(), size_of::<i32>() as u64].map(|bytes| elements.saturating_mul(bytes));
+        world.all_ok(outputs.reserve(bytes))?;
         Ok(Self { task, context, inputs, shape, kind, outputs })
     }
 
@@ -409,35 +409,25 @@ impl<'a> MatrixJob<'a> {
     /// # Errors
     /// It does not fit, and cannot be cut: exit code 2.
     fn memory_for_panels(&self) -> Result<Option<u64>> {
-        let (task, bytes) = (self.task, self.least_bytes());
-        let budget = memory_budget().filter(|_| self.context.world.is_solo());
-        if task.in_panels() {
-            return Ok(budget.filter(|most| task.panels.memory.is_some_and(|memory| memory > *most)));
-        }
-        let Some((most, left)) = budget.zip(MemoryLeft::now()).filter(|(_, left)| !left.fits(bytes)) else {
-            return Ok(None);
-        };
         let Shape { m, k, n } = self.shape;
-        let what = match task.operation {
+        let what = match self.task.operation {
             Operation::Product | Operation::Symmetric => {
                 format!("a product of {m} x {k} by {k} x {n} elements")
             }
             Operation::Power(_) => format!("a power of {m} x {n} elements"),
             Operation::Closure { .. } => format!("a closure of {m} x {n} elements"),
         };
-        if task.can_be_cut() {
-            let most = show_bytes(most as f64);
-            self.context.note(format!(
-                "apportion: {what} needs {}: computed in panels, within {most}",
-                left.beside(bytes)
-            ));
-            return Ok(budget);
-        }
-        let remedy = "use a machine with more memory, or more processes by `engine = mpi`";
-        require_memory("memory", &what, bytes, remedy).map(|()| None)
+        let need = MemoryNeed {
+            place: "memory",
+            what: &what,
+            bytes: self.least_bytes(),
+            parts: self.task.can_be_cut().then_some("computed in panels"),
+            remedy: "use a machine with more memory, or more processes by `engine = mpi`",
+        };
+        self.task.panels.limit_by_free_memory(need, self.context)
     }
 
-    fn run_elements(mut self) -> Result<Outcome> {
+    fn run_elements(self) -> Result<Outcome> {
         let (world, semiring) = (self.context.world, self.task.semiring);
         let paths = matches!(self.task.operation, Operation::Closure { predecessors: true, .. });
         match (self.kind, paths) {
@@ -449,12 +439,16 @@ impl<'a> MatrixJob<'a> {
             (Kind::F64, false) => self.run_numbers::<f64>(),
             (Kind::I32, false) => self.run_whole_numbers::<i32>(),
             (Kind::I64, false) => self.run_whole_numbers::<i64>(),
-            (Kind::Truth { bool }, _) => {
+            (Kind::Truth { .. }, _) => {
                 world.all_ok(self.task.options.kernel.check_unused(semiring))?;
-                self.outputs.bool = bool;
                 self.run_kernel(Kernel::or_and())
             }
         }
+    }
+
+    /// Whether truth values are written as bool.
+    fn writes_bool(&self) -> bool {
+        matches!(self.kind, Kind::Truth { bool: true })
     }
 
     fn run_numbers<T: Real>(self) -> Result<Outcome> {
@@ -509,8 +503,8 @@ impl<'a> MatrixJob<'a> {
         let rank = world.all_ok(self.rank_to_explain(decision.as_ref()))?;
         let Some(decision) = decision else {
             drop(early);
-            let Self { task, shape, outputs, .. } = self;
-            return run_in_panels(task, shape, kernel, known, outputs, context);
+            let (bool, Self { task, shape, outputs, .. }) = (self.writes_bool(), self);
+            return run_in_panels(task, shape, kernel, known, outputs, bool, context);
         };
         let (blocks, read_seconds) = match early {
             Some(early) => early,
@@ -546,11 +540,11 @@ impl<'a> MatrixJob<'a> {
         let corrected = self.look_back(&report, &decision, &known);
         let report = RunReport { corrected, ..report };
         let begin = Instant::now();
-        let (shape, outputs) = (self.shape, self.outputs);
-        let element = if outputs.bool { "bool" } else { report.element };
+        let (shape, bool, outputs) = (self.shape, self.writes_bool(), self.outputs);
+        let element = if bool { "bool" } else { report.element };
         let files = match &task.output {
             None => Vec::new(),
-            Some(_) => outputs.write(&c, shape, world, &decision.schedule()?)?,
+            Some(_) => write_result(outputs, &c, bool, shape, world, &decision.schedule()?)?,
         };
         let report = report.with_io(read_seconds + begin.elapsed().as_secs_f64(), element);
         let result = task.output.is_none().then(|| AnyBlocks::new(c));
@@ -583,7 +577,7 @@ impl<'a> MatrixJob<'a> {
         drop(a);
         let begin = Instant::now();
         let (lengths, predecessors) = (&paths.lengths, &paths.predecessors);
-        let files = self.outputs.write_both(lengths, predecessors, self.shape, world)?;
+        let files = write_both(self.outputs, lengths, predecessors, self.shape, world)?;
         let report = paths.report.with_io(read_seconds + begin.elapsed().as_secs_f64(), T::NAME);
         let result = task.output.is_none().then(|| AnyBlocks::new(paths.lengths));
         let predecessors = task.predecessors.is_none().then_some(paths.predecessors);

@@ -164,8 +164,22 @@ impl Sources {
         world.all_ok(in_rank_order(platform, self.plan.is_some(), world))
     }
 
-    /// Speed functions that need no measuring.
-    fn known_machine(&self, platform: &Platform) -> Result<Option<Machine>> {
+    /// Ratios of speeds that the caller gives beside speeds that are measured: they decide the shares.
+    ///
+    /// # Errors
+    /// Speeds of different kinds.
+    pub fn ratios(&self, platform: &Platform) -> Result<Option<Vec<Model>>> {
+        if self.models.is_some() || platform.speeds().is_none() {
+            return Ok(None);
+        }
+        Ok(Some(platform_models(platform, WorkUnit::MultiplyAdd)?).filter(|given| only_ratios(given)))
+    }
+
+    /// A platform with speed functions in multiply-adds that need no measuring; `None` if there are none.
+    ///
+    /// # Errors
+    /// Models that lack a processor; speeds of different kinds.
+    pub fn known_machine(&self, platform: &Platform) -> Result<Option<Machine>> {
         Ok(match &self.models {
             Some(models) => {
                 let block = models.block().unwrap_or(1);
@@ -210,11 +224,7 @@ impl Sources {
         if let Some(models) = &self.models {
             warn_of_another_kernel(models, &kernel.name(), context);
         }
-        let ratios = match platform.speeds() {
-            Some(_) if self.models.is_none() => Some(platform_models(&platform, WorkUnit::MultiplyAdd)),
-            _ => None,
-        };
-        let ratios = world.all_ok(ratios.transpose())?.filter(|given| only_ratios(given));
+        let ratios = world.all_ok(self.ratios(&platform))?;
         let in_tiles = |machine: Machine| Ok(machine.with_device_tiles(size_of::<T>() as u64)?.into_owned());
         let known = self.known_machine(&platform).and_then(|known| known.map(in_tiles).transpose());
         if let Some(machine) = world.all_ok(known)? {

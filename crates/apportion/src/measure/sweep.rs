@@ -146,16 +146,22 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A workload with a pivot block on these processors, whose sizes are measured as they are asked for.
-    pub fn with_block(platform: &'a Platform, kernel: String, unit: &str, block: u64) -> Self {
+    /// A workload on these processors, whose sizes are measured as they are asked for.
+    pub fn new(platform: &'a Platform, kernel: String, unit: &str) -> Self {
         Self {
             platform,
             kernel,
             unit: unit.into(),
-            parameters: BTreeMap::from([("block".into(), block as f64)]),
+            parameters: BTreeMap::new(),
             rounded: |size| size,
             largest: Box::new(|_| f64::INFINITY),
         }
+    }
+
+    /// The same with a pivot block.
+    #[must_use]
+    pub fn with_block(self, block: u64) -> Self {
+        Self { parameters: BTreeMap::from([("block".into(), block as f64)]), ..self }
     }
 }
 

@@ -264,6 +264,11 @@ impl<'a, T: Element> PanelRun<'a, T> {
         Self { files, job, session, shape, panels, whole_b, plans, report, io_seconds: 0.0 }
     }
 
+    /// The sizes of the product.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// Computes and verifies one panel of C. Rank 0 gets the whole panel, the others nothing. All ranks must
     /// call it.
     ///

@@ -3,6 +3,7 @@
 //! the library.
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+mod jacobi;
 mod laws;
 mod panics;
 mod platforms;

@@ -171,8 +171,33 @@ impl World {
         decide: impl FnOnce() -> Result<V>,
     ) -> Result<V> {
         let decision = self.on_root(decide)?;
-        let text = self.broadcast(&decision.as_ref().map_or_else(Vec::new, to_json))?;
-        decision.map_or_else(|| from_json(&text), Ok)
+        self.from_root(decision)
+    }
+
+    /// The value that rank 0 has, on every rank; it travels as JSON.
+    ///
+    /// # Errors
+    /// A lost rank; interrupted.
+    pub fn from_root<V: Serialize + DeserializeOwned>(&self, mine: Option<V>) -> Result<V> {
+        let text = self.broadcast(&mine.as_ref().map_or_else(Vec::new, to_json))?;
+        mine.map_or_else(|| from_json(&text), Ok)
+    }
+
+    /// Makes decisions on rank 0, the best first; there is at least one. Rank 0 gets all of them, the other ranks the
+    /// best, which travels as JSON.
+    ///
+    /// # Errors
+    /// The error of the decision, on all ranks; interrupted.
+    pub fn best_on_root<V: Serialize + DeserializeOwned + Clone>(
+        &self,
+        decide: impl FnOnce() -> Result<Vec<V>>,
+    ) -> Result<Vec<V>> {
+        if self.size() == 1 {
+            return decide();
+        }
+        let decisions = self.on_root(decide)?;
+        let best = self.from_root(decisions.as_ref().map(|all| all[0].clone()))?;
+        Ok(decisions.unwrap_or_else(|| vec![best]))
     }
 
     /// The error of the lowest rank that has one.

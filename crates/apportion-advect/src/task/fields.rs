@@ -1,19 +1,67 @@
-//! What an advection in slabs writes: states, from which the next sweep reads, pictures, and a report.
+//! What an advection writes: fields, pictures of them, and states, from which the next sweep over slabs reads.
 
-use super::advect::write_picture;
-use crate::output::open;
+use super::Frames;
+use crate::{AdvectProblem, DiskUse, Plane};
 use apportion::error::{Error, Result};
+use apportion::geometry::{Rect, Span};
+use apportion::job::{Context, write_blocks};
 use apportion::kernels::mpdata::{Advectable, Place};
-use apportion::matrix::{NpyFile, npy_header, write_npy_rows};
+use apportion::matrix::{LocalBlocks, NpyFile, npy_header, write_npy_rows};
 use apportion::output::{OutputFile, is_stream};
-use apportion::process_memory::peak_memory;
-use apportion::units;
-use apportion_advect::{AdvectProblem, DiskUse, Plane, Slabs};
-use apportion_report::{field_png_spacing, pairs};
-use serde_json::{Value, json};
+use apportion::run::{World, redistribute};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// Every process writes its blocks of a field; the file appears whole.
+pub fn write_field<T: Advectable>(
+    path: &Path,
+    field: &LocalBlocks<T>,
+    problem: &AdvectProblem,
+    context: Context<'_>,
+) -> Result<()> {
+    let world = context.world;
+    let file = world.on_root(|| OutputFile::create(path))?;
+    let header = npy_header::<T>(&problem.sizes, false);
+    let (rows, cols) = Plane::of(&problem.sizes).matrix(Place::Centre);
+    let file = write_blocks(file, path, field, &header, rows, cols, world)?;
+    if context.monitor.is_stopped() {
+        return Err(Error::Interrupted);
+    }
+    world.all_ok(file.map_or(Ok(()), OutputFile::commit))
+}
+
+/// `out.npy` after 100 steps: `out-000100.npy`.
+pub fn snapshot(output: &Path, step: u64) -> PathBuf {
+    let stem = output.file_stem().map_or_else(Default::default, |stem| stem.to_string_lossy().into_owned());
+    output.with_file_name(format!("{stem}-{step:06}.npy"))
+}
+
+/// Draws the field, in three dimensions its middle level, with the colours of fixed extremes.
+pub fn write_frame<T: Advectable>(
+    frames: &dyn Frames,
+    step: u64,
+    field: &LocalBlocks<T>,
+    problem: &AdvectProblem,
+    extremes: [f64; 2],
+    world: &World,
+) -> Result<()> {
+    let deep = if problem.sizes.len() == 3 { problem.sizes[2] } else { 1 };
+    let slice = |(rect, elements): &(Rect, Vec<T>)| {
+        let cols = Span::new(rect.cols.start / deep as u64, rect.cols.end / deep as u64);
+        let level = elements.iter().skip(deep / 2).step_by(deep).map(|x| x.to_f64()).collect();
+        (Rect::new(rect.rows, cols), level)
+    };
+    let (rows, cols) = Plane::of(&problem.sizes).matrix(Place::Centre);
+    let whole = Rect::new(Span::new(0, rows), Span::new(0, cols / deep as u64));
+    let wanted = if world.rank() == 0 { vec![whole] } else { Vec::new() };
+    let found = redistribute::<f64>(world, &field.iter().map(slice).collect(), &wanted)?;
+    let write = || {
+        let Some((rect, values)) = found.first() else { return Ok(()) };
+        frames.draw(step, values, [rect.rows.len() as usize, rect.cols.len() as usize], extremes)
+    };
+    world.all_ok(write())
+}
 
 /// A field that is being written, into one file or several.
 pub struct State {
@@ -34,7 +82,7 @@ impl State {
         let bytes = problem.cells() * size_of::<T>() as u64;
         let (mut files, mut readable) = (Vec::new(), None);
         for name in names {
-            let Some(mut file) = open(Some(name))? else { continue };
+            let mut file = OutputFile::create(name)?;
             file.put(&header)?;
             if again && readable.is_none() {
                 readable = Some(file.share(header.len() as u64 + bytes)?);
@@ -97,23 +145,23 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    pub fn new(problem: &AdvectProblem) -> Self {
+    pub fn new(problem: &AdvectProblem, frames: &dyn Frames) -> Self {
         let deep = if problem.sizes.len() == 3 { problem.sizes[2] } else { 1 };
         let (rows, cols) = Plane::of(&problem.sizes).matrix(Place::Centre);
         let size = (rows as usize, cols as usize / deep);
-        let spacing = field_png_spacing(size.0, size.1);
+        let spacing = frames.spacing(size.0, size.1);
         Self { size, line: problem.sizes.len() == 1, deep, spacing, values: Vec::new() }
     }
 
     /// The most bytes that it and its picture take.
     pub fn bytes(&self) -> u64 {
-        let (rows, cols) = self.cells();
+        let [rows, cols] = self.cells();
         let zoomed = rows.max(cols).max(512) as u64;
         (rows * cols * 8) as u64 + 9 * zoomed * zoomed
     }
 
-    fn cells(&self) -> (usize, usize) {
-        (self.size.0.div_ceil(self.spacing), self.size.1.div_ceil(self.spacing))
+    fn cells(&self) -> [usize; 2] {
+        [self.size.0, self.size.1].map(|cells| cells.div_ceil(self.spacing))
     }
 
     /// Planes that pass by, in order, from the grid's plane `first` on.
@@ -131,86 +179,11 @@ impl Sampler {
         }
     }
 
-    /// Writes the picture.
+    /// Draws the picture.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(self, directory: &Path, step: u64, extremes: [f64; 2]) -> Result<()> {
-        write_picture(directory, step, &self.values, self.cells(), extremes)
-    }
-}
-
-/// How a field was cut, and what that took.
-pub struct SlabReport {
-    pub slabs: Slabs,
-    /// Steps of most sweeps, and the number of sweeps.
-    pub steps: u64,
-    pub sweeps: u64,
-    /// Planes of the grid.
-    pub planes: u64,
-    pub cap: u64,
-    pub predicted: u64,
-    pub disk: DiskUse,
-    /// Seconds of all sweeps, and the cells that they advanced.
-    pub seconds: f64,
-    pub cells: f64,
-}
-
-impl SlabReport {
-    fn count(&self) -> u64 {
-        self.slabs.count(self.steps)
-    }
-
-    /// The part of the cells that are computed more often than once.
-    fn twice(&self) -> f64 {
-        (self.count() * self.slabs.height()) as f64 / self.planes as f64 - 1.0
-    }
-
-    /// The `slabs` object of `run.json`.
-    pub fn value(&self) -> Value {
-        json!({
-            "count": self.count(),
-            "planes": self.slabs.height(),
-            "steps_per_sweep": self.steps,
-            "sweeps": self.sweeps,
-            "computed_twice": self.twice(),
-            "memory_cap_bytes": self.cap,
-            "predicted_memory_bytes": self.predicted,
-            "peak_resident_bytes": peak_memory(),
-            "bytes_read": self.disk.read,
-            "bytes_written": self.disk.written,
-            "disk_seconds": self.disk.seconds,
-            "seconds": self.seconds,
-            "million_cells_per_second": self.cells / self.seconds.max(1e-9) / 1e6,
-        })
-    }
-
-    /// The lines below the table.
-    pub fn text(&self) -> String {
-        let shown = |bytes: u64| units::show_bytes(bytes as f64);
-        let plural = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        let cut = format!(
-            "{} of {}, {} of {}; {:.1} % of the cells computed twice",
-            plural(self.count(), "slab"),
-            plural(self.slabs.height(), "plane"),
-            plural(self.sweeps, "sweep"),
-            plural(self.steps, "step"),
-            100.0 * self.twice()
-        );
-        let disk = format!(
-            "{} read, {} written, {}",
-            shown(self.disk.read),
-            shown(self.disk.written),
-            units::show_seconds(self.disk.seconds)
-        );
-        let all = format!(
-            "{} with reading and writing, {:.1} million cells/s",
-            units::show_seconds(self.seconds),
-            self.cells / self.seconds.max(1e-9) / 1e6
-        );
-        let peak = peak_memory().map_or_else(|| "unknown".into(), shown);
-        let memory =
-            format!("{} predicted for the whole process, {peak} held at most", shown(self.predicted));
-        pairs(&[("slabs  ", cut), ("sweeps ", all), ("disk   ", disk), ("memory ", memory)])
+    pub fn draw(self, frames: &dyn Frames, step: u64, extremes: [f64; 2]) -> Result<()> {
+        frames.draw(step, &self.values, self.cells(), extremes)
     }
 }

@@ -31,6 +31,7 @@ mod grid;
 mod local_columns;
 mod parts;
 mod products;
+mod record;
 mod residual;
 mod slabs;
 mod solve;
@@ -43,8 +44,8 @@ pub use factor::{FactorOutput, factor};
 pub use local_columns::LocalColumns;
 pub use residual::{MOST_SCALED, Residual};
 pub use task::{
-    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, Mixed, SlabOptions, SlabOutcome,
-    SolveOutcome, SolveReport, SolveTask, factor_matrix, solve_matrix,
+    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, SlabOptions, SlabOutcome,
+    SolveOutcome, SolveTask, factor_matrix, solve_matrix,
 };
 
 #[cfg(test)]

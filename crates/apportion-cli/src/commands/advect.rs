@@ -6,7 +6,7 @@ use crate::console::{Console, monitor};
 use crate::output::advect::{
     SavedState, file_hash, is_free, keep, read_saved_state, snapshot, write_field, write_frame,
 };
-use crate::output::provenance::add_machine;
+use crate::output::provenance::provenance;
 use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
@@ -20,12 +20,13 @@ use apportion::job::{Context, InputFiles, warn_of_uncertainty};
 use apportion::kernels::mpdata::Advectable;
 use apportion::output::{is_stream, try_output};
 use apportion::process_memory::memory_budget;
+use apportion::record::{AdvectCandidate, Detail, Run};
 use apportion::run::{Session, World};
 use apportion::schedule::Application;
 use apportion::trace::Trace;
 use apportion_advect::AdvectSchedule;
 use apportion_advect::{AdvectJob, AdvectReport, FlowCheck, Moments, advect, check_flow, moments};
-use apportion_report::Report;
+use apportion_report::run_text;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -279,35 +280,28 @@ pub fn tell(
     console: &Console,
 ) -> Result<()> {
     let tell = || {
-        let mut value = report.to_value();
-        value["largest_courant_sum"] = json!(largest);
-        if let Some(hosts) = prepared.platform.network.hosts() {
-            value["network"] = hosts.to_value();
+        let mut run = Run::from(report);
+        run.network = prepared.platform.network.hosts().cloned();
+        run.provenance = Some(provenance());
+        if let Detail::Advection(advection) = &mut run.detail {
+            let candidates = prepared.choices.iter().map(|choice| AdvectCandidate {
+                method: choice.plan.method.clone(),
+                exchange: choice.order.exchange,
+                overlap: choice.order.overlap,
+                forecast_seconds: choice.plan.forecast.as_ref().map(|forecast| forecast.seconds),
+            });
+            advection.candidates = candidates.collect();
+            advection.largest_courant_sum = Some(largest);
+            advection.slabs = slabs.map(SlabReport::record);
         }
-        let candidates = prepared.choices.iter().map(|choice| {
-            let forecast = choice.plan.forecast.as_ref().map(|forecast| forecast.seconds);
-            json!({"method": choice.plan.method, "exchange": choice.order.exchange,
-                "overlap": choice.order.overlap, "forecast_seconds": forecast})
-        });
-        value["candidates"] = candidates.collect();
-        if let Some(slabs) = slabs {
-            value["slabs"] = slabs.value();
-        }
-        add_machine(&mut value);
         appear([
-            (open(args.report.as_ref())?, &|| format!("{value:#}\n")),
+            (open(args.report.as_ref())?, &|| format!("{:#}\n", run.to_value())),
             (open(args.trace.as_ref())?, &|| {
                 timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)
             }),
             (open(args.svg.as_ref())?, &|| picture(&report.plan, &prepared.platform)),
         ])?;
-        console.result(
-            || value.clone(),
-            || {
-                let sum = format!("Courant numbers add up to at most {largest:.4} in a cell\n");
-                report.to_text() + &sum + &slabs.map_or_else(String::new, SlabReport::text)
-            },
-        );
+        console.result(|| run.to_value(), || run_text(&run));
         if let Some(quick) = &prepared.quick {
             let context = Context { world, monitor: monitor(), observer: console };
             warn_of_uncertainty(quick, "they are measured at each start", context);

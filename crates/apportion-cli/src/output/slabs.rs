@@ -1,16 +1,15 @@
 //! What an advection in slabs writes: states, from which the next sweep reads, pictures, and a report.
 
 use super::advect::write_picture;
+use super::panels::held;
 use crate::output::open;
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{NpyFile, npy_header, write_npy_rows};
 use apportion::output::{OutputFile, is_stream};
-use apportion::process_memory::peak_memory;
-use apportion::units;
+use apportion::record::AdvectSlabs;
 use apportion_advect::{AdvectProblem, DiskUse, Plane, Slabs};
-use apportion_report::{field_png_spacing, pairs};
-use serde_json::{Value, json};
+use apportion_report::field_png_spacing;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -157,60 +156,21 @@ pub struct SlabReport {
 }
 
 impl SlabReport {
-    fn count(&self) -> u64 {
-        self.slabs.count(self.steps)
-    }
-
-    /// The part of the cells that are computed more often than once.
-    fn twice(&self) -> f64 {
-        (self.count() * self.slabs.height()) as f64 / self.planes as f64 - 1.0
-    }
-
-    /// The `slabs` object of `run.json`.
-    pub fn value(&self) -> Value {
-        json!({
-            "count": self.count(),
-            "planes": self.slabs.height(),
-            "steps_per_sweep": self.steps,
-            "sweeps": self.sweeps,
-            "computed_twice": self.twice(),
-            "memory_cap_bytes": self.cap,
-            "predicted_memory_bytes": self.predicted,
-            "peak_resident_bytes": peak_memory(),
-            "bytes_read": self.disk.read,
-            "bytes_written": self.disk.written,
-            "disk_seconds": self.disk.seconds,
-            "seconds": self.seconds,
-            "million_cells_per_second": self.cells / self.seconds.max(1e-9) / 1e6,
-        })
-    }
-
-    /// The lines below the table.
-    pub fn text(&self) -> String {
-        let shown = |bytes: u64| units::show_bytes(bytes as f64);
-        let plural = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        let cut = format!(
-            "{} of {}, {} of {}; {:.1} % of the cells computed twice",
-            plural(self.count(), "slab"),
-            plural(self.slabs.height(), "plane"),
-            plural(self.sweeps, "sweep"),
-            plural(self.steps, "step"),
-            100.0 * self.twice()
-        );
-        let disk = format!(
-            "{} read, {} written, {}",
-            shown(self.disk.read),
-            shown(self.disk.written),
-            units::show_seconds(self.disk.seconds)
-        );
-        let all = format!(
-            "{} with reading and writing, {:.1} million cells/s",
-            units::show_seconds(self.seconds),
-            self.cells / self.seconds.max(1e-9) / 1e6
-        );
-        let peak = peak_memory().map_or_else(|| "unknown".into(), shown);
-        let memory =
-            format!("{} predicted for the whole process, {peak} held at most", shown(self.predicted));
-        pairs(&[("slabs  ", cut), ("sweeps ", all), ("disk   ", disk), ("memory ", memory)])
+    /// As `run.json` has it.
+    pub fn record(&self) -> AdvectSlabs {
+        let count = self.slabs.count(self.steps);
+        AdvectSlabs {
+            count,
+            planes: self.slabs.height(),
+            steps_per_sweep: self.steps,
+            sweeps: self.sweeps,
+            computed_twice: (count * self.slabs.height()) as f64 / self.planes as f64 - 1.0,
+            held: held(Some(self.cap), self.predicted),
+            bytes_read: self.disk.read,
+            bytes_written: self.disk.written,
+            disk_seconds: self.disk.seconds,
+            seconds: self.seconds,
+            million_cells_per_second: self.cells / self.seconds.max(1e-9) / 1e6,
+        }
     }
 }

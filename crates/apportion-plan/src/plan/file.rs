@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::input::{Object, name_defect, read_text};
 use raw::{RawPart, RawPlan, entries, of_entries};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
@@ -589,6 +590,26 @@ impl Plan {
     /// The text of the plan's file. Equal plans give equal bytes.
     pub fn to_json(&self) -> String {
         format!("{:#}\n", self.to_value())
+    }
+}
+
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Self::parse(&value.to_string(), "plan").map_err(D::Error::custom)
+    }
+}
+
+/// The plan of nothing, for nobody.
+impl Default for Plan {
+    fn default() -> Self {
+        Self::of_units(String::new(), Vec::new(), Vec::new(), 1.0)
     }
 }
 

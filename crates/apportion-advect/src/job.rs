@@ -63,11 +63,6 @@ impl AdvectReport {
     pub fn speed(&self) -> f64 {
         self.problem.cells() as f64 * self.steps as f64 / self.seconds().max(1e-9) / 1e6
     }
-
-    /// Number of elements that changed their processor, counted during the run.
-    pub fn volume(&self) -> u64 {
-        self.trace.lanes.iter().flat_map(|lane| &lane.received).sum()
-    }
 }
 
 /// The rectangles of the field that this process's processors own, as in files.

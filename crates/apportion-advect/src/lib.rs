@@ -27,6 +27,7 @@ mod check;
 mod choose;
 mod job;
 mod moments;
+mod record;
 mod schedule;
 mod slabs;
 mod task;

@@ -126,6 +126,14 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown.chars().map(escaped).collect::<String>())
 }
 
+/// A name of at most a number of characters.
+pub fn shortened(name: &str, longest: usize) -> String {
+    if name.chars().count() <= longest {
+        return name.to_owned();
+    }
+    name.chars().take(longest - 1).chain(['…']).collect()
+}
+
 /// A number in few characters: `1e-320` rather than 320 zeros.
 pub fn show_number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() || (1e-6..1e17).contains(&x.abs()) {
@@ -152,6 +160,7 @@ mod tests {
     fn quotations_are_short_and_one_line() {
         assert_eq!(quoted("a\nb"), "\"a\\nb\"");
         assert_eq!(quoted(&"x".repeat(1000)).chars().count(), 63);
+        assert_eq!(shortened("abcdef", 4), "abc…");
         assert_eq!(show_number(1e-320), "1e-320");
         assert_eq!(show_number(0.25), "0.25");
         assert!(extreme(1e-320).unwrap().contains("1e-320"));

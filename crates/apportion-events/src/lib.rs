@@ -42,6 +42,7 @@
 //! # Ok::<(), apportion::Error>(())
 //! ```
 
+mod chart;
 mod clock;
 mod conflicts;
 mod cycle;

@@ -30,6 +30,7 @@ mod first_touch;
 mod local_columns;
 mod parts;
 mod products;
+mod record;
 mod residual;
 mod slabs;
 mod solve;
@@ -42,8 +43,8 @@ pub use factor::{FactorOutput, factor};
 pub use local_columns::LocalColumns;
 pub use residual::{MOST_SCALED, Residual};
 pub use task::{
-    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, Mixed, SlabOutcome, SolveOutcome,
-    SolveReport, SolveTask, factor_matrix, solve_matrix,
+    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, SlabOutcome, SolveOutcome,
+    SolveTask, factor_matrix, solve_matrix,
 };
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use apportion::kernels::Real;
 use apportion::plan::Factors;
 use apportion::random::Random;
 use apportion::run::World;
-use serde_json::{Value, json};
 use std::ops::Range;
 
 /// The largest scaled residual of correct factors, as in LAPACK's tests.
@@ -48,13 +47,6 @@ impl Residual {
         let what =
             format!("the residual of the factors is {:.3e} times n ||A|| eps, more than 30", self.scaled);
         Err(Error::WrongResult { what })
-    }
-
-    /// How it was measured, for `run.json`.
-    pub fn to_value(self) -> Value {
-        let vectors = (!self.exact).then_some(TOGETHER);
-        json!({"method": if self.exact { "exact" } else { "random signs" }, "vectors": vectors,
-               "norm": "frobenius", "threshold": MOST_SCALED})
     }
 }
 

@@ -34,7 +34,7 @@ use machine::KnownMachine;
 use outputs::{bytes_of, write_factors};
 pub use slabs::SlabOutcome;
 use slabs::{KeptPanels, SlabWork};
-pub use solve_task::{Mixed, SolveOutcome, SolveReport, SolveTask, solve_matrix};
+pub use solve_task::{SolveOutcome, SolveTask, solve_matrix};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -223,11 +223,6 @@ impl FactorReport {
     /// Seconds from the first step of the schedule to the last.
     pub fn seconds(&self) -> f64 {
         self.trace.seconds()
-    }
-
-    /// Elements that changed their processor, counted during the run.
-    pub fn volume(&self) -> u64 {
-        self.trace.lanes.iter().flat_map(|lane| lane.received.iter()).sum()
     }
 
     /// Floating-point operations per second, by the multiply-adds of the factorisation; none if an earlier run did

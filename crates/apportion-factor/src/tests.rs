@@ -10,6 +10,7 @@ use apportion::matrix::{AnyMatrix, Matrix, npy_header};
 use apportion::plan::{Factors, TileMap};
 use apportion::platform::{Platform, Speed};
 use apportion::product::{Checkpoint, Fingerprint};
+use apportion::record::{MixedRun, SolutionRun};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, FactorSchedule};
 
@@ -398,7 +399,7 @@ fn refined_solutions_make_up_for_small_pivots() {
     let said = run(factor).err().unwrap().to_string();
     assert!(said.contains("pivots in the diagonal blocks are too small"), "{said}");
     let outcome = solve_system(Factors::Ldlt, (&a, &b), n, &[2.0, 1.0]).unwrap();
-    let [before, after] = outcome.report.residuals;
+    let [before, after] = both_residuals(&outcome.report);
     assert!(
         outcome.factor.report.residual.scaled > MOST_SCALED && before > 1.0 && after < 1.0,
         "{before} {after}"
@@ -602,9 +603,9 @@ fn solutions_fulfil_their_systems() {
                 let off = (product - b[i * sides + side]).abs();
                 assert!(off < 1e-13 * n as f64 * largest, "{factors} {n}: {off} at ({i}, {side})");
             }
-            let [before, after] = outcome.report.residuals;
+            let [before, after] = both_residuals(&outcome.report);
             assert!(after <= before && after < 1.0, "{factors} {n}: {before} {after}");
-            let steps = outcome.report.steps;
+            let steps = outcome.report.refinement_steps;
             assert!(steps == 1 || (factors == Factors::Ldlt && steps > 1), "{factors} {n}: {steps} steps");
         }
     }
@@ -759,8 +760,8 @@ fn refinement_never_makes_a_solution_worse() {
         for seed in 0..4 {
             let b: Vec<f64> = (0..n).map(|i| value((i * 5 + seed) as u64)).collect();
             let report = solve_system(Factors::Lu, (&hilbert, &b), n, &[1.0]).unwrap().report;
-            let [before, after] = report.residuals;
-            assert!(after <= before && report.steps == 1, "{n} {seed}: {before} {after}");
+            let [before, after] = both_residuals(&report);
+            assert!(after <= before && report.refinement_steps == 1, "{n} {seed}: {before} {after}");
             improved += usize::from(after < before);
         }
     }
@@ -802,11 +803,14 @@ fn solutions_on_ranks_are_those_of_threads() {
                     system_task(factors, (&a, &b), n, gigaflops),
                     Context::silent(world, &monitor),
                 )?;
-                Ok((outcome.x, outcome.report.residuals, outcome.report.condition))
+                Ok((outcome.x, both_residuals(&outcome.report), outcome.report.condition))
             });
             for (x, residuals, condition) in ranks.unwrap() {
                 assert!(x == threads.x, "{factors} {sides} {gigaflops:?}");
-                assert_eq!((residuals, condition), (threads.report.residuals, threads.report.condition));
+                assert_eq!(
+                    (residuals, condition),
+                    (both_residuals(&threads.report), threads.report.condition)
+                );
             }
         }
     }
@@ -839,6 +843,11 @@ fn right_hand_sides_do_not_know_each_other() {
     }
 }
 
+/// The largest scaled residual before refinement and after it.
+fn both_residuals(report: &SolutionRun) -> [f64; 2] {
+    [report.residual_before_refinement, report.residual]
+}
+
 fn mixed(factors: Factors, a: &[f64], b: &[f64], n: usize) -> Result<SolveOutcome> {
     solution(SolveTask { mixed: true, ..system_task(factors, (a, b), n, &[3.0, 1.0]) })
 }
@@ -859,13 +868,13 @@ fn mixed_precision_solves_well_conditioned_systems() {
             (0..n).for_each(|i| a[i * n + i] += 30.0);
             let a: Vec<f64> = a.into_iter().map(|x| x * size).collect();
             let found = mixed(factors, &a, &b, n).unwrap();
-            let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
+            let MixedRun { steps, why: failure, .. } = found.report.mixed.clone().unwrap();
             assert!(
                 failure.is_none() && (1..=6).contains(&steps),
                 "{factors} {sides} {size}: {steps} {failure:?}"
             );
             assert_eq!((found.factor.report.element, found.factor.report.element_bytes), ("f32", 4));
-            let [before, after] = found.report.residuals;
+            let [before, after] = both_residuals(&found.report);
             assert!(before > 1e3 * after && after <= 1.0 / (n as f64).sqrt(), "{before} {after}");
             let plain = solve_system(factors, (&a, &b), n, &[3.0, 1.0]).unwrap();
             assert!(plain.report.mixed.is_none() && near(&found, &plain, 1e-10), "{factors} {sides} {size}");
@@ -890,7 +899,7 @@ fn conditions_of_mixed_precision_are_estimated_from_below() {
         let mut a: Vec<f64> = (0..n * n).map(|at| 1.0 / (at / n + at % n + 1) as f64).collect();
         (0..n).for_each(|i| a[i * n + i] += shift);
         let found = mixed(factors, &a, &identity, n).unwrap();
-        solved += usize::from(found.report.mixed.unwrap().failure.is_none());
+        solved += usize::from(!found.report.mixed.unwrap().fell_back);
         let exact = solve_system(factors, (&a, &identity), n, &[1.0, 1.0]).unwrap();
         let ratio = found.report.condition / (norm(&a) * norm(exact.x.elements::<f64>().unwrap()));
         assert!((0.3..1.000_1).contains(&ratio), "{factors} {shift}: {ratio}");
@@ -920,12 +929,15 @@ fn mixed_precision_falls_back_to_double() {
         (Factors::Cholesky, &graded, "in f32, the matrix is not positive definite"),
     ] {
         let found = mixed(factors, a, &b, n).unwrap();
-        let Mixed { steps, failure } = found.report.mixed.clone().unwrap();
+        let MixedRun { steps, why: failure, .. } = found.report.mixed.clone().unwrap();
         let why = failure.expect("single precision does not do");
         assert!(why.contains(words) && !why.contains('\n'), "{factors}: {why}");
         assert!(words != "step" || steps > 0);
         let plain = solve_system(factors, (a, &b), n, &[3.0, 1.0]).unwrap();
-        assert!(found.x == plain.x && found.report.residuals == plain.report.residuals, "{factors}");
+        assert!(
+            found.x == plain.x && both_residuals(&found.report) == both_residuals(&plain.report),
+            "{factors}"
+        );
         assert_eq!(found.factor.report.element, "f64");
         assert!(found.factor.report.forecast_seconds.is_none());
     }
@@ -947,12 +959,12 @@ fn mixed_precision_gives_the_same_bytes_on_ranks() {
                 let task = system_task(factors, (a, &b), n, &[3.0, 1.0]);
                 let outcome =
                     solve_matrix(SolveTask { mixed: true, ..task }, Context::silent(world, &monitor))?;
-                Ok((outcome.x, outcome.report.residuals, outcome.report.mixed.unwrap()))
+                Ok((outcome.x, both_residuals(&outcome.report), outcome.report.mixed.unwrap()))
             });
-            let Mixed { steps, failure } = threads.report.mixed.unwrap();
+            let MixedRun { steps, fell_back, .. } = threads.report.mixed.clone().unwrap();
             for (x, residuals, mixed) in ranks.unwrap() {
-                assert!(x == threads.x && residuals == threads.report.residuals, "{factors} {sides}");
-                assert_eq!((mixed.steps, mixed.failure.is_some()), (steps, failure.is_some()));
+                assert!(x == threads.x && residuals == both_residuals(&threads.report), "{factors} {sides}");
+                assert_eq!((mixed.steps, mixed.fell_back), (steps, fell_back));
             }
         }
     }

@@ -4,10 +4,8 @@ use super::canvas::{Canvas, LEAST_TYPE};
 use super::gantt::{MARGIN, WIDTH, draw_axis};
 use super::markup::{INK, escape};
 use super::palette::colours;
-use super::text;
-use apportion_events::{EventRun, Nanos, Segment, Workcell, seconds};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use super::text::shortened;
+use apportion::record::{EventBar, EventChart, EventLane};
 use std::fmt::Write;
 
 /// Height of a lane and of the bar in it.
@@ -17,101 +15,29 @@ const BAR: f64 = 20.0;
 const PALE: &str = " fill-opacity=\"0.3\"";
 /// Width of an average character, as a part of the font size.
 const CHARACTER: f64 = 0.58;
-/// Most jobs in the legend and most lanes; the rest is counted.
+/// Most jobs in the legend; the rest is counted.
 const MOST_NAMED: usize = 32;
-const MOST_LANES: usize = 200;
 
 /// Most characters of a name.
 const LONGEST_NAME: usize = 24;
 
-/// A bar: from and to, the job, and whether it waits.
-type Bar = ([Nanos; 2], usize, bool);
-
-/// What the chart of a simulated workcell shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EventChart {
-    /// The workcell, its makespan, products and end.
-    pub title: String,
-    /// The end of the time axis, in seconds.
-    pub seconds: f64,
-    /// The names of the jobs.
-    pub jobs: Vec<String>,
-    /// One lane for each unit of a resource, and those of jobs that hold none.
-    pub lanes: Vec<EventLane>,
-    /// The number of lanes that are left out.
-    pub left_out: usize,
+/// Draws the chart of a simulated workcell as a self-contained SVG 1.1 document. Each unit of a resource has a lane,
+/// coloured by the jobs that hold it: full while the job runs, pale while it is done and waits for the rule that follows.
+/// The same chart gives the same bytes. O(bars).
+pub fn events_svg(chart: &EventChart) -> String {
+    chart_on(chart, Canvas::File)
 }
 
-/// A lane of an [`EventChart`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EventLane {
-    /// The resource, or the job that holds none.
-    pub name: String,
-    /// The jobs, ordered by time.
-    pub bars: Vec<EventBar>,
-}
-
-/// A job in a lane of an [`EventChart`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct EventBar {
-    /// Its start, in seconds.
-    pub from: f64,
-    /// Its end.
-    pub to: f64,
-    /// Its index in [`EventChart::jobs`].
-    pub job: usize,
-    /// It is done, and waits for the rule that follows.
-    pub waits: bool,
-}
-
-/// Draws a simulation as a self-contained SVG 1.1 document: its [`EventChart`]. Each unit of a resource has a
-/// lane, coloured by the jobs that hold it: full while the job runs, pale while it is done and waits for the rule
-/// that follows. Jobs that hold no resource have lanes of their own. Shows at most 200 lanes. The same run gives
-/// the same bytes. O(segments log segments).
-pub fn events_svg(workcell: &Workcell, run: &EventRun) -> String {
-    chart_on(&EventChart::new(workcell, run), Canvas::File)
-}
-
-impl EventChart {
-    /// The chart of a run.
-    pub fn new(workcell: &Workcell, run: &EventRun) -> Self {
-        let mut lanes = lanes(workcell, run);
-        let left_out = lanes.len().saturating_sub(MOST_LANES);
-        lanes.truncate(MOST_LANES);
-        Self {
-            title: titled(workcell, run, left_out),
-            seconds: seconds(run.ended),
-            jobs: workcell.jobs.iter().map(|job| job.name.clone()).collect(),
-            lanes,
-            left_out,
-        }
-    }
-
-    /// The colour of each job.
-    pub(super) fn colours(&self) -> Vec<String> {
-        colours(&self.jobs.iter().map(String::as_str).collect::<Vec<_>>(), &[])
-    }
-
-    /// True if a job is drawn only where it is done and waits.
-    pub(super) fn only_waits(&self, job: usize) -> bool {
-        self.lanes.iter().flat_map(|lane| &lane.bars).filter(|bar| bar.job == job).all(|bar| bar.waits)
-    }
-
-    /// The jobs that are drawn.
-    pub(super) fn used(&self) -> Vec<usize> {
-        let mut used: Vec<usize> =
-            self.lanes.iter().flat_map(|lane| lane.bars.iter().map(|b| b.job)).collect();
-        used.sort_unstable();
-        used.dedup();
-        used
-    }
+/// The colour of each job.
+pub(super) fn job_colours(chart: &EventChart) -> Vec<String> {
+    colours(&chart.jobs.iter().map(String::as_str).collect::<Vec<_>>(), &[])
 }
 
 /// Draws a chart on a canvas.
 pub(super) fn chart_on(chart: &EventChart, canvas: Canvas) -> String {
     let names: Vec<&str> = chart.jobs.iter().map(String::as_str).collect();
-    let colours = chart.colours();
-    let shorten = |name: &str| text::shortened(name, canvas.longest_name());
+    let colours = job_colours(chart);
+    let shorten = |name: &str| shortened(name, canvas.longest_name());
     let longest = chart.lanes.iter().map(|lane| shorten(&lane.name).chars().count()).max().unwrap_or(0);
     let text = longest as f64 * 13.0 * CHARACTER + 10.0;
     let (left, length, width) = match canvas {
@@ -151,67 +77,6 @@ pub(super) fn chart_on(chart: &EventChart, canvas: Canvas) -> String {
     }
     svg.push_str("</svg>\n");
     svg
-}
-
-fn titled(workcell: &Workcell, run: &EventRun, hidden: usize) -> String {
-    let products: u64 = run.products.iter().sum();
-    let count = match products {
-        0 => String::new(),
-        1 => ", 1 product".into(),
-        _ => format!(", {products} products"),
-    };
-    let more = if hidden > 0 { format!(" ({hidden} lanes not shown)") } else { String::new() };
-    format!("{}: {} s{count}, {}{more}", workcell.name, seconds(run.makespan), run.end.word())
-}
-
-fn shortened(name: &str) -> String {
-    text::shortened(name, LONGEST_NAME)
-}
-
-/// The lanes with their names, in the order of the file; units that nothing held have none.
-fn lanes(workcell: &Workcell, run: &EventRun) -> Vec<EventLane> {
-    let mut held: BTreeMap<(usize, usize), Vec<&Segment>> = BTreeMap::new();
-    let mut free: BTreeMap<usize, Vec<&Segment>> = BTreeMap::new();
-    for segment in run.segments.iter().filter(|segment| segment.left > segment.start) {
-        match segment.on {
-            Some(unit) => held.entry(unit).or_default().push(segment),
-            None => free.entry(segment.job).or_default().push(segment),
-        }
-    }
-    let bars = |segments: &[&Segment]| -> Vec<EventBar> {
-        let mut bars: Vec<Bar> = segments
-            .iter()
-            .flat_map(|s| [([s.start, s.done], s.job, false), ([s.done, s.left], s.job, true)])
-            .filter(|([from, to], ..)| to > from)
-            .collect();
-        bars.sort_unstable();
-        let bar =
-            |([from, to], job, waits): Bar| EventBar { from: seconds(from), to: seconds(to), job, waits };
-        bars.into_iter().map(bar).collect()
-    };
-    let mut lanes = Vec::new();
-    for ((resource, unit), segments) in held {
-        let resource = &workcell.resources[resource];
-        let name = shortened(&resource.name);
-        let name = if resource.capacity > 1 { format!("{name} #{}", unit + 1) } else { name };
-        lanes.push(EventLane { name, bars: bars(&segments) });
-    }
-    for (job, mut segments) in free {
-        segments.sort_by_key(|segment| segment.start);
-        // Instances that overlap are drawn beneath each other.
-        let mut rows: Vec<Vec<&Segment>> = Vec::new();
-        for segment in segments {
-            match rows.iter_mut().find(|row| row.last().is_some_and(|last| last.left <= segment.start)) {
-                Some(row) => row.push(segment),
-                None => rows.push(vec![segment]),
-            }
-        }
-        for (i, row) in rows.iter().enumerate() {
-            let name = if i == 0 { shortened(&workcell.jobs[job].name) } else { String::new() };
-            lanes.push(EventLane { name, bars: bars(row) });
-        }
-    }
-    lanes
 }
 
 /// Bars narrower than half a pixel are joined with their neighbours, so that the picture stays small.
@@ -267,8 +132,11 @@ struct Legend {
 
 impl Legend {
     fn new(names: &[&str], used: &[usize], width: f64) -> Self {
-        let mut texts: Vec<(String, Option<usize>)> =
-            used.iter().take(MOST_NAMED).map(|&job| (shortened(names[job]), Some(job))).collect();
+        let mut texts: Vec<(String, Option<usize>)> = used
+            .iter()
+            .take(MOST_NAMED)
+            .map(|&job| (shortened(names[job], LONGEST_NAME), Some(job)))
+            .collect();
         if used.len() > MOST_NAMED {
             texts.push((format!("and {} more", used.len() - MOST_NAMED), None));
         }
@@ -312,50 +180,51 @@ impl Legend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apportion::run::Monitor;
-    use apportion_events::{EventMatrices, EventOptions, LocalLogic, parse_workcell, simulate_workcell};
 
-    fn drawn(text: &str) -> String {
-        let cell = parse_workcell(text, "cell.toml").unwrap();
-        let matrices = EventMatrices::of(&cell);
-        let mut logic = LocalLogic::new(&matrices);
-        let runs = simulate_workcell(&cell, &EventOptions::default(), &mut logic, &Monitor::new()).unwrap();
-        events_svg(&cell, &runs[0])
+    fn bar(from: f64, to: f64, job: usize, waits: bool) -> EventBar {
+        EventBar { from, to, job, waits }
     }
 
-    /// M1 mills from 8 to 68 s of 68 s: 794 of 900 pixels; the robot waits with the second part from 16 s.
+    fn chart(jobs: &[&str], seconds: f64, bars: Vec<EventBar>) -> EventChart {
+        let jobs = jobs.iter().map(|name| (*name).to_owned()).collect();
+        let lanes = vec![EventLane { name: "M1".into(), bars }];
+        EventChart { title: "<&>: 68 s".into(), seconds, jobs, lanes, left_out: 0 }
+    }
+
+    /// From 8 to 68 s of 68 s: 794 of 900 pixels.
     #[test]
     fn bars_are_where_the_events_are() {
-        let text = include_str!("../../../examples/mdem/deadlock.toml");
-        let svg = drawn(text);
-        let bar =
+        let chart = chart(&["mill", "load"], 68.0, vec![bar(8.0, 68.0, 0, false), bar(16.0, 68.0, 1, true)]);
+        let svg = events_svg(&chart);
+        let found =
             |words: &str| svg.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}"));
-        assert!(bar("<title>mill, 8 s to 68 s<").contains("width=\"794.12\""));
-        assert!(bar("<title>load (waits), 16 s to 68 s<").contains("fill-opacity=\"0.3\""));
-        assert!(svg.contains(">pallet #1<") && svg.contains(">pallet #2<") && svg.contains(">M1<"));
-        assert!(svg.contains("greedy robot: 68 s, deadlock") && svg.contains(">pale: done, waits<"));
-        assert_eq!(svg, drawn(text));
+        assert!(found("<title>mill, 8 s to 68 s<").contains("width=\"794.12\""));
+        assert!(found("<title>load (waits), 16 s to 68 s<").contains("fill-opacity=\"0.3\""));
+        assert!(svg.contains(">M1<") && svg.contains("&lt;&amp;&gt;: 68 s"));
+        assert!(svg.contains(">pale: done, waits<"));
+        assert_eq!(svg, events_svg(&chart));
     }
 
     /// The legend has the colours that are seen: of a job that only ever waits, the pale one.
     #[test]
     fn a_job_that_only_waits_is_pale_in_the_legend() {
-        let svg = drawn(include_str!("../../../examples/mdem/flow-line.toml"));
+        let svg = events_svg(&chart(
+            &["a", "wait for press"],
+            9.0,
+            vec![bar(0.0, 5.0, 0, false), bar(5.0, 9.0, 1, true)],
+        ));
         let swatches: Vec<&str> = svg.lines().filter(|line| line.contains("width=\"14\"")).collect();
         let pale: Vec<&&str> = swatches.iter().filter(|line| line.contains(PALE)).collect();
-        assert!(swatches.len() == 4 && pale.len() == 1 && pale[0].contains("wait for press"), "{swatches:?}");
+        assert!(swatches.len() == 2 && pale.len() == 1 && pale[0].contains("wait for press"), "{swatches:?}");
     }
 
+    /// Nothing has no time; many short bars stay few.
     #[test]
-    fn strange_names_and_empty_runs_are_drawn() {
-        let text = "name = \"<&>\"\n[[part]]\nname=\"p\"\ncount=0\n[[job]]\nname=\"j\"\nduration=1\n\
-            [[rule]]\nname=\"r\"\nparts=[\"p\"]\nstart=[\"j\"]\n";
-        let svg = drawn(text);
-        assert!(svg.contains("&lt;&amp;&gt;: 0 s, finished") && !svg.contains("NaN") && !svg.contains("inf"));
-        // Jobs without resources overlap: three lanes; many short ones stay few bars.
-        let three = drawn(&text.replace("count=0", "count=3"));
-        assert_eq!(three.matches("<title>j, 0 s to 1 s</title>").count(), 3);
-        let many = text.replace("count=0", "count=20000\nevery=1").replace("duration=1", "duration=0.5");
-        assert!(drawn(&many).len() < 800_000, "{}", drawn(&many).len());
+    fn empty_and_long_runs_are_drawn() {
+        let none = events_svg(&chart(&["j"], 0.0, Vec::new()));
+        assert!(!none.contains("NaN") && !none.contains("inf"));
+        let many = (0..20_000).map(|i| bar(f64::from(i), f64::from(i) + 0.5, 0, false)).collect();
+        let svg = events_svg(&chart(&["j"], 20_000.0, many));
+        assert!(svg.len() < 800_000, "{}", svg.len());
     }
 }

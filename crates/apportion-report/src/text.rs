@@ -1,6 +1,7 @@
 //! Aligned text.
 
 use anstyle::{AnsiColor, Style};
+pub(super) use apportion::input::shortened;
 use comfy_table::{CellAlignment, Table, presets};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -161,14 +162,6 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A name of at most a number of characters.
-pub(super) fn shortened(name: &str, longest: usize) -> String {
-    if name.chars().count() <= longest {
-        return name.to_owned();
-    }
-    name.chars().take(longest - 1).chain(['…']).collect()
-}
-
 fn columns_of(text: &str) -> usize {
     text.chars().count()
 }
@@ -231,6 +224,5 @@ mod tests {
         assert!(text.lines().nth(1).unwrap().starts_with("      word"), "{text}");
         assert_eq!(text.split_whitespace().filter(|w| *w == "word").count(), 30);
         assert_eq!(wrapped("a longerword b", 4), ["a", "longerword", "b"]);
-        assert_eq!(shortened("abcdef", 4), "abc…");
     }
 }

@@ -51,8 +51,8 @@
 //!
 //! [`platform`] (what the machine is) → [`model`] (how fast it is) → [`plan`] (who does what) → [`schedule`]
 //! (in which order) → [`run`] it or [`simulate`] it → [`trace`]. [`select`] makes the decisions that are left
-//! open, [`job`] is the main job, [`measure`] finds the speeds, [`verify`] checks results, [`explore`] asks
-//! "what if". A module uses only what is to its left; a test keeps it so.
+//! open, [`job`] is the main job, [`measure`] finds the speeds, [`verify`] checks results, [`record`] says what happened,
+//! [`explore`] asks "what if". A module uses only what is to its left; a test keeps it so.
 //!
 //! `platform`, `model`, `plan`, `schedule`, `select`, `simulate` and `trace` are the crate `apportion-plan`,
 //! which runs nothing; `matrix` and `kernels` are `apportion-kernels`. Both can be used alone. Results are
@@ -70,6 +70,7 @@ pub mod explore;
 pub mod job;
 pub mod measure;
 pub mod product;
+pub mod record;
 pub mod run;
 pub mod verify;
 

@@ -2,16 +2,15 @@
 
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
-use crate::output::advect::{Pictures, slabs_text, slabs_value};
-use crate::output::provenance::add_machine;
+use crate::output::advect::Pictures;
+use crate::output::provenance::provenance;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare::advect::courant_files;
 use crate::prepare::world::on_engine;
 use apportion::error::Result;
 use apportion::job::{Context, InputFiles, warn_of_uncertainty};
 use apportion_advect::{AdvectOutcome, Frames, advect_field};
-use apportion_report::Report;
-use serde_json::json;
+use apportion_report::run_text;
 
 pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
     let named = [Some(args.field.as_path()), args.plan.as_deref()];
@@ -33,37 +32,17 @@ pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
 
 /// Prints the report, and writes the files about the run.
 fn tell(args: &AdvectArgs, outcome: &AdvectOutcome, context: Context<'_>, console: &Console) -> Result<()> {
-    let AdvectOutcome { report, largest_courant_sum: largest, choices, platform, measured, slabs, .. } =
-        outcome;
-    let mut value = report.to_value();
-    value["largest_courant_sum"] = json!(largest);
-    if let Some(hosts) = platform.network.hosts() {
-        value["network"] = hosts.to_value();
-    }
-    let candidates = choices.iter().map(|choice| {
-        let forecast = choice.plan.forecast.as_ref().map(|forecast| forecast.seconds);
-        json!({"method": choice.plan.method, "exchange": choice.order.exchange,
-            "overlap": choice.order.overlap, "forecast_seconds": forecast})
-    });
-    value["candidates"] = candidates.collect();
-    if let Some(slabs) = slabs {
-        value["slabs"] = slabs_value(slabs);
-    }
-    add_machine(&mut value);
+    let AdvectOutcome { report, platform, measured, .. } = outcome;
+    let mut run = outcome.record();
+    run.provenance = Some(provenance());
     appear([
-        (open(args.report.as_ref())?, &|| format!("{value:#}\n")),
+        (open(args.report.as_ref())?, &|| format!("{:#}\n", run.to_value())),
         (open(args.trace.as_ref())?, &|| {
             timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)
         }),
         (open(args.svg.as_ref())?, &|| picture(&report.plan, platform)),
     ])?;
-    console.result(
-        || value.clone(),
-        || {
-            let sum = format!("Courant numbers add up to at most {largest:.4} in a cell\n");
-            report.to_text() + &sum + &slabs.as_ref().map_or_else(String::new, slabs_text)
-        },
-    );
+    console.result(|| run.to_value(), || run_text(&run));
     if let Some(measured) = measured {
         warn_of_uncertainty(measured, "they are measured at each start", context);
     }

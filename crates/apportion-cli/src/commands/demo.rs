@@ -19,13 +19,14 @@ use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
 use apportion::product::{MatmulJob, Operands, RunReport, multiply, whole_block};
 use apportion::random::Random;
+use apportion::record::Run;
 use apportion::run::{Session, World};
 use apportion::schedule::{MatmulSchedule, ScheduleOptions};
 use apportion::select::{BaselinePlans, PlanOptions, areas, baseline_plans, imbalance_of, plan_matmul};
 use apportion::simulate::{CostModel, forecast, simulate};
 use apportion::trace::Trace;
 use apportion::units::{show_count, show_seconds};
-use apportion_report::{Candidate, Report, Timeline, bars, chrome_timeline, sheet_svg, timeline_svg};
+use apportion_report::{Candidate, Timeline, bars, chrome_timeline, sheet_svg, timeline_svg};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let balanced = balance_program(&args.dir, &platform, console)?;
     let value = json!({
         "size": shape.n,
-        "runs": reports.iter().map(RunReport::to_value).collect::<Vec<_>>(),
+        "runs": reports.iter().map(Run::from).collect::<Vec<_>>(),
         "program": balanced.as_ref().map(|found| found.plan(&platform).to_value()),
     });
     folder.write(SIGN, &format!("{value:#}\n"))?;

@@ -2,20 +2,21 @@
 
 use crate::args::{EliminationArgs, FactorArgs, FactorKind};
 use crate::console::{Console, monitor};
-use crate::output::panels::{factor_slabs_text, factor_slabs_value};
-use crate::output::provenance::add_machine;
-use crate::output::results::add_models;
+use crate::output::panels::factor_slabs;
+use crate::output::provenance::provenance;
+use crate::output::results::models_of;
 use crate::output::{appear_with, open, picture, timeline_of};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{BlockedOptions, Context, InputFiles};
 use apportion::output::try_output;
+use apportion::record::{Detail, Lanes, SolutionRun};
 use apportion::schedule::FactorSchedule;
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
 use apportion::units::show_seconds;
-use apportion_factor::{FactorOutcome, FactorReport, FactorTask, MatrixSource, SolveReport, factor_matrix};
-use apportion_report::{Report, Timeline, add_solution, lanes_value};
+use apportion_factor::{FactorOutcome, FactorReport, FactorTask, MatrixSource, factor_matrix};
+use apportion_report::{Timeline, run_text};
 use std::path::Path;
 
 pub fn run(args: &FactorArgs, console: &Console) -> Result<()> {
@@ -69,7 +70,7 @@ pub fn try_texts(args: &EliminationArgs) -> Result<()> {
 /// them and the result appear.
 pub fn print(
     mut outcome: FactorOutcome,
-    solution: Option<&SolveReport>,
+    solution: Option<&SolutionRun>,
     args: &EliminationArgs,
     console: &Console,
 ) -> Result<()> {
@@ -84,18 +85,13 @@ pub fn print(
     }
     let names = &report.plan.processors;
     let forecast = forecast_of(&outcome)?;
-    let mut value = report.to_value();
-    if let Some(solution) = solution {
-        add_solution(&mut value, solution);
+    let mut run = report.record_with(solution);
+    run.timeline.forecast = forecast.as_ref().map(Lanes::new);
+    if let Detail::Factorisation(factors) = &mut run.detail {
+        factors.slabs = outcome.slabs.as_ref().map(factor_slabs);
     }
-    if let Some(trace) = &forecast {
-        value["timeline"]["forecast"] = lanes_value(trace);
-    }
-    if let Some(slabs) = &outcome.slabs {
-        value["slabs"] = factor_slabs_value(slabs);
-    }
-    add_models(&mut value, machine, report.kernel["name"].as_str());
-    add_machine(&mut value);
+    run.models = models_of(machine, report.kernel["name"].as_str());
+    run.provenance = Some(provenance());
     if monitor().is_stopped() {
         return Err(Error::Interrupted);
     }
@@ -111,17 +107,13 @@ pub fn print(
     let appeared = appear_with(
         files,
         [
-            (open(args.report.as_ref())?, &|| format!("{value:#}\n")),
+            (open(args.report.as_ref())?, &|| format!("{:#}\n", run.to_value())),
             (open(args.trace.as_ref())?, &trace),
             (open(args.svg.as_ref())?, &|| picture(&report.plan, &machine.platform)),
         ],
     );
     appeared.map_err(|error| outcome.with_finished_panels(error))?;
-    let text = || {
-        let slabs = outcome.slabs.as_ref().map_or_else(String::new, factor_slabs_text);
-        report.to_text() + &solution.map_or_else(String::new, Report::to_text) + &slabs
-    };
-    console.result(|| value.clone(), text);
+    console.result(|| run.to_value(), || run_text(&run));
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::args::{EngineName, RunningArgs};
 use crate::console::{Console, monitor};
 use crate::output::mdem::{EventFiles, Selection};
 use crate::output::provenance::add_command;
-use crate::output::results::{Texts, commit};
+use crate::output::results::{Texts, commit, details};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::job::{Context, InputFiles, Outcome, decide};
@@ -116,7 +116,8 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let finish = || {
         let files = files.map_or_else(|| EventFiles::open(args), Ok)?;
         tell(args, &simulation, &matrices, &runs, files, console, || {
-            commit(&outcome, Vec::new(), texts, running, world, console).map(Some)
+            let run = commit(&outcome, Vec::new(), texts, running, world, console)?;
+            Ok(Some((run.to_value(), details(&outcome, &run))))
         })
     };
     world.on_root(finish).map(drop)

@@ -216,12 +216,12 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         }
     };
     let candidates = ranking(args, &processors, &others);
-    let choice = candidates.as_ref().and_then(Ranking::value);
+    let choice = candidates.as_ref().and_then(Ranking::record);
     let taken = hybrid_choice(args, &plan, &processors)?;
     let value_of_plan = || {
         let mut value = plan.to_value();
         if let Some(choice) = &choice {
-            value["choice"] = choice.clone();
+            value["choice"] = json!(choice);
         }
         add_models(&mut value, &processors, plan.layout().is_ok().then_some("multiply-adds"));
         value

@@ -1,5 +1,6 @@
 //! A rearranged plan.
 
+use super::extended;
 use apportion::plan::arrange::{Arrangement, Cost, CostFunction};
 use apportion::platform::Platform;
 use apportion::units;
@@ -8,10 +9,7 @@ use serde_json::{Value, json};
 
 /// The JSON for programs.
 pub fn to_value(arranged: &Arrangement, name: &str, milliseconds: f64) -> Value {
-    let value = |cost: Cost| json!({"a": cost.a, "b": cost.b, "total": cost.total});
-    json!({"objective": name, "cost_before": value(arranged.cost_before),
-           "cost_after": value(arranged.cost_after), "evaluations": arranged.evaluations,
-           "milliseconds": milliseconds})
+    extended(extended(json!({"objective": name}), arranged), json!({"milliseconds": milliseconds}))
 }
 
 /// The text for readers.

@@ -1,5 +1,6 @@
 //! The table of `partition --compare`.
 
+use super::extended;
 use apportion::error::Result;
 use apportion::plan::shapes::Method;
 use apportion::plan::{Baselines, Layout, Metrics, Plan, star_volume};
@@ -7,6 +8,7 @@ use apportion::platform::{Network, Platform, Topology};
 use apportion::select::{Minimise, UNEVEN};
 use apportion::units;
 use apportion_report::{Candidate, pairs, sheet_svg, table};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The costs of the methods.
@@ -30,13 +32,19 @@ pub struct Row {
 }
 
 /// A layout and its costs.
+#[derive(Serialize)]
 pub struct Cost {
     pub metrics: Metrics,
+    #[serde(rename = "relayed_volume")]
     pub relayed: Option<u64>,
+    #[serde(rename = "message_steps")]
     pub steps: Option<u64>,
+    #[serde(rename = "forecast_seconds")]
     pub forecast: Option<f64>,
     /// Seconds of communication alone, where speeds are ratios.
+    #[serde(rename = "communication_seconds")]
     pub communication: Option<f64>,
+    #[serde(skip)]
     pub layout: Layout,
 }
 
@@ -92,22 +100,14 @@ impl Comparison {
     }
 
     pub fn to_value(&self) -> Value {
-        let methods: Vec<Value> = self
-            .rows
-            .iter()
-            .map(|row| match &row.outcome {
-                Ok(cost) => json!({
-                    "method": row.method.to_string(),
-                    "metrics": cost.metrics,
-                    "relayed_volume": cost.relayed,
-                    "message_steps": cost.steps,
-                    "forecast_seconds": cost.forecast,
-                    "communication_seconds": cost.communication,
-                    "milliseconds": row.milliseconds,
-                }),
-                Err(why) => json!({"method": row.method.to_string(), "refused": why}),
-            })
-            .collect();
+        let row = |row: &Row| {
+            let method = json!({"method": row.method.to_string()});
+            match &row.outcome {
+                Ok(cost) => extended(extended(method, cost), json!({"milliseconds": row.milliseconds})),
+                Err(why) => extended(method, json!({"refused": why})),
+            }
+        };
+        let methods = self.rows.iter().map(row).collect::<Vec<_>>();
         json!({"chosen": self.chosen, "baselines": self.baselines, "methods": methods})
     }
 

@@ -1,6 +1,7 @@
 //! What `detect` prints and writes.
 
 use super::devices::{Device, add_devices};
+use super::extended;
 use apportion::platform::{Core, CoreGroup, CoreKind, Grouping, Host, Network, Platform, list_cpus};
 use apportion::units::show_bytes;
 use apportion_report::table;
@@ -33,8 +34,7 @@ impl Description {
         let host = &self.host;
         let kind = |(number, kind): (usize, &CoreKind)| {
             let cores = host.cores.iter().filter(|core| core.kind == number).count();
-            json!({"name": kind.name, "cores": cores, "capacity": kind.capacity, "max_khz": kind.max_khz,
-                   "l2_bytes": kind.l2_bytes, "l2_cores": kind.l2_cores, "l3_bytes": kind.l3_bytes})
+            extended(json!({"name": kind.name, "cores": cores}), kind)
         };
         let processor = |group: &CoreGroup<'_>| {
             let mut threads: Vec<usize> = group.cores.iter().flat_map(|core| core.threads.clone()).collect();
@@ -118,17 +118,8 @@ impl Descriptions {
 
     /// A description for each host, and the processors and devices of all with their hosts.
     pub fn to_value(&self, by: Grouping) -> Value {
-        let hosts: Vec<Value> = self
-            .0
-            .iter()
-            .map(|one| {
-                let mut value = json!({"name": one.host.name});
-                if let (Some(all), Value::Object(more)) = (value.as_object_mut(), one.to_value(by)) {
-                    all.extend(more);
-                }
-                value
-            })
-            .collect();
+        let hosts: Vec<Value> =
+            self.0.iter().map(|one| extended(json!({"name": one.host.name}), one.to_value(by))).collect();
         let of_all = |field: &str| -> Vec<Value> {
             let of_host = |host: &Value| {
                 let mut entries = host[field].as_array().cloned().unwrap_or_default();

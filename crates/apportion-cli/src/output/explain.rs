@@ -1,6 +1,7 @@
 //! The reasons for a forecast: waits and their causes, as text and JSON.
 
 use apportion::geometry::Rank;
+use apportion::record::CriticalPath;
 use apportion::simulate::{Cause, Doing, History, Wait};
 use apportion::units::{show_bytes, show_count, show_seconds};
 use apportion_report::{pairs, table};
@@ -30,40 +31,6 @@ pub fn json(history: &History, rank: Rank, names: &[String]) -> Value {
     json!({"processor": names[rank.0], "ends": history.ends[rank.0],
            "waits": history.waits[rank.0].iter().map(wait).collect::<Vec<_>>(),
            "last": names[last.0], "chain": history.chain(last).iter().map(cause).collect::<Vec<_>>()})
-}
-
-/// What the chain that ends the run consists of, in seconds, and its bytes.
-pub fn critical_path(history: &History, names: &[String]) -> Value {
-    let last = history.last();
-    let Sums { work, queue, transfer, bytes } = Sums::of(&history.chain(last));
-    json!({"ends": names[last.0], "work": work, "queue": queue, "transfer": transfer, "bytes": bytes})
-}
-
-/// The seconds of the links of a chain by what they are, and the bytes of its messages.
-#[derive(Default)]
-struct Sums {
-    work: f64,
-    queue: f64,
-    transfer: f64,
-    bytes: f64,
-}
-
-impl Sums {
-    fn of(chain: &[Cause]) -> Self {
-        let mut sums = Self::default();
-        for cause in chain {
-            let seconds = cause.end - cause.start;
-            match &cause.what {
-                Doing::Work(_) => sums.work += seconds,
-                Doing::Queue(_) => sums.queue += seconds,
-                Doing::Transfer(w) => {
-                    sums.transfer += seconds;
-                    sums.bytes += w.bytes;
-                }
-            }
-        }
-        sums
-    }
 }
 
 /// The same as tables: the longest of many waits, the two ends of a long chain, and the sum by hand. An
@@ -96,7 +63,7 @@ pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64
     }
     let last = history.last();
     let chain = history.chain(last);
-    let Sums { work, queue, transfer, .. } = Sums::of(&chain);
+    let path = CriticalPath::of_chain(&chain, &names[last.0]);
     let plural = if chain.len() == 1 { "interval leads" } else { "intervals lead" };
     out += &format!(
         "\nCritical path: {} {plural} to the end of {}; a delay of any of them delays the end\n",
@@ -104,11 +71,11 @@ pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64
         names[last.0]
     );
     out += &pairs(&[
-        ("work", show_seconds(work)),
-        ("transfer", show_seconds(transfer)),
-        ("queue", show_seconds(queue)),
+        ("work", show_seconds(path.work)),
+        ("transfer", show_seconds(path.transfer)),
+        ("queue", show_seconds(path.queue)),
     ]);
-    out += &by_hand(&chain, history.ends[last.0], element);
+    out += &by_hand(&path, history.ends[last.0], element);
     let half = if chain.len() > SHOWN { SHOWN / 2 } else { chain.len() };
     let (head, tail) = (&chain[..half], &chain[half.max(chain.len() - half.min(chain.len()))..]);
     let row = |c: &Cause| {
@@ -127,8 +94,8 @@ pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64
 }
 
 /// The sum of the chain, from sizes and times: what a reader can check with the platform file.
-fn by_hand(chain: &[Cause], end: f64, element: Option<u64>) -> String {
-    let Sums { work, queue, transfer, bytes } = Sums::of(chain);
+fn by_hand(path: &CriticalPath, end: f64, element: Option<u64>) -> String {
+    let CriticalPath { work, queue, transfer, bytes, .. } = *path;
     if transfer <= 0.0 {
         return String::new();
     }

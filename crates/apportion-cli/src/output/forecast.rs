@@ -1,19 +1,20 @@
 //! A simulated run.
 
-use super::explain::critical_path;
 use super::provenance::add_command;
+use super::ranking::fit_text;
 use crate::args::sharing::Rule;
 use crate::commands::simulate::SimulateArgs;
 use apportion::error::Result;
 use apportion::kernels::mpdata::Scheme;
 use apportion::plan;
+use apportion::record::{CriticalPath, Lanes, MemoryFit};
 use apportion::schedule::{Application, ScheduleOptions};
 use apportion::simulate::{
     CostModel, Outcome, forecast, forecast_fluid, simulate, simulate_explained, simulate_fluid,
 };
 use apportion::units;
 use apportion_advect::AdvectOrder;
-use apportion_report::{lanes_value, pairs, table};
+use apportion_report::{pairs, table};
 use serde_json::{Value, json};
 
 /// Said of times where speeds are ratios.
@@ -157,8 +158,8 @@ pub struct Forecast {
     pub alone: bool,
     /// What was simulated, if it is a plan.
     pub plan: Option<plan::Plan>,
-    /// The blocks that memory requires, from [`memory_fit`](super::ranking::memory_fit).
-    pub fitted: Option<(String, Value)>,
+    /// The blocks that memory requires.
+    pub fitted: Option<MemoryFit>,
 }
 
 impl Forecast {
@@ -175,16 +176,16 @@ impl Forecast {
         if let Some(order) = &self.order {
             order.note(&mut object);
         }
-        if let Some((_, fitted)) = &self.fitted {
-            object["memory_fit"] = fitted.clone();
+        if let Some(fitted) = &self.fitted {
+            object["memory_fit"] = json!(fitted);
         }
         if let Some(command) = &self.command {
             object["command"] = command.as_str().into();
         }
         if let Some(Outcome { trace, history }) = &self.simulated.outcome {
-            object["timeline"] = json!({"forecast": lanes_value(trace)});
+            object["timeline"] = json!({"forecast": Lanes::new(trace)});
             if let Some(history) = history {
-                object["critical_path"] = critical_path(history, &self.names);
+                object["critical_path"] = json!(CriticalPath::new(history, &self.names));
             }
         }
         if let Some(plan) = &self.plan {
@@ -221,7 +222,7 @@ impl Forecast {
         if *rule != Rule::Fifo {
             facts.push(("sharing", rule.to_string()));
         }
-        facts.extend(self.fitted.as_ref().map(|(line, _)| ("fitted", line.clone())));
+        facts.extend(self.fitted.as_ref().map(|fit| ("fitted", fit_text(fit))));
         facts.push(("forecast", units::show_seconds(*seconds)));
         facts.extend(self.alone.then(|| ("times", COMMUNICATION_ALONE.into())));
         let mut out =

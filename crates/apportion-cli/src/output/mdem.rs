@@ -6,9 +6,10 @@ use crate::output::{appear, is_csv, linear::Linear, open};
 use apportion::error::{Error, Result};
 use apportion::matrix::{Matrix, write_npy, write_npy_bool};
 use apportion::output::OutputFile;
-use apportion_events::{End, EventMatrices, EventRun, SharedPlace, Usage, Workcell, seconds, shared_places};
-use apportion_report::{EventChart, events_svg, pairs, table};
-use serde_json::{Value, json};
+use apportion_events::{End, EventMatrices, EventRun, SharedPlace, Workcell, seconds, shared_places};
+use apportion_report::{events_svg, pairs, table};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -74,7 +75,7 @@ impl EventFiles {
         let csv = self.events.as_ref().is_some_and(|(_, csv)| *csv);
         appear([
             (self.events.map(|(file, _)| file), &|| shown.event_list(csv)),
-            (self.gantt, &|| events_svg(shown.workcell, shown.run)),
+            (self.gantt, &|| events_svg(&shown.run.chart(shown.workcell))),
         ])?;
         written.into_iter().chain(max_plus).try_for_each(OutputFile::commit)
     }
@@ -84,17 +85,38 @@ impl EventFiles {
 pub struct Selection<'a> {
     pub workcell: &'a Workcell,
     pub run: &'a EventRun,
-    usage: Vec<Usage>,
+    resources: Vec<ResourceUse<'a>>,
     shared: Vec<SharedPlace>,
     linear: Linear,
-    lines: Vec<Line<'a>>,
+    scenarios: Vec<Scenario<'a>>,
+}
+
+/// The use of a resource.
+#[derive(Serialize)]
+struct ResourceUse<'a> {
+    name: &'a str,
+    capacity: u64,
+    working_seconds: f64,
+    waiting_seconds: f64,
+    utilisation: f64,
 }
 
 /// All replications of a variant.
-struct Line<'a> {
+#[derive(Serialize)]
+struct Scenario<'a> {
     name: &'a str,
-    workcell: &'a Workcell,
-    runs: Vec<&'a EventRun>,
+    replications: usize,
+    /// The ends that came up, each with its number.
+    ends: Map<String, Value>,
+    mean_seconds: f64,
+    least_seconds: f64,
+    most_seconds: f64,
+    /// The mean number of products.
+    products: f64,
+    /// The mean utilisation of each resource.
+    utilisation: Vec<f64>,
+    #[serde(skip)]
+    busiest: String,
 }
 
 impl<'a> Selection<'a> {
@@ -102,18 +124,25 @@ impl<'a> Selection<'a> {
         let workcell = &simulation.variants[simulation.shown];
         let of = |variant: usize| runs.iter().filter(move |run| run.variant == variant);
         let run = of(simulation.shown).next().expect("at least one replication");
-        let lines = simulation.variants.iter().enumerate().map(|(variant, workcell)| Line {
-            name: if variant == 0 { "as written" } else { &workcell.name },
-            workcell,
-            runs: of(variant).collect(),
+        let scenarios = simulation.variants.iter().enumerate().map(|(variant, workcell)| {
+            let name = if variant == 0 { "as written" } else { &workcell.name };
+            Scenario::new(name, workcell, &of(variant).collect::<Vec<_>>())
+        });
+        let resources = workcell.resources.iter().zip(run.usage(workcell));
+        let resources = resources.map(|(resource, usage)| ResourceUse {
+            name: &resource.name,
+            capacity: resource.capacity,
+            working_seconds: seconds(usage.working),
+            waiting_seconds: seconds(usage.waiting),
+            utilisation: usage.utilisation,
         });
         Ok(Self {
             workcell,
             run,
-            usage: run.usage(workcell),
+            resources: resources.collect(),
             shared: shared_places(workcell),
             linear: Linear::of(workcell, run, &simulation.options),
-            lines: lines.collect(),
+            scenarios: scenarios.collect(),
         })
     }
 
@@ -146,15 +175,10 @@ impl<'a> Selection<'a> {
 
     pub fn to_value(&self) -> Value {
         let (workcell, run) = (self.workcell, self.run);
-        let products: serde_json::Map<String, Value> =
+        let products: Map<String, Value> =
             workcell.products.iter().zip(&run.products).map(|(name, n)| (name.clone(), json!(n))).collect();
-        let firings: serde_json::Map<String, Value> =
+        let firings: Map<String, Value> =
             workcell.rules.iter().zip(&run.firings).map(|(rule, n)| (rule.name.clone(), json!(n))).collect();
-        let resources = workcell.resources.iter().zip(&self.usage).map(|(resource, usage)| {
-            json!({"name": resource.name, "capacity": resource.capacity,
-                   "working_seconds": seconds(usage.working), "waiting_seconds": seconds(usage.waiting),
-                   "utilisation": usage.utilisation})
-        });
         let shared = self.shared.iter().map(|shared| {
             json!({"place": workcell.name_of(shared.place), "rules": self.rule_names(&shared.rules)})
         });
@@ -176,13 +200,13 @@ impl<'a> Selection<'a> {
             "format": "apportion-events", "version": 1,
             "workcell": workcell.name, "end": run.end.word(), "seconds": seconds(run.makespan),
             "simulated_seconds": seconds(run.ended), "products": products, "firings": firings,
-            "resources": resources.collect::<Vec<_>>(), "shared": shared.collect::<Vec<_>>(),
+            "resources": self.resources, "shared": shared.collect::<Vec<_>>(),
             "conflicts": conflicts.collect::<Vec<_>>(), "deadlock": deadlock,
             "starved": match &run.end { End::Starved(why) => Value::from(why.as_str()), _ => Value::Null },
             "max_plus": self.linear.to_value(workcell),
-            "scenarios": self.lines.iter().map(Line::to_value).collect::<Vec<_>>(),
+            "scenarios": self.scenarios,
             "events": self.events(),
-            "chart": EventChart::new(workcell, run),
+            "chart": run.chart(workcell),
         })
     }
 
@@ -223,15 +247,14 @@ impl<'a> Selection<'a> {
         }
         about.extend(self.linear.lines(workcell));
         let mut out = pairs(&about);
-        if !workcell.resources.is_empty() {
-            let shown_rows = workcell.resources.iter().zip(&self.usage).take(MOST_RESOURCES);
-            let rows = shown_rows.map(|(resource, usage)| {
+        if !self.resources.is_empty() {
+            let rows = self.resources.iter().take(MOST_RESOURCES).map(|resource| {
                 vec![
-                    resource.name.clone(),
+                    resource.name.to_owned(),
                     resource.capacity.to_string(),
-                    format!("{:.1} %", 100.0 * usage.utilisation),
-                    time_text(seconds(usage.working)),
-                    time_text(seconds(usage.waiting)),
+                    format!("{:.1} %", 100.0 * resource.utilisation),
+                    time_text(resource.working_seconds),
+                    time_text(resource.waiting_seconds),
                 ]
             });
             out += "\n";
@@ -241,13 +264,14 @@ impl<'a> Selection<'a> {
                 let _ = writeln!(out, "and {more} more (--json)");
             }
         }
-        if self.lines.len() > 1 || self.lines[0].runs.len() > 1 {
+        let replicated = self.scenarios[0].replications > 1;
+        if self.scenarios.len() > 1 || replicated {
             out += "\n";
             let mut header = vec!["scenario", "end", "makespan", "products", "busiest"];
-            if self.lines[0].runs.len() > 1 {
+            if replicated {
                 header.extend(["runs", "least", "most"]);
             }
-            out += &table(&header, self.lines.iter().map(Line::row));
+            out += &table(&header, self.scenarios.iter().map(Scenario::row));
         }
         out
     }
@@ -281,65 +305,46 @@ fn ended(run: &EventRun) -> String {
     }
 }
 
-impl Line<'_> {
-    /// Mean, least and most of the makespans.
-    fn makespans(&self) -> [f64; 3] {
-        let all: Vec<f64> = self.runs.iter().map(|run| seconds(run.makespan)).collect();
-        let mean = all.iter().sum::<f64>() / all.len() as f64;
-        [mean, all.iter().copied().fold(f64::INFINITY, f64::min), all.iter().copied().fold(0.0, f64::max)]
-    }
-
-    fn products(&self) -> f64 {
-        let all: u64 = self.runs.iter().flat_map(|run| &run.products).sum();
-        all as f64 / self.runs.len() as f64
-    }
-
-    /// The ends that came up, each with its number where they differ.
-    fn ends(&self) -> Vec<(&'static str, usize)> {
-        let mut ends: Vec<(&str, usize)> = Vec::new();
-        for run in &self.runs {
-            match ends.iter_mut().find(|(word, _)| *word == run.end.word()) {
-                Some((_, count)) => *count += 1,
-                None => ends.push((run.end.word(), 1)),
-            }
+impl<'a> Scenario<'a> {
+    fn new(name: &'a str, workcell: &Workcell, runs: &[&EventRun]) -> Self {
+        let count = runs.len() as f64;
+        let makespans = || runs.iter().map(|run| seconds(run.makespan));
+        let mut ends = Map::new();
+        for run in runs {
+            let end = ends.entry(run.end.word()).or_insert(json!(0));
+            *end = json!(end.as_u64().unwrap_or(0) + 1);
         }
-        ends
-    }
-
-    /// The mean utilisation of each resource.
-    fn utilisation(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.workcell.resources.len()];
-        for run in &self.runs {
-            let usage = run.usage(self.workcell);
+        let mut sums = vec![0.0; workcell.resources.len()];
+        for run in runs {
+            let usage = run.usage(workcell);
             sums.iter_mut().zip(usage).for_each(|(sum, usage)| *sum += usage.utilisation);
         }
-        sums.iter().map(|sum| sum / self.runs.len() as f64).collect()
-    }
-
-    fn to_value(&self) -> Value {
-        let [mean, least, most] = self.makespans();
-        let ends: serde_json::Map<String, Value> =
-            self.ends().into_iter().map(|(word, count)| (word.to_owned(), json!(count))).collect();
-        json!({"name": self.name, "replications": self.runs.len(), "ends": ends, "mean_seconds": mean,
-               "least_seconds": least, "most_seconds": most, "products": self.products(),
-               "utilisation": self.utilisation()})
+        let utilisation: Vec<f64> = sums.iter().map(|sum| sum / count).collect();
+        let busiest = utilisation.iter().zip(&workcell.resources).max_by(|a, b| a.0.total_cmp(b.0));
+        let busiest = busiest.map(|(part, resource)| format!("{} {:.1} %", resource.name, 100.0 * part));
+        Self {
+            name,
+            replications: runs.len(),
+            ends,
+            mean_seconds: makespans().sum::<f64>() / count,
+            least_seconds: makespans().fold(f64::INFINITY, f64::min),
+            most_seconds: makespans().fold(0.0, f64::max),
+            products: runs.iter().flat_map(|run| &run.products).sum::<u64>() as f64 / count,
+            utilisation,
+            busiest: busiest.unwrap_or_default(),
+        }
     }
 
     fn row(&self) -> Vec<String> {
-        let [mean, least, most] = self.makespans();
-        let ends = self.ends();
-        let end = match &ends[..] {
-            [(word, _)] => (*word).to_owned(),
-            several => several.iter().map(|(word, n)| format!("{word} {n}")).collect::<Vec<_>>().join(", "),
+        let ends: Vec<String> = match self.ends.len() {
+            1 => self.ends.keys().cloned().collect(),
+            _ => self.ends.iter().map(|(word, n)| format!("{word} {n}")).collect(),
         };
-        let utilisation = self.utilisation();
-        let busiest = (0..utilisation.len()).max_by(|&a, &b| utilisation[a].total_cmp(&utilisation[b]));
-        let busiest = busiest.map_or_else(String::new, |at| {
-            format!("{} {:.1} %", self.workcell.resources[at].name, 100.0 * utilisation[at])
-        });
-        let mut row = vec![self.name.to_owned(), end, time_text(mean), number_text(self.products()), busiest];
-        if self.runs.len() > 1 {
-            row.extend([self.runs.len().to_string(), time_text(least), time_text(most)]);
+        let (makespan, products) = (time_text(self.mean_seconds), number_text(self.products));
+        let mut row = vec![self.name.to_owned(), ends.join(", "), makespan, products, self.busiest.clone()];
+        if self.replications > 1 {
+            let [least, most] = [self.least_seconds, self.most_seconds].map(time_text);
+            row.extend([self.replications.to_string(), least, most]);
         }
         row
     }

@@ -30,3 +30,13 @@ pub mod sweep;
 pub mod units;
 
 pub use files::{appear, appear_with, is_csv, open, picture, timeline, timeline_of};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// An object with the fields of a value after its own.
+fn extended(mut object: Value, more: impl Serialize) -> Value {
+    if let (Some(fields), Value::Object(more)) = (object.as_object_mut(), json!(more)) {
+        fields.extend(more);
+    }
+    object
+}

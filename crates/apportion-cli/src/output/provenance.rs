@@ -2,27 +2,38 @@
 
 use apportion::kernels::instruction_set;
 use apportion::platform::discover;
+use apportion::record::{HostFacts, Provenance};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Adds the field `provenance`: the command as it can be pasted into a shell, and the version.
-pub fn add_command(value: &mut Value) {
-    if let Some(object) = value.as_object_mut() {
-        let entry = object.entry("provenance").or_insert_with(|| json!({}));
-        entry["command"] = command().into();
-        entry["version"] = env!("CARGO_PKG_VERSION").into();
-    }
+/// The command as it can be pasted into a shell, and the version.
+fn of_command() -> Provenance {
+    Provenance { command: Some(command()), version: Some(env!("CARGO_PKG_VERSION").into()), machine: None }
 }
 
-/// Adds the machine on which the work of this command ran: this one.
-pub fn add_machine(value: &mut Value) {
-    add_command(value);
+/// The same, and the machine on which the work of this command ran: this one.
+pub fn provenance() -> Provenance {
     let host = discover();
-    value["provenance"]["machine"] = json!({
-        "host": apportion::run::host_name(), "model": host.model, "cores": host.cores.len(),
-        "memory_bytes": host.memory, "instructions": instruction_set().to_string(),
-        "quota_cores": host.quota_cores, "memory_limit_bytes": host.memory_limit,
-    });
+    let machine = HostFacts {
+        host: Some(apportion::run::host_name()),
+        model: Some(host.model),
+        cores: Some(host.cores.len() as u64),
+        memory_bytes: host.memory.map(Into::into),
+        instructions: Some(instruction_set().to_string()),
+        quota_cores: host.quota_cores,
+        memory_limit_bytes: host.memory_limit.map(Into::into),
+    };
+    Provenance { machine: Some(machine), ..of_command() }
+}
+
+/// Adds the field `provenance` to a result that comes from this command alone.
+pub fn add_command(value: &mut Value) {
+    value["provenance"] = json!(of_command());
+}
+
+/// Adds the field `provenance` to the result of work on this machine.
+pub fn add_machine(value: &mut Value) {
+    value["provenance"] = json!(provenance());
 }
 
 /// The command of this process, with the program by its name.

@@ -3,11 +3,11 @@
 use super::plan::certificate;
 use apportion::job::{Decision, SpeedSource};
 use apportion::platform::Platform;
-use apportion::product::RunReport;
+use apportion::record::{self, MemoryFit, Run, SharesGain};
 use apportion::select::{Choice, DecidedBy, MemoryOverrun, Minimise};
 use apportion::units;
 use apportion_report::pairs;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Candidates, the best first, and the measure by which they were ranked.
 pub struct Ranking<'a> {
@@ -27,12 +27,12 @@ impl<'a> Ranking<'a> {
 
 impl Ranking<'_> {
     /// The lines for readers about the choice and the adaptations to memory, for the report of a run.
-    pub fn text(&self, platform: &Platform, source: SpeedSource, report: &RunReport) -> String {
+    pub fn text(&self, platform: &Platform, source: SpeedSource, run: &Run) -> String {
         let chosen = self.line().map(|line| ("chosen  ", line));
         let left_out = self.left_out_line().map(|line| ("left out", line));
         let shares = self.shares_line().map(|line| ("shares", line));
-        let fitted = self.fit_note(platform).map(|(line, _)| ("fitted  ", line));
-        let certificate = self.choices.first().and_then(|choice| run_certificate(choice, source, report));
+        let fitted = self.memory_fit(platform).map(|fit| ("fitted  ", fit_text(&fit)));
+        let certificate = self.choices.first().and_then(|choice| run_certificate(choice, source, run));
         let certificate = certificate.map(|line| ("certificate", line));
         let lines = [chosen, left_out, shares, fitted, certificate];
         pairs(&lines.into_iter().flatten().collect::<Vec<_>>())
@@ -41,18 +41,8 @@ impl Ranking<'_> {
     /// The processors that stay out and the blocks that were made smaller, if there are any.
     pub fn exceptions(&self, platform: &Platform) -> String {
         let left_out = self.left_out_line().map(|line| ("left out", line));
-        let fitted = self.fit_note(platform).map(|(line, _)| ("fitted", line));
+        let fitted = self.memory_fit(platform).map(|fit| ("fitted", fit_text(&fit)));
         pairs(&left_out.into_iter().chain(fitted).collect::<Vec<_>>())
-    }
-
-    /// The fields `choice` and `memory_fit`, if there was something to choose or to fit.
-    pub fn add_to(&self, value: &mut Value, platform: &Platform) {
-        if let Some(choice) = self.value() {
-            value["choice"] = choice;
-        }
-        if let Some((_, fitted)) = self.fit_note(platform) {
-            value["memory_fit"] = fitted;
-        }
     }
 
     /// The names of the processors that stay out, what they would do, and the seconds that they would add.
@@ -80,16 +70,11 @@ impl Ranking<'_> {
         Some(format!("by forecast: {percent:.1} % less time than in proportion to the speeds"))
     }
 
-    /// The number of blocks into which the operands were cut so that no processor exceeds its memory, and the
-    /// processors that would have.
-    fn fit_note(&self, platform: &Platform) -> Option<(String, Value)> {
+    /// The blocks into which the operands were cut so that no processor exceeds its memory.
+    pub fn memory_fit(&self, platform: &Platform) -> Option<MemoryFit> {
         let choice = self.choices.first()?;
-        Some(memory_fit(
-            choice.memory_overrun?,
-            choice.order.block,
-            choice.plan.layout().ok()?.shape().k,
-            platform,
-        ))
+        let k = choice.plan.layout().ok()?.shape().k;
+        Some(memory_fit(choice.memory_overrun?, choice.order.block, k, platform))
     }
 
     fn by(&self) -> &'static str {
@@ -210,50 +195,47 @@ impl Ranking<'_> {
         }
     }
 
-    /// `{"by", "decided_by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the
-    /// fraction by which that exceeds the chosen one's. A candidate that a bound ruled out has a value of
-    /// null, and `at_least`.
-    pub fn value(&self) -> Option<Value> {
+    /// The choice for programs, if there was one.
+    pub fn record(&self) -> Option<record::Choice> {
         let best = self.choices.first()?;
-        self.rival()?;
-        let each = |c: &Choice| {
-            json!({"method": c.plan.method, "flow": c.order.flow.to_string(),
-                   "overlap": c.order.overlaps(), "value": self.value_of(c)})
-        };
-        let against = self.choices[1..].iter().map(|c| {
-            let mut value = each(c);
-            let excess = self.value_of(best).zip(self.value_of(c)).filter(|(least, _)| *least > 0.0);
-            value["excess"] = json!(excess.map(|(least, other)| other / least - 1.0));
-            if let Some(seconds) = c.lower_bound {
-                value["at_least"] = json!(seconds);
-            }
-            value
-        });
         let decided = match DecidedBy::between(best, self.rival()?) {
             DecidedBy::Criterion => self.by(),
             DecidedBy::Volume => "volume",
             DecidedBy::Order => "order",
         };
-        let against = against.collect::<Vec<_>>();
-        let mut value =
-            json!({"by": self.by(), "decided_by": decided, "chosen": each(best), "against": against});
-        if let Some((names, why, seconds)) = self.left_out() {
-            let each = |name| json!({"processor": name, "why": why, "seconds": seconds});
-            value["left_out"] = names.into_iter().map(each).collect();
-        }
-        if let Some(gain) = best.sizing_gain {
-            value["shares"] = json!({"by": "forecast", "saved_seconds": gain});
-        }
-        Some(value)
+        let each = |c: &Choice| record::Candidate {
+            method: c.plan.method.clone(),
+            flow: c.order.flow.to_string(),
+            overlap: c.order.overlaps(),
+            value: self.value_of(c),
+            ..record::Candidate::default()
+        };
+        let against = self.choices[1..].iter().map(|c| {
+            let both = self.value_of(best).zip(self.value_of(c)).filter(|(least, _)| *least > 0.0);
+            let excess = Some(json!(both.map(|(least, other)| other / least - 1.0)));
+            record::Candidate { excess, at_least: c.lower_bound, ..each(c) }
+        });
+        let left_out = self.left_out().map(|(names, why, seconds)| {
+            let each = |name: &str| record::LeftOut { processor: name.into(), why: why.clone(), seconds };
+            names.into_iter().map(each).collect()
+        });
+        Some(record::Choice {
+            by: self.by().into(),
+            decided_by: decided.into(),
+            chosen: each(best),
+            against: against.collect(),
+            left_out,
+            shares: best.sizing_gain.map(|gain| SharesGain { by: "forecast".into(), saved_seconds: gain }),
+        })
     }
 }
 
 /// The certificate of the plan that ran: it holds by the speeds that the plan was made for, which the run may
 /// have shown to be wrong.
-fn run_certificate(choice: &Choice, source: SpeedSource, report: &RunReport) -> Option<String> {
+fn run_certificate(choice: &Choice, source: SpeedSource, run: &Run) -> Option<String> {
     let line = certificate(&choice.plan)?;
-    let bound = report.forecast_seconds / choice.plan.metrics.forecast_over_bound?;
-    if report.seconds() < bound {
+    let bound = run.forecast_seconds? / choice.plan.metrics.forecast_over_bound?;
+    if run.seconds < bound {
         return Some(format!(
             "none: the {source} speeds allow no plan less than {}, and the run took less",
             units::show_seconds(bound)
@@ -297,22 +279,20 @@ fn named(choice: &Choice) -> String {
 }
 
 /// The pivot blocks into which `k` inner indices are cut so that no processor exceeds its memory, and the
-/// processor that would exceed it with larger ones: a line for readers, and `memory_fit` for programs.
-pub fn memory_fit(excess: MemoryOverrun, block: u64, k: u64, platform: &Platform) -> (String, Value) {
-    let name = &platform.processors[excess.rank.0].name;
-    let count = k.div_ceil(block);
-    let bytes = |bytes: u64| units::show_bytes(bytes as f64);
-    let line = format!(
-        "{count} blocks of {block}: with larger ones \"{name}\" would hold {} of its {}",
-        bytes(excess.need),
-        bytes(excess.cap)
-    );
-    let value = json!({
-        "block": block,
-        "blocks": count,
-        "processor": name,
-        "needed_bytes": excess.need,
-        "memory_bytes": excess.cap,
-    });
-    (line, value)
+/// processor that would exceed it with larger ones.
+pub fn memory_fit(excess: MemoryOverrun, block: u64, k: u64, platform: &Platform) -> MemoryFit {
+    MemoryFit {
+        block,
+        blocks: k.div_ceil(block),
+        processor: platform.processors[excess.rank.0].name.clone(),
+        needed_bytes: excess.need,
+        memory_bytes: excess.cap,
+    }
+}
+
+/// The same as a line for readers.
+pub fn fit_text(fit: &MemoryFit) -> String {
+    let MemoryFit { block, blocks, processor, .. } = fit;
+    let [needed, has] = [fit.needed_bytes, fit.memory_bytes].map(|bytes| units::show_bytes(bytes as f64));
+    format!("{blocks} blocks of {block}: with larger ones \"{processor}\" would hold {needed} of its {has}")
 }

@@ -2,8 +2,8 @@
 
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
-use crate::output::panels::{panels_text, panels_value};
-use crate::output::provenance::add_machine;
+use crate::output::panels::panels_run;
+use crate::output::provenance::provenance;
 use crate::output::ranking::Ranking;
 use crate::output::{appear_with, explain, open, picture, timeline_of};
 use apportion::error::{Error, Result};
@@ -11,11 +11,12 @@ use apportion::job::{Context, Outcome, forecast_run};
 use apportion::model::{Machine, Models};
 use apportion::output::{OutputFile, try_output};
 use apportion::product::RunReport;
+use apportion::record::{CriticalPath, Detail, Lanes, ProductRun, Run};
 use apportion::run::World;
 use apportion::simulate::Outcome as Simulated;
 use apportion::units::show_seconds;
 use apportion_report::{
-    Report, Timeline, adaptation_lines, forecast_text, lanes_value, messages_text, pairs, run_summary,
+    Timeline, adaptation_lines, forecast_text, messages_text, pairs, panels_text, run_summary, run_text,
 };
 use serde_json::Value;
 
@@ -52,12 +53,12 @@ impl Texts {
 
 /// What ran, and how the forecast compares.
 pub fn titles(report: &RunReport) -> [String; 2] {
-    let processors = report.plan.processors.len();
+    let run = Run::from(report);
+    let processors = run.processors.len();
     let plural = if processors == 1 { "" } else { "s" };
-    let seconds = report.seconds();
     [
-        format!("{}, {} flow, {processors} processor{plural}", report.plan.method, report.order),
-        format!("measured {}, forecast {}", show_seconds(seconds), forecast_text(report)),
+        format!("{}, {} flow, {processors} processor{plural}", run.plan.method, report.order),
+        format!("measured {}, forecast {}", show_seconds(run.seconds), forecast_text(&run)),
     ]
 }
 
@@ -73,11 +74,14 @@ pub fn print_and_commit(
     let (world, files) = (context.world, std::mem::take(&mut outcome.files));
     let print = || {
         let name = files.first().map_or_else(|| "C".into(), |file| file.path().display().to_string());
-        let (value, details) = commit(&outcome, files, texts, running, world, console)?;
-        let summary = || run_summary(&outcome.report, &name) + &necessary(&outcome);
-        let text = || if console.is_verbose() { format!("{}\n{details}", summary()) } else { summary() };
-        console.detail(messages_text(&outcome.report));
-        console.result(|| value, text);
+        let run = commit(&outcome, files, texts, running, world, console)?;
+        let summary = || run_summary(&run, &name) + &necessary(&outcome, &run);
+        let text = || match console.is_verbose() {
+            true => format!("{}\n{}", summary(), details(&outcome, &run)),
+            false => summary(),
+        };
+        console.detail(messages_text(&run));
+        console.result(|| run.to_value(), text);
         Ok(())
     };
     world.on_root(print)?;
@@ -85,16 +89,24 @@ pub fn print_and_commit(
     Ok(())
 }
 
+/// All about a run and its choice.
+pub fn details(outcome: &Outcome, run: &Run) -> String {
+    let decision = outcome.decision.as_ref();
+    let chosen =
+        decision.map(|decision| Ranking::of(decision).text(&outcome.machine.platform, decision.source, run));
+    run_text(run) + &chosen.unwrap_or_default()
+}
+
 /// The lines that a reader of a summary needs, too: who was left out, how the product was cut, and what was
 /// asked for.
-fn necessary(outcome: &Outcome) -> String {
-    let Outcome { report, decision, panels, .. } = outcome;
+fn necessary(outcome: &Outcome, run: &Run) -> String {
+    let Outcome { report, decision, .. } = outcome;
     let mut text = String::new();
     if let Some(decision) = decision {
         text += &Ranking::of(decision).exceptions(&outcome.machine.platform);
     }
-    text += &pairs(&adaptation_lines(report));
-    if let Some(panels) = panels {
+    text += &pairs(&adaptation_lines(run));
+    if let Detail::Product(ProductRun { panels: Some(panels), .. }) = &run.detail {
         text += &panels_text(panels);
     }
     if let Some(explanation) = &outcome.explanation {
@@ -105,8 +117,8 @@ fn necessary(outcome: &Outcome) -> String {
     text
 }
 
-/// Writes the run's report and choices to the requested files, which appear together with those of the result,
-/// and returns them as JSON and as text; only on rank 0.
+/// Writes the run's record to the requested files, which appear together with those of the result, and returns it; only
+/// on rank 0.
 pub fn commit(
     outcome: &Outcome,
     files: Vec<OutputFile>,
@@ -114,35 +126,32 @@ pub fn commit(
     running: &RunningArgs,
     world: &World,
     console: &Console,
-) -> Result<(Value, String)> {
+) -> Result<Run> {
     let texts = if world.is_solo() { texts } else { Texts::create(running)? };
     let Outcome { report, decision, panels, .. } = outcome;
     let (platform, names) = (&outcome.machine.platform, &report.plan.processors);
-    let mut value = report.to_value();
-    let mut text = report.to_text();
-    if let Some(decision) = decision {
-        let chosen = Ranking::of(decision);
-        chosen.add_to(&mut value, platform);
-        text += &chosen.text(platform, decision.source, report);
-    }
-    if let Some(panels) = panels {
-        value["panels"] = panels_value(panels);
-    }
-    if let Some(explanation) = &outcome.explanation {
-        value["explain"] = explain::json(&explanation.history, explanation.rank, names);
-    }
     let plain = panels.is_none();
     let read = running.trace.is_some() || running.report.is_some() || console.is_json();
     let forecast = match decision.as_ref().filter(|_| plain && read) {
         Some(decision) => forecast_run(report, decision)?,
         None => None,
     };
-    if let Some(Simulated { trace, history }) = &forecast {
-        value["timeline"]["forecast"] = lanes_value(trace);
-        value["critical_path"] = history.as_ref().map_or(Value::Null, |h| explain::critical_path(h, names));
+    let mut run = Run::from(report);
+    if let Some(decision) = decision {
+        let chosen = Ranking::of(decision);
+        (run.choice, run.memory_fit) = (chosen.record(), chosen.memory_fit(platform));
     }
-    add_models(&mut value, &outcome.machine, report.kernel["name"].as_str());
-    add_machine(&mut value);
+    if let Detail::Product(product) = &mut run.detail {
+        product.panels = panels.as_ref().map(panels_run);
+        let explanation = outcome.explanation.as_ref();
+        product.explain = explanation.map(|one| explain::json(&one.history, one.rank, names));
+    }
+    if let Some(Simulated { trace, history }) = &forecast {
+        run.timeline.forecast = Some(Lanes::new(trace));
+        run.critical_path = history.as_ref().map(|history| CriticalPath::new(history, names));
+    }
+    run.models = models_of(&outcome.machine, report.kernel["name"].as_str());
+    run.provenance = Some(provenance());
     if monitor().is_stopped() {
         return Err(Error::Interrupted);
     }
@@ -156,27 +165,33 @@ pub fn commit(
     let appeared = appear_with(
         files,
         [
-            (texts.report, &|| format!("{value:#}\n")),
+            (texts.report, &|| format!("{:#}\n", run.to_value())),
             (texts.trace, &trace),
             (texts.svg, &|| picture(&report.plan, platform)),
         ],
     );
     appeared.map_err(|error| outcome.with_finished_panels(error))?;
-    Ok((value, text))
+    Ok(run)
 }
 
-/// Adds the speed functions that a plan was made for, as a models file, unless they are constants or ratios.
-pub fn add_models(value: &mut Value, machine: &Machine, kernel: Option<&str>) {
+/// The speed functions that a plan was made for, unless they are constants or ratios.
+pub fn models_of(machine: &Machine, kernel: Option<&str>) -> Option<Models> {
     let constant = machine.models.iter().all(|model| model.points().len() < 2);
     if constant || machine.only_ratios() {
-        return;
+        return None;
     }
     let of_c = "C elements updated by one pivot block";
-    let models = Models {
+    Some(Models {
         kernel: kernel.unwrap_or("units").to_owned(),
         unit: if kernel.is_some() { of_c } else { "units" }.to_owned(),
         parameters: kernel.map(|_| ("block".to_owned(), machine.block as f64)).into_iter().collect(),
         models: machine.models.clone(),
-    };
-    value["models"] = models.to_value();
+    })
+}
+
+/// Adds them, as a models file.
+pub fn add_models(value: &mut Value, machine: &Machine, kernel: Option<&str>) {
+    if let Some(models) = models_of(machine, kernel) {
+        value["models"] = models.to_value();
+    }
 }

@@ -1,5 +1,6 @@
 //! The Monte Carlo study's figures as text, JSON, CSV and pictures.
 
+use super::extended;
 use apportion::explore::{Study, StudyRatio, StudyRow};
 use apportion::units;
 use apportion_report::{Plot, Series, table};
@@ -8,16 +9,8 @@ use std::fmt::Write;
 
 /// The JSON for programs.
 pub fn value(wanted: &Study, rows: &[StudyRow]) -> Value {
-    json!({
-        "distribution": wanted.distribution.to_string(),
-        "draws": wanted.draws,
-        "searched": wanted.searched,
-        "subsets": wanted.subsets,
-        "boxes": wanted.boxes,
-        "most_unequal": wanted.most_unequal,
-        "seed": wanted.seed,
-        "rows": rows,
-    })
+    let drawn = json!({"distribution": wanted.distribution});
+    extended(extended(drawn, wanted), json!({"rows": rows}))
 }
 
 /// One line per number of processors.

@@ -31,18 +31,11 @@ impl ShowDivision for Division {
             DivisionDetail::None => {}
             DivisionDetail::Exact(reason) => value["method_reason"] = reason.as_str().into(),
             DivisionDetail::Robust { found, regret, plain_regret } => {
-                value["robust"] = json!({
-                    "worst_seconds": found.worst_seconds, "expected_seconds": found.expected_seconds,
-                    "regret": regret, "plain_worst_seconds": found.plain_worst_seconds,
-                    "plain_expected_seconds": found.plain_expected_seconds, "plain_regret": plain_regret,
-                });
+                value["robust"] = json!(found);
+                value["robust"]["regret"] = json!(regret);
+                value["robust"]["plain_regret"] = json!(plain_regret);
             }
-            DivisionDetail::Front(front) => {
-                value["front"] = front
-                    .iter()
-                    .map(|t| json!({"seconds": t.seconds, "joules": t.joules, "shares": t.shares}))
-                    .collect();
-            }
+            DivisionDetail::Front(front) => value["front"] = json!(front),
             DivisionDetail::Clusters(clusters) => {
                 value["clusters"] = clusters
                     .iter()

@@ -10,6 +10,7 @@ use apportion::kernels::Real;
 use apportion::matrix::{AnyMatrix, Element, Matrix, NpyFile, read_npy_array};
 use apportion::output::OutputFile;
 use apportion::output::is_stream;
+use apportion::record::{MixedRun, SolutionRun};
 use apportion::schedule::Application;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,37 +47,7 @@ pub struct SolveOutcome {
     /// The file of the solution; on rank 0.
     pub file: Option<OutputFile>,
     /// How good the solution is.
-    pub report: SolveReport,
-}
-
-/// What became of mixed precision.
-#[derive(Debug, Clone)]
-pub struct Mixed {
-    /// Steps of refinement of a solution by factors in single precision.
-    pub steps: usize,
-    /// Why the matrix was factored again in double precision, if it was.
-    pub failure: Option<String>,
-}
-
-/// The report of a solution.
-#[derive(Debug, Clone)]
-pub struct SolveReport {
-    /// Number of right-hand sides.
-    pub sides: u64,
-    /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, before and after iterative
-    /// refinement; that of the solution is the last.
-    pub residuals: [f64; 2],
-    /// Number of steps of refinement: one, and more by factors in single precision or those of L D L^T where a backward
-    /// error, `||A x - b|| / (||A|| ||x||)`, is then still above sqrt(n) eps.
-    pub steps: usize,
-    /// Mixed precision, if it was asked for.
-    pub mixed: Option<Mixed>,
-    /// An estimate of the condition number of A in the norm of column sums, from below.
-    pub condition: f64,
-    /// Seconds of the substitutions, the refinement and the estimate.
-    pub seconds: f64,
-    /// Seconds of the first substitution alone.
-    pub substitution_seconds: f64,
+    pub report: SolutionRun,
 }
 
 /// Solves a linear system: factors A as [`factor_matrix`](super::factor_matrix) does, substitutes, refines, and
@@ -156,7 +127,7 @@ struct Substitution {
 }
 
 impl Then for Substitution {
-    type Result = (AnyMatrix, SolveReport);
+    type Result = (AnyMatrix, SolutionRun);
 
     const KEEPS: bool = true;
 
@@ -227,11 +198,22 @@ impl Then for Substitution {
         let Solution { x, residuals, steps, condition, substitution_seconds } = solution;
         let seconds = begin.elapsed().as_secs_f64();
         let mixed = self.mixed.then(|| match done.failure {
-            None => Mixed { steps, failure: None },
-            Some(failure) => Mixed { steps: failure.steps, failure: Some(failure.why.clone()) },
+            None => MixedRun { steps, fell_back: false, why: None },
+            Some(failure) => {
+                MixedRun { steps: failure.steps, fell_back: true, why: Some(failure.why.clone()) }
+            }
         });
-        let sides = sides as u64;
-        let report = SolveReport { sides, residuals, steps, mixed, condition, seconds, substitution_seconds };
-        Ok(Ok((super::any_matrix(rows, sides as usize, x), report)))
+        let [residual_before_refinement, residual] = residuals;
+        let report = SolutionRun {
+            right_hand_sides: sides as u64,
+            residual,
+            residual_before_refinement,
+            refinement_steps: steps,
+            mixed,
+            condition,
+            seconds,
+            substitution_seconds,
+        };
+        Ok(Ok((super::any_matrix(rows, sides, x), report)))
     }
 }

@@ -3,7 +3,8 @@
 use super::{Failure, Interpolation, Model, Point};
 use crate::error::{Error, Result};
 use crate::input::{Object, name_defect, objects, quoted, read_text};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -155,6 +156,19 @@ impl Models {
     /// The pivot block size that the sizes refer to, if the file states it.
     pub fn block(&self) -> Option<u64> {
         self.parameters.get("block").copied().filter(|b| *b >= 1.0 && b.fract() == 0.0).map(|b| b as u64)
+    }
+}
+
+impl Serialize for Models {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Models {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Self::parse(&value.to_string(), "models").map_err(D::Error::custom)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::geometry::Rank;
 use crate::input::{Object, name_defect, read_text};
 use crate::schedule::FactorSchedule;
 use raw::{RawPart, RawPlan, entries, of_entries};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -572,7 +573,14 @@ impl Serialize for Plan {
 impl<'de> Deserialize<'de> for Plan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
-        Self::parse(&value.to_string(), "the plan").map_err(serde::de::Error::custom)
+        Self::parse(&value.to_string(), "plan").map_err(D::Error::custom)
+    }
+}
+
+/// The plan of nothing, for nobody.
+impl Default for Plan {
+    fn default() -> Self {
+        Self::of_units(String::new(), Vec::new(), Vec::new(), 1.0)
     }
 }
 

@@ -3,6 +3,8 @@
 use super::network::{Link, Network};
 use crate::error::{Error, Result};
 use crate::units::{show_bytes, show_seconds};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
 
@@ -116,6 +118,20 @@ impl HostNetwork {
             return format!("{links} links between {hosts} hosts, from {} to {}", ends[0], ends[1]);
         }
         links.into_iter().map(show).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Serialize for HostNetwork {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for HostNetwork {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let network = Self::parse(&value.to_string()).map_err(D::Error::custom)?;
+        Ok(Self { remembered: value["source"] == "remembered", ..network })
     }
 }
 

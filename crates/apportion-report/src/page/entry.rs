@@ -1,14 +1,16 @@
 //! What a page shows of one result, read from its JSON.
 
 use super::{Document, words};
-use crate::events::EventChart;
-use crate::lanes::read_lanes;
 use apportion::error::{Error, Result};
 use apportion::model::Models;
 use apportion::plan::{Plan, Problem};
+use apportion::record::{
+    Candidate, Choice, Detail, EventChart, HostFacts, Lanes, ProcessorRun, Provenance, Run, Timeline,
+    Verification, read_record,
+};
 use apportion::trace::Trace;
 use apportion::units::{show_bytes, show_count, show_figures, show_seconds};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// A number of the page's head.
 pub(super) struct Tile {
@@ -17,12 +19,27 @@ pub(super) struct Tile {
     pub(super) note: String,
 }
 
+/// A number with a note, which may be empty.
+fn tile(label: &'static str, value: impl Into<String>, note: impl Into<String>) -> Tile {
+    Tile { label, value: value.into(), note: note.into() }
+}
+
+/// What is said of the ideal time.
+const FULL_SPEED: &str = "all processors at full speed, no waiting";
+
 /// The times of a processor, in seconds.
 pub(super) struct Times {
     pub(super) name: String,
     pub(super) compute: f64,
     pub(super) communicate: f64,
     pub(super) idle: f64,
+}
+
+impl From<&ProcessorRun> for Times {
+    fn from(processor: &ProcessorRun) -> Self {
+        let ProcessorRun { name, compute, communicate, idle, .. } = processor;
+        Self { name: name.clone(), compute: *compute, communicate: *communicate, idle: *idle }
+    }
 }
 
 /// A table with a heading.
@@ -86,130 +103,106 @@ impl Entry {
             }
             Defect::Inner(error) => error,
         })?;
-        let provenance = &value["provenance"];
-        Ok(Self {
-            file: name.clone(),
-            command: provenance["command"].as_str().map(str::to_owned),
-            machine: machine(value),
-            ..entry
-        })
+        let provenance: Provenance = read_record(&value["provenance"], &[]).unwrap_or_default();
+        let machine = provenance.machine.as_ref().map_or_else(Vec::new, facts);
+        let version = provenance.version.map(|version| ("apportion", version));
+        let machine = machine.into_iter().chain(entry.machine).chain(version).collect();
+        Ok(Self { file: name.clone(), command: provenance.command, machine, ..entry })
     }
 
     fn of_run(value: &Value) -> Read {
-        let plan = part_plan(&value["plan"], "plan")?;
-        let seconds = number(value, "seconds")?;
-        let advects = value["application"] == "mpdata";
-        let factors = value["application"] == "factorisation";
-        let forecast = value["forecast_seconds"].as_f64();
-        let mut tiles = vec![Tile { label: "Measured", value: show_seconds(seconds), note: String::new() }];
-        tiles.extend(forecast.map(|forecast| {
-            let range = value["forecast_range"].as_array().filter(|range| range.len() == 2);
-            let range = range.and_then(|range| range[0].as_f64().zip(range[1].as_f64()));
-            let note = range.map_or_else(String::new, |(low, high)| {
+        let (plan, models) = (part_plan(&value["plan"], "plan")?, part_models(&value["models"])?);
+        let run =
+            read_record(value, &["seconds", "processors"]).map_err(|field| Defect::Field(field.into()))?;
+        let run = Run { plan, models, ..run };
+        if run.processors.iter().any(|processor| processor.name.is_empty()) {
+            return Err(Defect::Field("processors".into()));
+        }
+        let mut tiles = vec![tile("Measured", show_seconds(run.seconds), "")];
+        tiles.extend(run.forecast_seconds.map(|forecast| {
+            let note = run.forecast_range().map_or_else(String::new, |[low, high]| {
                 format!("{} to {} beside other programs", show_seconds(low), show_seconds(high))
             });
-            Tile { label: "Forecast", value: show_seconds(forecast), note }
+            tile("Forecast", show_seconds(forecast), note)
         }));
-        let ideal = value["ideal_seconds"].as_f64();
-        tiles.extend(ideal.map(|ideal| Tile {
-            label: "Ideal",
-            value: show_seconds(ideal),
-            note: "all processors at full speed, no waiting".into(),
-        }));
-        if let Some(volume) = value["volume"].as_u64() {
-            let bound = value["volume_lower_bound"].as_u64();
+        tiles.extend(run.ideal_seconds.map(|ideal| tile("Ideal", show_seconds(ideal), FULL_SPEED)));
+        if let Some(volume) = run.volume {
+            let bound = match &run.detail {
+                Detail::Product(product) => product.volume_lower_bound,
+                _ => None,
+            };
             let note = bound.map_or_else(String::new, |bound| format!("at least {}", count(bound)));
-            tiles.push(Tile { label: "Elements moved", value: count(volume), note });
+            tiles.push(tile("Elements moved", count(volume), note));
         }
-        match (advects, value["verified"].as_bool()) {
-            (true, _) => {
-                if let Some(speed) = value["million_cells_per_second"].as_f64() {
-                    let value = format!("{speed:.1} M");
-                    tiles.push(Tile { label: "Cells per second", value, note: String::new() });
+        let (kind, how) = match &run.detail {
+            Detail::Product(product) => {
+                if product.verified == Some(true) {
+                    let note = match product.verification {
+                        None => "",
+                        Some(Verification::Freivalds { .. }) => "16 random checks of the whole product",
+                        Some(Verification::Sampled { .. }) => "elements computed again",
+                    };
+                    tiles.push(tile("Verified", "yes", note));
                 }
+                let kind = match (&product.algorithm, product.products) {
+                    (Some(_), _) => "Closure",
+                    (None, 2..) => "Matrix power",
+                    (None, _) => "Matrix product",
+                };
+                let flow = if product.flow.is_empty() { "unknown" } else { &product.flow };
+                let overlap = if product.overlap == Some(true) { " with overlap" } else { "" };
+                (kind, format!("{flow} flow{overlap}"))
             }
-            (false, Some(true)) if factors => tiles.push(Tile {
-                label: "Residual",
-                value: format!("{:.3}", value["residual"].as_f64().unwrap_or(f64::NAN)),
-                note: "times n ||A|| eps; correct up to 30".into(),
-            }),
-            (false, Some(true)) => tiles.push(Tile {
-                label: "Verified",
-                value: "yes".into(),
-                note: value["verification"]["method"].as_str().map_or_else(
-                    String::new,
-                    |method| match method {
-                        "freivalds" => "16 random checks of the whole product".into(),
-                        _ => "elements computed again".into(),
-                    },
-                ),
-            }),
-            (false, _) => {}
-        }
-        let how = if advects {
-            format!("{} steps of MPDATA", count(value["steps"].as_u64().unwrap_or(0)))
-        } else if factors {
-            format!("blocks of {}", count(value["block"].as_u64().unwrap_or(0)))
-        } else {
-            let overlap = if value["overlap"] == true { " with overlap" } else { "" };
-            format!("{} flow{overlap}", value["flow"].as_str().unwrap_or("unknown"))
+            Detail::Factorisation(factors) => {
+                if factors.verified == Some(true) {
+                    let residual = format!("{:.3}", factors.residual.unwrap_or(f64::NAN));
+                    tiles.push(tile("Residual", residual, "times n ||A|| eps; correct up to 30"));
+                }
+                ("Factorisation", format!("blocks of {}", count(factors.block)))
+            }
+            Detail::Advection(advection) => {
+                let speed = advection.million_cells_per_second.map(|speed| format!("{speed:.1} M"));
+                tiles.extend(speed.map(|speed| tile("Cells per second", speed, "")));
+                ("Advection", format!("{} steps of MPDATA", count(advection.steps)))
+            }
         };
-        let lanes = &value["timeline"];
+        let lanes = |lanes: &Option<Lanes>| lanes.as_ref().and_then(Lanes::to_trace);
         let entry = Self {
-            kind: match (advects, value["products"].as_u64(), &value["algorithm"]) {
-                (true, ..) => "Advection",
-                _ if factors => "Factorisation",
-                (_, Some(2..), Value::Null) => "Matrix power",
-                (.., Value::String(_)) => "Closure",
-                _ => "Matrix product",
-            },
-            title: format!("{}, {how}", title(&plan)),
+            kind,
+            title: format!("{}, {how}", title(&run.plan)),
             tiles,
-            measured: Some(seconds),
-            forecast,
-            ideal,
-            times: times(&value["processors"])?,
-            lanes: read_lanes(&lanes["measured"]),
-            forecast_lanes: read_lanes(&lanes["forecast"]),
-            models: part_models(&value["models"])?,
-            notes: texts(&value["notes"]),
-            plan: Some(plan),
+            measured: Some(run.seconds),
+            forecast: run.forecast_seconds,
+            ideal: run.ideal_seconds,
+            times: run.processors.iter().map(Times::from).collect(),
+            lanes: lanes(&run.timeline.measured),
+            forecast_lanes: lanes(&run.timeline.forecast),
+            models: run.models.clone(),
+            notes: run.notes.clone(),
+            tables: run.choice.as_ref().map(candidates).into_iter().collect(),
             ..Self::default()
         };
-        let (reasons, remedies) = (words::of_run(value, &entry), words::remedies_of_run(value, &entry));
-        Ok(Self {
-            reasons,
-            remedies,
-            tables: vec![candidates(&value["choice"])].into_iter().flatten().collect(),
-            ..entry
-        })
+        let (reasons, remedies) = (words::of_run(&run, &entry), words::remedies_of_run(&run, &entry));
+        let mut machine = Vec::new();
+        machine.extend(run.kernel["name"].as_str().map(|name| ("Kernel", name.to_owned())));
+        machine.extend(Some(run.engine).filter(|name| !name.is_empty()).map(|name| ("Engine", name)));
+        machine.extend(run.network.map(|network| ("Hosts", network.hosts.join(", "))));
+        Ok(Self { reasons, remedies, machine, plan: Some(run.plan), ..entry })
     }
 
     fn of_plan(value: &Value, name: &str) -> Read {
         let plan = part_plan(value, name)?;
-        let mut tiles = vec![Tile {
-            label: "Imbalance",
-            value: format!("{:.4}", plan.metrics.imbalance),
-            note: "longest computation / ideal".into(),
-        }];
-        let forecast = plan.forecast.as_ref();
+        let (forecast, metrics) = (plan.forecast.as_ref(), &plan.metrics);
+        let mut tiles = Vec::new();
         if let Some(forecast) = forecast {
-            let first = Tile {
-                label: "Forecast",
-                value: show_seconds(forecast.seconds),
-                note: plan.metrics.time_bound.map_or_else(String::new, |bound| {
-                    format!("no plan takes less than {}", show_seconds(bound))
-                }),
-            };
-            tiles.insert(0, first);
+            let bound =
+                metrics.time_bound.map(|bound| format!("no plan takes less than {}", show_seconds(bound)));
+            tiles.push(tile("Forecast", show_seconds(forecast.seconds), bound.unwrap_or_default()));
         }
-        if let Some(volume) = plan.metrics.volume {
-            tiles.push(Tile { label: "Elements to move", value: count(volume), note: String::new() });
-        }
-        let metrics = &plan.metrics;
+        tiles.push(tile("Imbalance", format!("{:.4}", metrics.imbalance), "longest computation / ideal"));
+        tiles.extend(metrics.volume.map(|volume| tile("Elements to move", count(volume), "")));
         if let (Some(cost), Some(bound)) = (metrics.sum_half_perimeters, metrics.lower_bound) {
-            let note = format!("lower bound {bound:.3}");
-            tiles.push(Tile { label: "Half-perimeters", value: format!("{cost:.3}"), note });
+            tiles.push(tile("Half-perimeters", format!("{cost:.3}"), format!("lower bound {bound:.3}")));
         }
         let entry = Self {
             kind: "Plan",
@@ -218,7 +211,7 @@ impl Entry {
             forecast: forecast.map(|forecast| forecast.seconds),
             times: forecast.map_or_else(Vec::new, |forecast| planned(&plan.processors, forecast)),
             models: part_models(&value["models"])?,
-            tables: candidates(&value["choice"]).into_iter().collect(),
+            tables: choice(value).as_ref().map(candidates).into_iter().collect(),
             plan: Some(plan),
             ..Self::default()
         };
@@ -230,16 +223,13 @@ impl Entry {
         let models = part_models(value)?.ok_or_else(|| Defect::Field(name.to_owned()))?;
         let points = || models.models.iter().flat_map(|model| model.points());
         let repetitions: u64 = points().map(|point| point.repetitions).sum();
+        let measured = match repetitions {
+            0 => "computed, not measured".into(),
+            _ => format!("{} measurements", count(repetitions)),
+        };
         let tiles = vec![
-            Tile { label: "Processors", value: count(models.models.len() as u64), note: String::new() },
-            Tile {
-                label: "Points",
-                value: count(points().count() as u64),
-                note: match repetitions {
-                    0 => "computed, not measured".into(),
-                    _ => format!("{} measurements", count(repetitions)),
-                },
-            },
+            tile("Processors", count(models.models.len() as u64), ""),
+            tile("Points", count(points().count() as u64), measured),
         ];
         let rows = models.models.iter().flat_map(|model| {
             model.points().iter().map(move |point| {
@@ -279,18 +269,19 @@ impl Entry {
             plan => Some(part_plan(plan, name)?),
         };
         let alone = value["communication_only"] == true;
-        let mut tiles = vec![Tile {
-            label: if alone { "Communication" } else { "Forecast" },
-            value: show_seconds(seconds),
-            note: if alone { "speeds are ratios: computation has no seconds".into() } else { String::new() },
+        let mut tiles = vec![match alone {
+            true => {
+                tile("Communication", show_seconds(seconds), "speeds are ratios: computation has no seconds")
+            }
+            false => tile("Forecast", show_seconds(seconds), ""),
         }];
-        if let Some(volume) = plan.as_ref().and_then(|plan| plan.metrics.volume) {
-            tiles.push(Tile { label: "Elements to move", value: count(volume), note: String::new() });
-        }
+        let volume = plan.as_ref().and_then(|plan| plan.metrics.volume);
+        tiles.extend(volume.map(|volume| tile("Elements to move", count(volume), "")));
         let flow = value["flow"].as_str().map(|flow| {
             format!(", {flow} flow{}", if value["overlap"] == true { " with overlap" } else { "" })
         });
         let times = times(&value["processors"])?;
+        let timeline: Timeline = read_record(&value["timeline"], &[]).unwrap_or_default();
         let what = plan.as_ref().map_or_else(|| format!("{} processors", times.len()), title);
         let entry = Self {
             kind: "Simulation",
@@ -298,7 +289,7 @@ impl Entry {
             tiles,
             forecast: Some(seconds),
             times,
-            forecast_lanes: read_lanes(&value["timeline"]["forecast"]),
+            forecast_lanes: timeline.forecast.as_ref().and_then(Lanes::to_trace),
             plan,
             ..Self::default()
         };
@@ -315,12 +306,8 @@ impl Entry {
         let ideal = value["ideal_seconds"].as_f64();
         let text = |row: &Value, field: &str| super::name_text(row[field].as_str().unwrap_or("unknown"));
         let fastest = text(value, "fastest");
-        let mut tiles = vec![Tile { label: "Fastest", value: fastest, note: show_seconds(least) }];
-        tiles.extend(ideal.map(|ideal| Tile {
-            label: "Ideal",
-            value: show_seconds(ideal),
-            note: "all processors at full speed, no waiting".into(),
-        }));
+        let mut tiles = vec![tile("Fastest", fastest, show_seconds(least))];
+        tiles.extend(ideal.map(|ideal| tile("Ideal", show_seconds(ideal), FULL_SPEED)));
         let row = |(row, seconds): (&Value, &f64)| {
             let whole = |field: &str| row[field].as_u64().map_or("-".into(), count);
             vec![
@@ -368,31 +355,15 @@ impl Entry {
         };
         let kept = rounds.get(best).ok_or_else(|| Defect::Field("best".into()))?;
         let (first, seconds) = (longest(&rounds[0]), longest(kept));
+        let against = value["gain"]["against"].as_str().map(|what| format!("the {what}"));
+        let spread = kept["spread"].as_f64().map(|x| format!("times differ by {:.1} %", 100.0 * x));
+        let round = format!("round {} of {}", best + 1, rounds.len());
+        let balanced = if value["balanced"] == true { "yes" } else { "no" };
         let tiles = vec![
-            Tile {
-                label: "Time of the round kept",
-                value: show_seconds(seconds),
-                note: format!("round {} of {}", best + 1, rounds.len()),
-            },
-            Tile {
-                label: "First round",
-                value: show_seconds(first),
-                note: value["gain"]["against"]
-                    .as_str()
-                    .map_or_else(String::new, |what| format!("the {what}")),
-            },
-            Tile {
-                label: "Gain",
-                value: format!("{:.2} ×", first / seconds),
-                note: "as fast as the first round".into(),
-            },
-            Tile {
-                label: "Balanced",
-                value: if value["balanced"] == true { "yes" } else { "no" }.into(),
-                note: kept["spread"]
-                    .as_f64()
-                    .map_or_else(String::new, |x| format!("times differ by {:.1} %", 100.0 * x)),
-            },
+            tile("Time of the round kept", show_seconds(seconds), round),
+            tile("First round", show_seconds(first), against.unwrap_or_default()),
+            tile("Gain", format!("{:.2} ×", first / seconds), "as fast as the first round"),
+            tile("Balanced", balanced, spread.unwrap_or_default()),
         ];
         let took = kept["seconds"].as_array().into_iter().flatten().map(|x| x.as_f64().unwrap_or(0.0));
         let times = plan.processors.iter().zip(took).map(|(name, compute)| Times {
@@ -425,26 +396,17 @@ impl Entry {
         let seconds = number(value, "seconds")?;
         let chart: EventChart =
             serde_json::from_value(value["chart"].clone()).map_err(|_| Defect::Field("chart".into()))?;
-        let sound =
-            |bar: &crate::EventBar| bar.job < chart.jobs.len() && bar.from.is_finite() && bar.to.is_finite();
-        if !chart.lanes.iter().all(|lane| lane.bars.iter().all(sound)) {
+        if !chart.is_sound() {
             return Err(Defect::Field("chart.lanes".into()));
         }
         let products = value["products"].as_object().into_iter().flatten();
         let products: Vec<String> =
             products.filter_map(|(name, n)| Some(format!("{} {name}", n.as_u64()?))).collect();
+        let products = if products.is_empty() { "none".into() } else { products.join(", ") };
         let tiles = vec![
-            Tile { label: "Makespan", value: show_seconds(seconds), note: String::new() },
-            Tile {
-                label: "End",
-                value: value["end"].as_str().unwrap_or("unknown").to_owned(),
-                note: String::new(),
-            },
-            Tile {
-                label: "Products",
-                value: if products.is_empty() { "none".into() } else { products.join(", ") },
-                note: String::new(),
-            },
+            tile("Makespan", show_seconds(seconds), ""),
+            tile("End", value["end"].as_str().unwrap_or("unknown"), ""),
+            tile("Products", products, ""),
         ];
         let rows = value["resources"].as_array().into_iter().flatten().map(|resource| {
             let time = |field: &str| resource[field].as_f64().map_or("-".into(), show_seconds);
@@ -544,21 +506,9 @@ fn number(value: &Value, field: &str) -> std::result::Result<f64, Defect> {
 }
 
 fn times(processors: &Value) -> std::result::Result<Vec<Times>, Defect> {
-    let defect = || Defect::Field("processors".into());
-    let one = |processor: &Value| {
-        // Where speeds are ratios there is no time of computing.
-        let time = |field: &str| match &processor[field] {
-            Value::Null => Some(0.0),
-            time => time.as_f64().filter(|x| x.is_finite() && *x >= 0.0),
-        };
-        Some(Times {
-            name: processor["name"].as_str()?.to_owned(),
-            compute: time("compute")?,
-            communicate: time("communicate")?,
-            idle: time("idle")?,
-        })
-    };
-    processors.as_array().ok_or_else(defect)?.iter().map(|p| one(p).ok_or_else(defect)).collect()
+    let processors: Vec<ProcessorRun> =
+        serde_json::from_value(processors.clone()).map_err(|_| Defect::Field("processors".into()))?;
+    Ok(processors.iter().map(Times::from).collect())
 }
 
 /// The times of a plan's forecast.
@@ -588,62 +538,55 @@ fn title(plan: &Plan) -> String {
     format!("{what} by {} on {} processor{plural}", plan.method, count(p as u64))
 }
 
+/// The choice of a plan, if the document has one.
+fn choice(value: &Value) -> Option<Choice> {
+    serde_json::from_value(value["choice"].clone()).ok()
+}
+
 /// The candidates that a choice was made from, the best first.
-fn candidates(choice: &Value) -> Option<Table> {
-    let (chosen, against) = (choice.get("chosen")?, choice["against"].as_array()?);
-    let timed = matches!(choice["by"].as_str(), Some("forecast" | "communication alone"));
+fn candidates(choice: &Choice) -> Table {
+    let timed = matches!(choice.by.as_str(), "forecast" | "communication alone");
     let show = |value: f64| match timed {
         true => show_seconds(value),
-        false if choice["by"] == "volume" => count(value as u64),
+        false if choice.by == "volume" => count(value as u64),
         false => format!("{value:.4}"),
     };
-    let row = |candidate: &Value| {
-        let overlap = if candidate["overlap"] == true { " with overlap" } else { "" };
-        let value = match (candidate["value"].as_f64(), candidate["at_least"].as_f64()) {
+    let row = |candidate: &Candidate| {
+        let overlap = if candidate.overlap { " with overlap" } else { "" };
+        let value = match (candidate.value, candidate.at_least) {
             (Some(value), _) => show(value),
             (None, Some(least)) => format!("at least {}", show_seconds(least)),
             (None, None) => "-".into(),
         };
+        let excess = candidate.excess.as_ref().and_then(Value::as_f64);
         vec![
-            candidate["method"].as_str().unwrap_or_default().to_owned(),
-            format!("{}{overlap}", candidate["flow"].as_str().unwrap_or_default()),
+            candidate.method.clone(),
+            format!("{}{overlap}", candidate.flow),
             value,
-            candidate["excess"].as_f64().map_or_else(String::new, |x| format!("+{:.1} %", 100.0 * x)),
+            excess.map_or_else(String::new, |x| format!("+{:.1} %", 100.0 * x)),
         ]
     };
-    let rows = std::iter::once(chosen).chain(against.iter().take(MOST_CANDIDATES)).map(row).collect();
+    let against = choice.against.iter().take(MOST_CANDIDATES);
+    let rows = std::iter::once(&choice.chosen).chain(against).map(row).collect();
     let header = vec!["candidate", "flow", if timed { "forecast" } else { "cost" }, "more than the chosen"];
-    Some(Table { heading: "What else was considered", header, rows })
+    Table { heading: "What else was considered", header, rows }
 }
 
 /// The number of candidates shown besides the chosen one.
 const MOST_CANDIDATES: usize = 11;
 
-fn texts(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-fn machine(value: &Value) -> Vec<(&'static str, String)> {
-    let machine = &value["provenance"]["machine"];
-    let mut facts = Vec::new();
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    facts.extend(text(&machine["host"]).map(|host| ("Host", host)));
-    facts.extend(text(&machine["model"]).map(|model| ("Processor", model)));
-    facts.extend(machine["cores"].as_u64().map(|cores| ("Cores", count(cores))));
-    if let Some(quota) = machine["quota_cores"].as_f64() {
-        facts.push(("CPU quota", format!("{quota:.2} cores")));
-    }
-    facts.extend(machine["memory_bytes"].as_f64().map(|bytes| ("Memory", show_bytes(bytes))));
-    facts.extend(machine["memory_limit_bytes"].as_f64().map(|bytes| ("Memory limit", show_bytes(bytes))));
-    facts.extend(text(&machine["instructions"]).map(|name| ("Instructions", name)));
-    facts.extend(text(&value["kernel"]["name"]).map(|name| ("Kernel", name)));
-    facts.extend(text(&value["engine"]).map(|name| ("Engine", name)));
-    if let Some(hosts) = value["network"]["hosts"].as_array() {
-        let hosts: Vec<&str> = hosts.iter().filter_map(Value::as_str).collect();
-        facts.push(("Hosts", hosts.join(", ")));
-    }
-    facts.extend(text(&value["provenance"]["version"]).map(|version| ("apportion", version)));
-    facts
+fn facts(machine: &HostFacts) -> Vec<(&'static str, String)> {
+    let bytes = |bytes: &Option<Number>| bytes.as_ref().and_then(Number::as_f64).map(show_bytes);
+    let facts = [
+        ("Host", machine.host.clone()),
+        ("Processor", machine.model.clone()),
+        ("Cores", machine.cores.map(count)),
+        ("CPU quota", machine.quota_cores.map(|quota| format!("{quota:.2} cores"))),
+        ("Memory", bytes(&machine.memory_bytes)),
+        ("Memory limit", bytes(&machine.memory_limit_bytes)),
+        ("Instructions", machine.instructions.clone()),
+    ];
+    facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
 }
 
 pub(super) fn count(n: u64) -> String {

@@ -3,7 +3,7 @@
 use super::entry::{Entry, Table, Tile, Times};
 use crate::canvas::Canvas;
 use crate::curves::SpeedPlot;
-use crate::events::chart_on;
+use crate::events::{chart_on, job_colours};
 use crate::gantt::{COLOURS, Timeline, timeline_on};
 use crate::markup::{escape, percent};
 use crate::svg::{plan_colours, plan_on};
@@ -251,7 +251,7 @@ fn timeline(out: &mut String, entry: &Entry) {
 
 fn chart(out: &mut String, entry: &Entry) {
     let Some(chart) = &entry.chart else { return };
-    let colours = chart.colours();
+    let colours = job_colours(chart);
     let used = chart.used();
     let swatches = used.iter().take(32).map(|&job| {
         let pale = if chart.only_waits(job) { ";opacity:0.3" } else { "" };

@@ -5,6 +5,7 @@ use super::entry::{Entry, Times, count};
 use super::name_text;
 use apportion::measure::UNDISTURBED;
 use apportion::model::Models;
+use apportion::record::{Choice, CriticalPath, Detail, ProductRun, Run};
 use apportion::units::{show_bytes, show_seconds};
 use serde_json::Value;
 
@@ -17,14 +18,12 @@ fn percent(part: f64) -> String {
 }
 
 /// What happened in a run.
-pub(super) fn of_run(value: &Value, entry: &Entry) -> Vec<String> {
+pub(super) fn of_run(run: &Run, entry: &Entry) -> Vec<String> {
     let mut all = Vec::new();
-    let seconds = entry.measured.unwrap_or_default();
-    if let Some(forecast) = entry.forecast.filter(|forecast| *forecast > 0.0 && seconds > 0.0) {
-        let range = &value["forecast_range"];
-        let range = range[0].as_f64().zip(range[1].as_f64());
-        all.push(match range {
-            Some((low, high)) if (low..=high).contains(&seconds) => format!(
+    let seconds = run.seconds;
+    if let Some(forecast) = run.forecast_seconds.filter(|forecast| *forecast > 0.0 && seconds > 0.0) {
+        all.push(match run.forecast_range() {
+            Some([low, high]) if (low..=high).contains(&seconds) => format!(
                 "The run took {}, within the forecast of {} to {}.",
                 show_seconds(seconds),
                 show_seconds(low),
@@ -47,46 +46,48 @@ pub(super) fn of_run(value: &Value, entry: &Entry) -> Vec<String> {
     }
     all.extend(shares_of_time(&entry.times));
     all.extend(last_of(entry));
-    all.extend(critical_path(value));
-    let beside = [("io_seconds", "reading and writing files"), ("verify_seconds", "verification")];
+    all.extend(run.critical_path.as_ref().map(critical_path));
+    let beside =
+        [(run.io_seconds, "reading and writing files"), (run.verify_seconds.unwrap_or(0.0), "verification")];
     let beside: Vec<String> = beside
         .iter()
-        .filter_map(|(field, what)| Some((value[*field].as_f64()?, what)))
         .filter(|(time, _)| *time > 0.05 * seconds)
-        .map(|(time, what)| format!("{what} took {}", show_seconds(time)))
+        .map(|(time, what)| format!("{what} took {}", show_seconds(*time)))
         .collect();
     if !beside.is_empty() {
         all.push(sentence(&format!("{}; that is not part of the time above", beside.join(" and "))));
     }
-    if let Some(moved) = value["adaptive"]["repartitions"].as_array() {
-        let times = if moved.len() == 1 { "once".into() } else { format!("{} times", moved.len()) };
+    if let Detail::Product(ProductRun { adaptive: Some(adaptive), .. }) = &run.detail {
+        let times = match adaptive.repartitions.len() {
+            1 => "once".into(),
+            times => format!("{times} times"),
+        };
         all.push(format!("While it ran, the work was divided again {times}."));
     }
     all
 }
 
 /// What would have made a run faster.
-pub(super) fn remedies_of_run(value: &Value, entry: &Entry) -> Vec<String> {
-    let seconds = entry.measured.unwrap_or_default();
+pub(super) fn remedies_of_run(run: &Run, entry: &Entry) -> Vec<String> {
+    let seconds = run.seconds;
     let mut all = Vec::new();
-    let processors: Vec<&Value> = value["processors"].as_array().into_iter().flatten().collect();
-    let advects = value["application"] == "mpdata";
     // Shares by the speeds of the run itself.
-    let rates: Vec<(f64, f64)> = processors
+    let rates: Vec<(f64, f64)> = run
+        .processors
         .iter()
-        .filter_map(|p| Some((p["computed"].as_f64().or(p["share"].as_f64())?, p["compute"].as_f64()?)))
+        .map(|processor| (processor.done() as f64, processor.compute))
         .filter(|(share, compute)| *share > 0.0 && *compute > 0.0)
         .collect();
     let longest = rates.iter().map(|rate| rate.1).fold(0.0, f64::max);
     let even =
         rates.iter().map(|rate| rate.0).sum::<f64>() / rates.iter().map(|rate| rate.0 / rate.1).sum::<f64>();
     if rates.len() > 1 && longest - even > WORTH * seconds {
-        let again = if advects {
-            "measure the speeds again"
-        } else if value["application"] == "factorisation" {
-            "measure the speeds again with `--remeasure`"
-        } else {
-            "measure the speeds again with `--remeasure`, or let the run follow them with `--adaptive`"
+        let again = match &run.detail {
+            Detail::Product(_) => {
+                "measure the speeds again with `--remeasure`, or let the run follow them with `--adaptive`"
+            }
+            Detail::Factorisation(_) => "measure the speeds again with `--remeasure`",
+            Detail::Advection(_) => "measure the speeds again",
         };
         all.push(format!(
             "Shares in proportion to the speeds of this run would cut the longest computation from {} to {}, at \
@@ -96,10 +97,15 @@ pub(super) fn remedies_of_run(value: &Value, entry: &Entry) -> Vec<String> {
             percent((longest - even) / seconds)
         ));
     }
-    all.extend(less_communication(value, entry, seconds));
-    if let Some(names) = left_out(&value["choice"]) {
-        all.push(names);
-    }
+    let (overlap, bound) = match &run.detail {
+        Detail::Product(product) => (product.overlap, product.volume_lower_bound),
+        Detail::Factorisation(_) => (None, None),
+        Detail::Advection(advection) => (advection.overlap, None),
+    };
+    let communication =
+        Communication { path: run.critical_path.as_ref(), overlap, volume: run.volume.zip(bound) };
+    all.extend(communication.less(entry, seconds));
+    all.extend(run.choice.as_ref().and_then(left_out));
     if let Some(ideal) = entry.ideal.filter(|ideal| *ideal > 0.0 && seconds > 0.0) {
         let gain = 1.0 - ideal / seconds;
         let (ideal, over) = (show_seconds(ideal), percent((seconds / ideal - 1.0).max(0.0)));
@@ -121,11 +127,8 @@ pub(super) fn remedies_of_run(value: &Value, entry: &Entry) -> Vec<String> {
             )
         });
     }
-    let slow = processors.iter().filter_map(|p| {
-        let (compute, cpu) = (p["compute"].as_f64()?, p["cpu_seconds"].as_f64()?);
-        let held = compute > WORTH * seconds && cpu > 0.0 && cpu / compute < UNDISTURBED;
-        held.then(|| (p["name"].as_str().unwrap_or_default(), cpu / compute))
-    });
+    let slow = run.processors.iter().filter(|p| p.compute > WORTH * seconds && p.cpu_seconds > 0.0);
+    let slow = slow.map(|p| (&p.name, p.cpu_seconds / p.compute)).filter(|(_, part)| *part < UNDISTURBED);
     if let Some((name, part)) = slow.min_by(|a, b| a.1.total_cmp(&b.1)) {
         all.push(format!(
             "While it computed, {} had {} of a core: other programs, a CPU quota or an emulated slowdown took the \
@@ -155,7 +158,8 @@ pub(super) fn of_plan(value: &Value, entry: &Entry) -> Vec<String> {
 }
 
 pub(super) fn remedies_of_plan(value: &Value, entry: &Entry) -> Vec<String> {
-    let mut all: Vec<String> = left_out(&value["choice"]).into_iter().collect();
+    let choice: Option<Choice> = serde_json::from_value(value["choice"].clone()).ok();
+    let mut all: Vec<String> = choice.as_ref().and_then(left_out).into_iter().collect();
     let Some(plan) = &entry.plan else { return all };
     let metrics = &plan.metrics;
     if let (Some(bound), Some(forecast)) = (metrics.time_bound, &plan.forecast) {
@@ -194,14 +198,21 @@ pub(super) fn remedies_of_plan(value: &Value, entry: &Entry) -> Vec<String> {
 pub(super) fn of_simulation(value: &Value, entry: &Entry) -> Vec<String> {
     let mut all: Vec<String> = shares_of_time(&entry.times).into_iter().collect();
     all.extend(last_of(entry));
-    all.extend(critical_path(value));
+    all.extend(path_of(value).as_ref().map(critical_path));
     all
+}
+
+fn path_of(value: &Value) -> Option<CriticalPath> {
+    serde_json::from_value(value["critical_path"].clone()).ok()
 }
 
 pub(super) fn remedies_of_simulation(value: &Value) -> Vec<String> {
     let seconds = value["seconds"].as_f64().unwrap_or_default();
-    let mut all: Vec<String> = less_communication(value, &Entry::default(), seconds).into_iter().collect();
-    let work = value["critical_path"]["work"].as_f64();
+    let path = path_of(value);
+    let communication =
+        Communication { path: path.as_ref(), overlap: value["overlap"].as_bool(), volume: None };
+    let mut all: Vec<String> = communication.less(&Entry::default(), seconds).into_iter().collect();
+    let work = path.map(|path| path.work);
     if let Some(work) = work.filter(|work| *work > (1.0 - WORTH) * seconds && seconds > 0.0) {
         all.push(format!(
             "Computation alone decides the end: a faster network would gain less than {}.",
@@ -410,66 +421,74 @@ fn last_of(entry: &Entry) -> Option<String> {
 }
 
 /// The chain that decides the end, by forecast.
-fn critical_path(value: &Value) -> Option<String> {
-    let path = &value["critical_path"];
-    let time = |field: &str| path[field].as_f64().filter(|x| x.is_finite());
-    let (work, transfer, queue) = (time("work")?, time("transfer")?, time("queue")?);
-    let ends = name_text(path["ends"].as_str()?);
+fn critical_path(path: &CriticalPath) -> String {
+    let CriticalPath { work, transfer, queue, bytes, .. } = *path;
+    let ends = name_text(&path.ends);
     if transfer + queue <= 0.0 {
-        return Some(format!("By the forecast nothing but the computation of {ends} decides the end."));
+        return format!("By the forecast nothing but the computation of {ends} decides the end.");
     }
     let queue = match queue > 0.0 {
         true => format!(" and {} in which they wait for their link", show_seconds(queue)),
         false => String::new(),
     };
-    Some(format!(
+    format!(
         "By the forecast, the end is decided by a chain of {} of computation and {} of messages ({}){queue}; it ends \
          at {ends}. Only what shortens this chain shortens the whole.",
         show_seconds(work),
         show_seconds(transfer),
-        show_bytes(time("bytes").unwrap_or_default())
-    ))
+        show_bytes(bytes)
+    )
 }
 
-/// What less or earlier communication gains at most.
-fn less_communication(value: &Value, entry: &Entry, seconds: f64) -> Option<String> {
-    let path = &value["critical_path"];
-    let on_path =
-        path["transfer"].as_f64().zip(path["queue"].as_f64()).map(|(transfer, queue)| transfer + queue);
-    let waited = entry.times.iter().map(|times| times.communicate).fold(0.0, f64::max);
-    let of = entry.forecast.filter(|_| on_path.is_some()).unwrap_or(seconds);
-    let gain = on_path.unwrap_or(waited);
-    if gain <= WORTH * of || of <= 0.0 {
-        return None;
+/// What is known of the communication of a run or a simulation.
+struct Communication<'a> {
+    path: Option<&'a CriticalPath>,
+    overlap: Option<bool>,
+    /// Elements that it moves, and those that any layout of these shares moves at least.
+    volume: Option<(u64, u64)>,
+}
+
+impl Communication<'_> {
+    /// What less or earlier communication gains at most.
+    fn less(&self, entry: &Entry, seconds: f64) -> Option<String> {
+        let on_path = self.path.map(|path| path.transfer + path.queue);
+        let waited = entry.times.iter().map(|times| times.communicate).fold(0.0, f64::max);
+        let of = entry.forecast.filter(|_| on_path.is_some()).unwrap_or(seconds);
+        let gain = on_path.unwrap_or(waited);
+        if gain <= WORTH * of || of <= 0.0 {
+            return None;
+        }
+        let mut how = Vec::new();
+        if self.overlap == Some(false) {
+            how.push("`--overlap` lets processors compute while data travel".to_owned());
+        }
+        if let Some((volume, bound)) = self.volume {
+            let least = volume as f64 <= bound as f64 * (1.0 + WORTH);
+            how.push(match least {
+                true => {
+                    format!("no layout with these shares moves fewer than these {} elements", count(volume))
+                }
+                false => format!(
+                    "the layout moves {} elements, and none with these shares fewer than {}",
+                    count(volume),
+                    count(bound)
+                ),
+            });
+        }
+        let how = if how.is_empty() { String::new() } else { format!(": {}", how.join("; ")) };
+        Some(format!(
+            "A network that costs nothing would gain at most {} of {}{how}.",
+            show_seconds(gain),
+            show_seconds(of)
+        ))
     }
-    let mut how = Vec::new();
-    if value["overlap"] == false {
-        how.push("`--overlap` lets processors compute while data travel".to_owned());
-    }
-    if let (Some(volume), Some(bound)) = (value["volume"].as_u64(), value["volume_lower_bound"].as_u64()) {
-        let least = volume as f64 <= bound as f64 * (1.0 + WORTH);
-        how.push(match least {
-            true => format!("no layout with these shares moves fewer than these {} elements", count(volume)),
-            false => format!(
-                "the layout moves {} elements, and none with these shares fewer than {}",
-                count(volume),
-                count(bound)
-            ),
-        });
-    }
-    let how = if how.is_empty() { String::new() } else { format!(": {}", how.join("; ")) };
-    Some(format!(
-        "A network that costs nothing would gain at most {} of {}{how}.",
-        show_seconds(gain),
-        show_seconds(of)
-    ))
 }
 
 /// The processors that stay out.
-fn left_out(choice: &Value) -> Option<String> {
-    let out = choice["left_out"].as_array()?;
-    let names: Vec<&str> = out.iter().filter_map(|one| one["processor"].as_str()).collect();
-    let seconds = out.first()?["seconds"].as_f64()?;
+fn left_out(choice: &Choice) -> Option<String> {
+    let out = choice.left_out.as_ref()?;
+    let names: Vec<&str> = out.iter().map(|one| one.processor.as_str()).collect();
+    let seconds = out.first()?.seconds;
     let with = if names.len() == 1 { "It" } else { "They" };
     let out = listed(&names, "stays", "stay");
     Some(match seconds > 0.0 {

@@ -41,9 +41,10 @@ const BOX_COST: u64 = 20_000;
 const MOST_PROCESSORS: usize = 1000;
 
 /// The setup of a study.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Study {
     /// Numbers of processors, each with its own draws.
+    #[serde(skip)]
     pub processors: RangeInclusive<usize>,
     /// Draws of areas for each number of processors, at least 1.
     pub draws: u64,
@@ -208,7 +209,8 @@ impl Task {
 }
 
 /// How the speeds of a draw are distributed; areas are speeds over their sum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Distribution {
     /// Each speed uniform between 0 and 1: the sampling that gives the figures of Becker 2010.

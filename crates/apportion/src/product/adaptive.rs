@@ -10,11 +10,12 @@ mod follower;
 use crate::error::Result;
 use crate::geometry::Span;
 use crate::plan::Layout;
+use crate::record::AdaptiveRun;
 use crate::schedule::MatmulSchedule;
 use crate::select::{Proposal, Rebalance};
 use crate::trace::{Activity, Trace};
 use follower::Follower;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Options of an adaptive run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +75,9 @@ impl Adaptation {
         self.repartitions.iter().fold(0.0, |sum, r| sum + r.seconds)
     }
 
-    /// The `adaptive` object of `run.json`.
-    pub fn to_value(&self) -> Value {
-        let repartitions = self.repartitions.iter().map(|r| {
+    /// The repartitions as `run.json` has them.
+    pub(crate) fn record(&self) -> AdaptiveRun {
+        let repartition = |r: &Repartition| {
             json!({
                 "after": r.after,
                 "at_seconds": r.at,
@@ -89,13 +90,13 @@ impl Adaptation {
                 "predicted_gain": r.gain,
                 "predicted_cost": r.cost,
             })
-        });
-        json!({
-            "segments": self.segments,
-            "moved": self.moved_elements(),
-            "moving_seconds": self.moving_seconds(),
-            "repartitions": repartitions.collect::<Vec<_>>(),
-        })
+        };
+        AdaptiveRun {
+            segments: self.segments,
+            moved: self.moved_elements(),
+            moving_seconds: self.moving_seconds(),
+            repartitions: self.repartitions.iter().map(repartition).collect(),
+        }
     }
 }
 

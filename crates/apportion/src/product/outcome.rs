@@ -1,15 +1,16 @@
-//! The result of a run as data; the crate `apportion-report` prints it.
+//! The result of a run of products, from which its record is made.
 
 use super::{Adaptation, ClosureMethod, MatmulJob, TailOutcome};
 use crate::error::Result;
 use crate::kernels::{Kernel, Semiring};
 use crate::matrix::Element;
-use crate::plan::{Baselines, Plan};
+use crate::plan::{Baselines, Plan, volume_lower_bound};
 use crate::platform::{HostNetwork, Processor, ProcessorKind};
+use crate::record::{Corrected, Detail, PairTraffic, ProductRun, Run, TailRun, Verification, WithoutPlan};
 use crate::run::Session;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::trace::Trace;
-use crate::verify::RowsChecked;
+use crate::verify::{RowsChecked, WRONG_FRACTION};
 use serde_json::{Value, json};
 
 /// The report of a run.
@@ -180,18 +181,6 @@ impl RunReport {
         Self { io_seconds, element, ..self }
     }
 
-    /// The forecasts of the run and of no plan, by what the run has shown, or else as they were planned. `None` if there
-    /// is nothing to compare, or where earlier runs computed a part.
-    pub fn forecasts(&self) -> Option<RunForecasts> {
-        if self.corrected.is_some() || self.partial {
-            return self.corrected.clone();
-        }
-        let (seconds, one) = (self.forecast_seconds, self.plan.forecast.as_ref()?.seconds);
-        let times = Some(seconds / one).filter(|times| times.is_finite())?;
-        let without_plan = self.plan.baselines.clone()?.times(times);
-        Some(RunForecasts { seconds, without_plan, links: 1.0, unexplained: 0.0 })
-    }
-
     /// Seconds from the first step of the schedule to the last.
     pub fn seconds(&self) -> f64 {
         self.trace.seconds()
@@ -200,5 +189,116 @@ impl RunReport {
     /// Number of elements that changed their processor, counted during the run.
     pub fn volume(&self) -> u64 {
         self.trace.lanes.iter().flat_map(|l| &l.received).sum()
+    }
+}
+
+/// Its record.
+impl From<&RunReport> for Run {
+    fn from(report: &RunReport) -> Self {
+        let overlaps = report.order.overlaps();
+        let corrected = report.corrected.as_ref().map(|corrected| Corrected {
+            links: corrected.links,
+            forecasts: WithoutPlan {
+                forecast_seconds: corrected.seconds,
+                baselines: corrected.without_plan.clone(),
+            },
+        });
+        // Where earlier runs computed a part, there is nothing to compare.
+        let compared = corrected.is_some() || !report.partial;
+        let product = ProductRun {
+            semiring: report.semiring.name().into(),
+            flow: report.order.flow.to_string(),
+            block: report.order.block,
+            overlap: Some(overlaps),
+            look_ahead: overlaps.then_some(report.order.look_ahead),
+            forecast_range: report.forecast_range,
+            verified: report.error_probability.map(|_| true),
+            error_probability: report.error_probability,
+            odds_of_a_miss: report.error_probability,
+            verification: report.verification(),
+            products: report.products,
+            algorithm: report.closure.map(|method| method.to_string()),
+            carried: report.trace.lanes.iter().map(|lane| lane.carried).sum(),
+            volume_lower_bound: report.volume_lower_bound(),
+            pairs: report.traffic(),
+            gain: compared.then_some(Value::Null),
+            corrected,
+            tail: report.tail.as_ref().map(|tail| TailRun {
+                tiles: tail.tiles,
+                elements: tail.computed.iter().sum(),
+                moved: tail.moved,
+            }),
+            adaptive: report.adaptation.as_ref().map(Adaptation::record),
+            panels: None,
+            explain: None,
+        };
+        let mut run = Self {
+            engine: report.engine.into(),
+            element: report.element.into(),
+            kernel: report.kernel.clone(),
+            forecast_seconds: Some(report.forecast_seconds),
+            ideal_seconds: Some(report.ideal_seconds),
+            io_seconds: report.io_seconds,
+            verify_seconds: Some(report.verify_seconds),
+            predicted_memory_bytes: report.predicted_memory.clone(),
+            notes: report.notes.clone(),
+            network: report.network.clone(),
+            ..Self::new(&report.plan, &report.trace, &report.kinds, Detail::Product(product))
+        };
+        let gain = run
+            .without_plan()
+            .map(|without| json!(without.baselines.gain_of_run(run.seconds, without.forecast_seconds)));
+        if let Detail::Product(product) = &mut run.detail {
+            product.gain = gain;
+        }
+        if let Some(tail) = &report.tail {
+            let computed = tail.carried_out(&report.plan.shares);
+            run.processors.iter_mut().zip(computed).for_each(|(one, computed)| one.computed = Some(computed));
+        }
+        run
+    }
+}
+
+impl RunReport {
+    /// How the result was verified, if something was computed.
+    fn verification(&self) -> Option<Verification> {
+        let probability = self.error_probability?;
+        let tolerance = |exact| if exact { "exact" } else { "rounding" }.to_owned();
+        Some(match self.sampled {
+            Some(elements) => Verification::Sampled {
+                elements,
+                rows: self.rows.map(|rows| rows.rows),
+                all: probability == 0.0,
+                tolerance: tolerance(self.rows.is_none_or(|rows| rows.exact)),
+                odds_hold_for_wrong_fraction: self.rows.map_or(WRONG_FRACTION, |rows| rows.wrong_fraction),
+            },
+            None => Verification::Freivalds {
+                vectors: 16,
+                tolerance: tolerance(false),
+                recomputed: Some(self.exceptional).filter(|count| *count > 0),
+            },
+        })
+    }
+
+    /// `None` for an elimination, whose products are not those of the plan, for a symmetric product, and for a part of a
+    /// product.
+    fn volume_lower_bound(&self) -> Option<u64> {
+        if self.closure == Some(ClosureMethod::Elimination) || self.partial {
+            return None;
+        }
+        Some(volume_lower_bound(self.plan.layout().ok()?)? * self.products)
+    }
+
+    /// What every pair that communicated sent.
+    fn traffic(&self) -> Vec<PairTraffic> {
+        let ranks = 0..self.trace.lanes.len();
+        let all = ranks.clone().flat_map(|from| ranks.clone().map(move |to| (from, to)));
+        let pair = |(from, to): (usize, usize)| {
+            let lane = &self.trace.lanes[from];
+            let (messages, elements) = (lane.messages[to], lane.sent[to]);
+            let bytes = elements * self.element_bytes;
+            (messages > 0).then_some(PairTraffic { from, to, messages, elements, bytes })
+        };
+        all.filter_map(pair).collect()
     }
 }

@@ -28,6 +28,7 @@ use columns::Columns;
 use distance::Distances;
 use labels::Labels;
 use rings::Rings;
+use serde::Serialize;
 
 /// The cost function of an arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +105,7 @@ const FEW_OF_COLUMNS: u64 = 20_000;
 const FEW_OF_OWNERS: u64 = 5_000;
 
 /// The cost of an arrangement: elements x hops, or seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cost {
     /// For the pieces of A, which travel along rows.
     pub a: f64,
@@ -123,9 +124,10 @@ impl Cost {
 }
 
 /// A rearranged plan.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Arrangement {
     /// The plan: shares and volume as before.
+    #[serde(skip)]
     pub plan: Plan,
     /// The cost of the given arrangement.
     pub cost_before: Cost,

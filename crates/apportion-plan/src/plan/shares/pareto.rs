@@ -7,6 +7,7 @@ use super::limits::resolve;
 use super::{Limits, gcd};
 use crate::error::{Error, Result};
 use crate::model::Model;
+use serde::Serialize;
 
 /// Maximum number of sums, over all processors.
 const MOST_SUMS: u128 = 10_000_000;
@@ -15,7 +16,7 @@ const MOST_SUMS: u128 = 10_000_000;
 const MOST_COMBINATIONS: u128 = 1_000_000_000;
 
 /// One division on the front.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tradeoff {
     /// The longest of the processors' times.
     pub seconds: f64,

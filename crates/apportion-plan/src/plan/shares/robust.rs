@@ -6,11 +6,13 @@
 use super::{Limits, fpm_within, makespan};
 use crate::error::Result;
 use crate::model::Model;
+use serde::Serialize;
 
 /// Shares with the smallest worst case, and the cost of this safety.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RobustShares {
     /// Units of each processor.
+    #[serde(skip)]
     pub shares: Vec<u64>,
     /// The longest time if every processor is as slow as its band allows: never exceeded inside the bands.
     pub worst_seconds: f64,

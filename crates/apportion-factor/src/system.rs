@@ -271,7 +271,7 @@ mod tests {
             let stored: Vec<f64> = (0..n * n)
                 .map(|at| if symmetric && at % n > at / n { f64::NAN } else { whole(at / n, at % n) })
                 .collect();
-            let locals = crate::local_columns::cut_columns(&stored, &columns.clone().into(), 0..2).unwrap();
+            let locals = crate::local_columns::cut_columns(&stored, &columns, 0..2).unwrap();
             let system = System::new(&locals, symmetric, n, 3, &world).unwrap();
             let x: Vec<f64> = (0..n * sides).map(|i| value(i * 3 + 1)).collect();
             let b: Vec<f64> = (0..n * sides).map(|i| size * value(i * 5 + 2)).collect();

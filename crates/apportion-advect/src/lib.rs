@@ -36,13 +36,14 @@ pub use application::Courant;
 pub use check::{FlowCheck, check_flow};
 pub use choose::{AdvectChoice, AdvectOptions, advection_rates, plan_advection};
 pub use job::{AdvectJob, AdvectReport, advect, needed_faces, own_cells};
-pub use moments::{Moments, MomentsSoFar, moments};
+pub(crate) use moments::MomentsSoFar;
+pub use moments::{Moments, moments};
 pub(crate) use schedule::Region;
 pub use schedule::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane};
-pub use slabs::{
-    Band, CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, check_flow_in_file, each_band, slab_bytes,
-    tallest_slab,
+pub(crate) use slabs::{
+    Band, CourantFile, SlabCosts, SlabRun, check_flow_in_file, each_band, slab_bytes, tallest_slab,
 };
+pub use slabs::{DiskUse, Slabs};
 pub use task::{AdvectOutcome, AdvectTask, CourantSource, Frames, SlabOutcome, advect_field, snapshot};
 
 #[cfg(test)]

@@ -43,8 +43,8 @@ pub use factor::{FactorOutput, factor};
 pub use local_columns::LocalColumns;
 pub use residual::{MOST_SCALED, Residual};
 pub use task::{
-    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, SlabOutcome, SolveOutcome,
-    SolveTask, factor_matrix, solve_matrix,
+    AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, SlabOutcome, SolveOutcome, SolveTask,
+    factor_matrix, solve_matrix,
 };
 
 #[cfg(test)]

@@ -365,11 +365,7 @@ pub struct HeldMemory {
 impl HeldMemory {
     /// What this process has held so far, beside its limit and what was predicted.
     pub fn of_process(cap: Option<u64>, predicted: u64) -> Self {
-        Self {
-            memory_cap_bytes: cap,
-            predicted_memory_bytes: predicted,
-            peak_resident_bytes: peak_memory(),
-        }
+        Self { memory_cap_bytes: cap, predicted_memory_bytes: predicted, peak_resident_bytes: peak_memory() }
     }
 }
 

@@ -29,16 +29,21 @@ impl Deref for Bench {
 }
 
 impl Bench {
-    /// A new directory. Speeds, links and device programs are measured once for all of these tests, which none may
-    /// depend on: a measurement takes seconds.
+    /// A new directory. Speeds and links are measured once for all of these tests, which none may depend on: a
+    /// measurement takes seconds. Other programs' caches are not shared.
     pub fn new() -> Self {
         let bench = Self::with_empty_cache();
         #[cfg(unix)]
-        std::os::unix::fs::symlink(&*CACHE, bench.cache()).unwrap();
+        {
+            std::fs::create_dir_all(bench.cache()).unwrap();
+            std::os::unix::fs::symlink(&*CACHE, bench.cache().join("apportion")).unwrap();
+        }
         bench
     }
 
-    /// A new directory and a cache of its own, for tests of the cache and of the measuring itself.
+    /// A new directory and a cache of its own, for tests of the cache and of the measuring itself, and for those of
+    /// devices: where several processes fill pocl's cache at once, or load programs from one of ours, it has wrong
+    /// programs at times.
     pub fn with_empty_cache() -> Self {
         Self(apportion_testing::Bench::new())
     }

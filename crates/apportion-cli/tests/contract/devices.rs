@@ -24,7 +24,7 @@ fn place() -> Option<Bench> {
         skip(Need::Device, "there is no OpenCL device");
         return None;
     }
-    let here = Bench::new();
+    let here = Bench::with_empty_cache();
     here.write("platform.toml", format!("{PLATFORM}{LINK}"));
     let capped = PLATFORM.replace("opencl:0\"", "opencl:0\"\nmemory = \"40 kB\"");
     assert_ne!(capped, PLATFORM);
@@ -255,7 +255,7 @@ fn a_device_owns_block_columns() {
 /// A forecast counts the link: a device behind a slow one takes less, or nothing.
 #[test]
 fn a_slow_link_leaves_a_device_out() {
-    let here = Bench::new();
+    let here = Bench::with_empty_cache();
     let behind = |link: &str| {
         format!(
             "{PLATFORM}[[network.link]]\nbetween = [\"device\", \"cpu\"]\nlatency = \"10 us\"\nbandwidth = {link}\n"
@@ -311,7 +311,7 @@ fn the_speed_and_the_link_of_a_device_are_measured() {
 
 #[test]
 fn what_a_device_cannot_do_is_refused_with_a_remedy() {
-    let here = Bench::new();
+    let here = Bench::with_empty_cache();
     save(&here, "a.npy", 8, 8, whole);
     let platform = |device: &str, rest: &str| {
         format!("[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\ndevice = {device}\n{rest}")

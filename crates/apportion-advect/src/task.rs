@@ -328,7 +328,7 @@ fn warn_of(flow: FlowCheck, start: Moments, task: &AdvectTask<'_>, context: Cont
     }
 }
 
-/// A path in errors.
-fn shown(path: &Path) -> String {
+/// A file as the place of an error.
+fn file_place(path: &Path) -> String {
     path.display().to_string()
 }

@@ -222,7 +222,6 @@ pub struct Timeline {
 /// What only runs of a problem have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-#[allow(clippy::large_enum_variant, reason = "there is one for a whole run")]
 pub enum Detail {
     /// A matrix product, several, or a closure.
     Product(ProductRun),
@@ -272,13 +271,13 @@ pub struct ProductRun {
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub gain: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub corrected: Option<Corrected>,
+    pub corrected: Option<Box<Corrected>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail: Option<TailRun>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive: Option<AdaptiveRun>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub panels: Option<PanelsRun>,
+    pub panels: Option<Box<PanelsRun>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Value>,
 }

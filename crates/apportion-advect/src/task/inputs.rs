@@ -1,6 +1,6 @@
 //! The files of an advection: opened, compared with each other, and read by parts.
 
-use super::{AdvectTask, CourantSource, shown};
+use super::{AdvectTask, CourantSource, file_place};
 use crate::{AdvectProblem, AdvectSchedule, Courant, Plane, needed_faces, own_cells};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
@@ -45,7 +45,7 @@ impl Inputs {
         let NpyArray { header, sizes } = read_npy_array(&task.field)?;
         if header.dtype != "f64" && header.dtype != "f32" {
             let what = format!("holds {}, but a field is f32 or f64", header.dtype);
-            return Err(Error::input(shown(&task.field), what, "save it as numpy.float64"));
+            return Err(Error::input(file_place(&task.field), what, "save it as numpy.float64"));
         }
         let problem = AdvectProblem::new(sizes, &task.boundary, task.scheme)?;
         let axes = problem.sizes.len();
@@ -78,7 +78,7 @@ impl Inputs {
         wanted[axis] += 1;
         if shape != wanted {
             return Err(Error::input(
-                shown(path),
+                file_place(path),
                 format!(
                     "is {}, but Courant numbers along axis {axis} of a field of {} are on {} faces",
                     show(&shape),
@@ -89,9 +89,9 @@ impl Inputs {
             ));
         }
         if header.dtype != self.field.header.dtype {
-            let (own, theirs) = (shown(&self.field.path), self.field.header.dtype);
+            let (own, theirs) = (file_place(&self.field.path), self.field.header.dtype);
             let what = format!("holds {}, but {own} holds {theirs}", header.dtype);
-            return Err(Error::input(shown(path), what, "convert one of them to the other's type"));
+            return Err(Error::input(file_place(path), what, "convert one of them to the other's type"));
         }
         Ok(ArrayFile { path: path.to_path_buf(), header, state })
     }
@@ -129,7 +129,7 @@ impl Inputs {
             let (rows, cols) = plane.matrix(place);
             let refuse = || {
                 Err(Error::input(
-                    shown(&file.path),
+                    file_place(&file.path),
                     format!("its first and last faces along axis {number} differ, but the axis is periodic"),
                     format!("make face {n} equal to face 0, or choose another `boundary`"),
                 ))

@@ -4,7 +4,7 @@ use super::checkpoint::Kept;
 use super::fields::{Sampler, State, scratch};
 use super::inputs::{CourantInput, Inputs};
 use super::plan::{self, Advecting};
-use super::{AdvectOutcome, AdvectTask, Start, memory_of, shown, warn_of};
+use super::{AdvectOutcome, AdvectTask, Start, file_place, memory_of, warn_of};
 use crate::{
     AdvectChoice, AdvectReport, AdvectSchedule, Band, CourantFile, DiskUse, FlowCheck, Moments, MomentsSoFar,
     SlabCosts, SlabRun, Slabs, check_flow_in_file, each_band, slab_bytes, tallest_slab,
@@ -89,7 +89,7 @@ pub(super) fn limit_by_free_memory<T: Advectable>(
     let arrays = (2 * cells(field.rows, field.cols) + faces.sum::<u128>()) * size_of::<T>() as u128;
     let keeps = task.output.is_some() || task.directory().is_some();
     let need = MemoryNeed {
-        place: &shown(&inputs.field.path),
+        place: &file_place(&inputs.field.path),
         what: "an advection in memory",
         bytes: arrays + u128::from(slab_bytes::<T>(schedule, platform)),
         parts: keeps.then_some("advected by slabs"),

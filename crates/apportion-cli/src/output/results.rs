@@ -142,7 +142,7 @@ pub fn commit(
         (run.choice, run.memory_fit) = (chosen.record(), chosen.memory_fit(platform));
     }
     if let Detail::Product(product) = &mut run.detail {
-        product.panels = panels.as_ref().map(panels_run);
+        product.panels = panels.as_ref().map(|cuts| Box::new(panels_run(cuts)));
         let explanation = outcome.explanation.as_ref();
         product.explain = explanation.map(|one| explain::json(&one.history, one.rank, names));
     }

@@ -196,12 +196,14 @@ impl RunReport {
 impl From<&RunReport> for Run {
     fn from(report: &RunReport) -> Self {
         let overlaps = report.order.overlaps();
-        let corrected = report.corrected.as_ref().map(|corrected| Corrected {
-            links: corrected.links,
-            forecasts: WithoutPlan {
-                forecast_seconds: corrected.seconds,
-                baselines: corrected.without_plan.clone(),
-            },
+        let corrected = report.corrected.as_ref().map(|corrected| {
+            Box::new(Corrected {
+                links: corrected.links,
+                forecasts: WithoutPlan {
+                    forecast_seconds: corrected.seconds,
+                    baselines: corrected.without_plan.clone(),
+                },
+            })
         });
         // Where earlier runs computed a part, there is nothing to compare.
         let compared = corrected.is_some() || !report.partial;

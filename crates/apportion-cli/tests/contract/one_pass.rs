@@ -74,13 +74,14 @@ fn whatever_ends_a_run_it_goes_on() {
     let bench = bench();
     bench.program(
         "work",
-        "#!/bin/sh\nif [ $2 -gt 60 ] && ! [ -e go ]; then sleep 1000 & echo $! >pid-$APPORTION_RANK; wait; fi\n\
+        "#!/bin/sh\nif [ $2 -gt 60 ] && ! [ -e go ]; then sleep 1000 & echo $! >pid-$ATTEMPT-$APPORTION_RANK; wait; fi\n\
          exec ./count $1 $2\n",
     );
     let line = "run --units 200 --processors 2 --joblog log --resume --command './work {from} {to}'";
-    // Processes that wait, by the files that have their ids.
-    let waiting = || -> Vec<String> {
-        let names = bench.names().into_iter().filter(|name| name.starts_with("pid-"));
+    // Processes that wait, by the files that have their ids; one of an attempt before may still come to write its own.
+    let waiting = |attempt: Signal| -> Vec<String> {
+        let start = format!("pid-{}-", attempt.as_raw());
+        let names = bench.names().into_iter().filter(|name| name.starts_with(&start));
         names.filter(|name| bench.text(name).ends_with('\n')).collect()
     };
     let gone = |id: &str| {
@@ -89,10 +90,12 @@ fn whatever_ends_a_run_it_goes_on() {
     };
     let mut done = Vec::new();
     for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
-        let mut child = bench.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = bench.command(line);
+        command.env("ATTEMPT", signal.as_raw().to_string()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         until("one waits", || {
             assert_eq!(child.try_wait().unwrap(), None, "it ends before");
-            !waiting().is_empty()
+            !waiting(signal).is_empty()
         });
         kill_process(Pid::from_child(&child), signal).unwrap();
         let code = child.wait().unwrap().code();
@@ -106,10 +109,9 @@ fn whatever_ends_a_run_it_goes_on() {
             let log = bench.text("log");
             assert!(log.lines().last().unwrap().ends_with("\t143\t15"), "{log}");
         }
-        for file in waiting() {
+        for file in waiting(signal) {
             let id = bench.text(&file);
             until("the children end", || gone(id.trim()));
-            bench.remove(&file);
         }
     }
     bench.write("go", "");

@@ -44,7 +44,9 @@ pub(crate) use slabs::{
     Band, CourantFile, SlabCosts, SlabRun, check_flow_in_file, each_band, slab_bytes, tallest_slab,
 };
 pub use slabs::{DiskUse, Slabs};
-pub use task::{AdvectOutcome, AdvectTask, CourantSource, Frames, SlabOutcome, advect_field, snapshot};
+pub use task::{
+    AdvectOutcome, AdvectTask, ArraySource, CourantSource, Frames, SlabOutcome, advect_field, snapshot,
+};
 
 #[cfg(test)]
 mod tests;

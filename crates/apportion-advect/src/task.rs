@@ -1,4 +1,4 @@
-//! From a field in a file to the field some steps later, for all front ends.
+//! From a field to the field some steps later, for all front ends.
 
 mod checkpoint;
 mod fields;
@@ -10,13 +10,13 @@ pub use fields::snapshot;
 pub use slabs::SlabOutcome;
 
 use crate::{
-    AdvectChoice, AdvectOrder, AdvectReport, AdvectSchedule, FlowCheck, Moments, check_flow, moments,
+    AdvectChoice, AdvectOrder, AdvectReport, AdvectSchedule, FlowCheck, Moments, Plane, check_flow, moments,
 };
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::job::{Context, Job, JobMachine, Sources};
-use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};
-use apportion::matrix::{AnyBlocks, LocalBlocks};
+use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
+use apportion::matrix::{AnyBlocks, AnyView, Element, LocalBlocks};
 use apportion::measure::QuickSpeeds;
 use apportion::output::try_output;
 use apportion::plan::shapes::Method;
@@ -35,13 +35,41 @@ use std::time::Instant;
 /// A divergence above this fraction of a cell's content per step is worth a warning.
 const DIVERGENT: f64 = 1e-6;
 
+/// An array of one to three dimensions.
+#[derive(Debug, Clone)]
+pub enum ArraySource<'a> {
+    /// A `.npy` file.
+    File(PathBuf),
+    /// An array in memory, the last axis fastest, which every process of the world holds whole.
+    Array {
+        /// Its name in errors.
+        name: &'static str,
+        /// Its sizes.
+        sizes: Vec<usize>,
+        /// Its elements as a matrix: in two dimensions of these sizes, else the last axes are a row.
+        view: AnyView<'a>,
+    },
+}
+
+impl<'a> ArraySource<'a> {
+    /// An array in memory.
+    ///
+    /// # Panics
+    /// If there are not as many elements as its sizes say.
+    pub fn array<T: Element>(name: &'static str, sizes: &[usize], elements: &'a [T]) -> Self {
+        let rows = if sizes.len() > 1 { sizes[0] } else { 1 };
+        let cols = elements.len().checked_div(rows).unwrap_or(0);
+        Self::Array { name, sizes: sizes.to_vec(), view: AnyView::new(rows, cols, elements) }
+    }
+}
+
 /// Courant numbers along an axis.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CourantSource {
+#[derive(Debug, Clone)]
+pub enum CourantSource<'a> {
     /// The same everywhere.
     Constant(f64),
-    /// A `.npy` file of those on the faces of the cells.
-    File(PathBuf),
+    /// Those on the faces of the cells.
+    Faces(ArraySource<'a>),
 }
 
 /// Draws a field while it is advected.
@@ -59,10 +87,10 @@ pub trait Frames: Sync {
 /// Everything that a caller says of an advection.
 #[derive(Clone)]
 pub struct AdvectTask<'a> {
-    /// The file of the field.
-    pub field: PathBuf,
+    /// The field.
+    pub field: ArraySource<'a>,
     /// Courant numbers along each axis of it.
-    pub courant: Vec<CourantSource>,
+    pub courant: Vec<CourantSource<'a>>,
     /// What is beyond the ends of each axis: nothing for periodic axes, one entry for all, or one for each.
     pub boundary: Vec<Boundary>,
     /// The variant.
@@ -95,9 +123,9 @@ pub struct AdvectTask<'a> {
     pub keeps_events: bool,
 }
 
-impl AdvectTask<'_> {
+impl<'a> AdvectTask<'a> {
     /// An advection in the simplest variant, everything else left open.
-    pub fn new(field: PathBuf, courant: Vec<CourantSource>, steps: u64) -> Self {
+    pub fn new(field: ArraySource<'a>, courant: Vec<CourantSource<'a>>, steps: u64) -> Self {
         Self {
             field,
             courant,
@@ -155,15 +183,35 @@ pub struct AdvectOutcome {
     pub slabs: Option<SlabOutcome>,
 }
 
-/// Advects a field in a file: finds processors and speeds, decides the plan, runs, and writes the result. Every rank must
+impl AdvectOutcome {
+    /// The whole field, the last axis fastest, if its elements are of this type and no file has them; in a single process.
+    pub fn into_whole<T: Advectable>(self) -> Option<Vec<T>> {
+        let blocks = self.field?.into_blocks::<T>()?;
+        let cols = Plane::of(&self.report.problem.sizes).matrix(Place::Centre).1 as usize;
+        let mut whole = vec![T::from_f64(0.0); self.report.problem.cells() as usize];
+        for (rect, elements) in blocks {
+            let width = rect.cols.len() as usize;
+            for (row, part) in (rect.rows.start as usize..).zip(elements.chunks_exact(width)) {
+                whole[row * cols + rect.cols.start as usize..][..width].copy_from_slice(part);
+            }
+        }
+        Some(whole)
+    }
+}
+
+/// Advects a field: finds processors and speeds, decides the plan, runs, and writes the result. Every rank must
 /// call it, with the same task.
 ///
 /// # Errors
 /// Files that cannot be read or do not fit together, a flow that is not stable (exit code 2); what cannot be decided, run
 /// or written; known to all ranks.
 pub fn advect_field(task: &AdvectTask<'_>, context: Context<'_>) -> Result<AdvectOutcome> {
+    if task.steps == 0 {
+        let what = "0 steps change nothing";
+        return context.world.all_ok(Err(Error::input("`steps`", what, "give at least 1")));
+    }
     let inputs = context.world.all_ok(Inputs::open(task))?;
-    match inputs.field.header.dtype {
+    match inputs.field.element() {
         "f32" => advect_elements::<f32>(task, &inputs, context),
         _ => advect_elements::<f64>(task, &inputs, context),
     }
@@ -171,7 +219,7 @@ pub fn advect_field(task: &AdvectTask<'_>, context: Context<'_>) -> Result<Advec
 
 fn advect_elements<T: Advectable>(
     task: &AdvectTask<'_>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
     context: Context<'_>,
 ) -> Result<AdvectOutcome> {
     let (begin, world) = (Instant::now(), context.world);
@@ -198,7 +246,7 @@ fn advect_elements<T: Advectable>(
     if let Some(memory) = slabs::limit_by_free_memory::<T>(task, inputs, &schedule, platform, context)? {
         return slabs::advect_by_slabs::<T>(task, inputs, &kept, memory, context);
     }
-    let field = world.all_ok(inputs.read_field::<T>(kept.field(inputs), &schedule, world))?;
+    let field = world.all_ok(inputs.read_field::<T>(kept.field(), &schedule, world))?;
     let faces = world.all_ok(inputs.read_courant::<T>(&schedule, world))?;
     world.all_ok(inputs.check_unchanged())?;
     let flow = check_flow(&schedule, &inputs.courant(&faces), world)?;
@@ -267,7 +315,7 @@ impl Start {
 /// The steps of an advection in memory, with what is written in between.
 struct Steps<'a, T: Advectable> {
     task: &'a AdvectTask<'a>,
-    inputs: &'a Inputs,
+    inputs: &'a Inputs<'a>,
     kept: &'a Kept<'a>,
     start: Start,
     job: &'a Job<'a, Advecting<'a, T>>,

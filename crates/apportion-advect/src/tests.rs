@@ -3,8 +3,9 @@
 use super::*;
 use crate::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use apportion::geometry::{Rank, Span};
+use apportion::job::{Context, Sources};
 use apportion::kernels::mpdata::{Advectable, Boundary, Exchange, Place, Scheme};
-use apportion::matrix::LocalBlocks;
+use apportion::matrix::{LocalBlocks, npy_header};
 use apportion::model::{Machine, WorkUnit};
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan};
@@ -13,6 +14,7 @@ use apportion::run::{Monitor, Session, World};
 use apportion::schedule::Application;
 use apportion::trace::Trace;
 use proptest::prelude::*;
+use std::path::Path;
 
 /// Numbers from 0 to 1 that look random.
 fn noise(seed: u64, at: u64) -> f64 {
@@ -35,6 +37,11 @@ fn parts(from: &LocalBlocks<f64>, rects: &[apportion::geometry::Rect]) -> LocalB
         elements[first as usize..(first + rect.cols.len()) as usize].to_vec()
     };
     rects.iter().map(|r| (*r, (r.rows.start..r.rows.end).flat_map(|i| row(r, i)).collect())).collect()
+}
+
+fn write(path: &Path, sizes: &[usize], elements: &[f64]) {
+    std::fs::write(path, [npy_header::<f64>(sizes, false), bytemuck::cast_slice(elements).to_vec()].concat())
+        .unwrap();
 }
 
 struct Flow {
@@ -239,4 +246,56 @@ fn the_forecast_is_near_the_run_on_an_emulated_network() {
     assert!((0..3).map(|rank| schedule.work(Rank(rank))).sum::<f64>() >= 2.0 * 24.0 * 24.0 * 4.0);
     let moments = moments(&flow.field, &world).unwrap();
     assert!(moments.mass > 0.0 && moments.least >= 0.0 && moments.most <= f64::LIMIT);
+}
+
+/// An advection of arrays, from one to three dimensions, is that of the same arrays in files.
+#[test]
+fn arrays_are_advected_as_files_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (monitor, scheme) = (Monitor::new(), Scheme::new(2).unwrap());
+    let world = World::solo(&monitor);
+    let context = Context::silent(&world, &monitor);
+    let sources =
+        Sources { platform: Some(Platform::from_speeds(&[3.0, 1.0]).unwrap()), ..Sources::default() };
+    for sizes in [vec![17], vec![7, 11], vec![5, 4, 6]] {
+        let flow = Flow::new(&sizes, &vec![Boundary::Zero; sizes.len()], scheme, 5);
+        let mut courant = vec![CourantSource::Constant(0.125)];
+        let mut in_files = courant.clone();
+        for (axis, faces) in flow.faces.iter().enumerate().skip(1) {
+            let (mut on_faces, elements) = (sizes.clone(), &faces[0].1);
+            on_faces[axis] += 1;
+            let file = path(&format!("c{axis}.npy"));
+            write(&file, &on_faces, elements);
+            courant.push(CourantSource::Faces(ArraySource::array("c", &on_faces, elements)));
+            in_files.push(CourantSource::Faces(ArraySource::File(file)));
+        }
+        let elements = &flow.field[0].1;
+        write(&path("field.npy"), &sizes, elements);
+        let task = |field, courant| AdvectTask {
+            boundary: vec![Boundary::Zero],
+            sources: sources.clone(),
+            ..AdvectTask::new(field, courant, 3)
+        };
+        let of_arrays = task(ArraySource::array("psi", &sizes, elements), courant);
+        let run = |task: &AdvectTask<'_>| advect_field(task, context);
+        let found = run(&of_arrays).unwrap().into_whole::<f64>().unwrap();
+        let of_files = task(ArraySource::File(path("field.npy")), in_files);
+        assert_eq!(found, run(&of_files).unwrap().into_whole::<f64>().unwrap());
+        assert_ne!(found, *elements);
+        // What is kept between slabs is in files.
+        let kept = AdvectTask { checkpoint: Some(path("kept")), ..of_arrays.clone() };
+        assert!(run(&kept).unwrap_err().to_string().contains("psi: is in memory"));
+        let unfit = CourantSource::Faces(ArraySource::array("c", &sizes, elements));
+        let courant = [&[unfit], &of_arrays.courant[1..]].concat();
+        let error = run(&AdvectTask { courant, ..of_arrays.clone() }).unwrap_err().to_string();
+        assert!(error.contains("c: is ") && error.contains("along axis 0"), "{error}");
+    }
+    let four = ArraySource::array("psi", &[1, 1, 1, 1], &[1.0]);
+    let error = advect_field(&AdvectTask::new(four, Vec::new(), 1), context).unwrap_err();
+    assert_eq!(error.to_string(), "psi: is 1 x 1 x 1 x 1 (give one to three dimensions with elements)");
+    let singles = ArraySource::array("psi", &[4], &[1.0_f32; 4]);
+    let doubles = CourantSource::Faces(ArraySource::array("c", &[5], &[0.0; 5]));
+    let error = advect_field(&AdvectTask::new(singles, vec![doubles], 1), context).unwrap_err();
+    assert!(error.to_string().starts_with("c: holds f64, but psi holds f32"), "{error}");
 }

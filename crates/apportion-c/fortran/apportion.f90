@@ -302,6 +302,39 @@ module apportion
          type(c_ptr), value :: factorisation
       end subroutine
 
+      function apportion_advection_new(advection) &
+         bind(C, name="apportion_advection_new") result(code)
+         import :: c_int, c_ptr
+         type(c_ptr), intent(out) :: advection
+         integer(c_int) :: code
+      end function
+
+      function apportion_advection_set(advection, option, setting) &
+         bind(C, name="apportion_advection_set") result(code)
+         import :: c_int, c_char, c_ptr
+         type(c_ptr), value :: advection
+         character(kind=c_char), intent(in) :: option(*), setting(*)
+         integer(c_int) :: code
+      end function
+
+      function apportion_advect(advection, axes, sizes, steps, field, cx, cy, cz, result) &
+         bind(C, name="apportion_advect") result(code)
+         import :: c_int, c_int64_t, c_double, c_ptr
+         type(c_ptr), value :: advection
+         integer(c_int64_t), value :: axes, steps
+         integer(c_int64_t), intent(in) :: sizes(*)
+         real(c_double), intent(in) :: field(*)
+         real(c_double), intent(in), optional :: cx(*), cy(*), cz(*)
+         real(c_double), intent(out) :: result(*)
+         integer(c_int) :: code
+      end function
+
+      subroutine apportion_advection_free(advection) &
+         bind(C, name="apportion_advection_free")
+         import :: c_ptr
+         type(c_ptr), value :: advection
+      end subroutine
+
       function apportion_world_adopt(communicator, size_of_communicator, world) &
          bind(C, name="apportion_world_adopt") result(code)
          import :: c_int, c_int64_t, c_ptr

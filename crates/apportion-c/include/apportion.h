@@ -48,6 +48,7 @@ typedef struct apportion_balancer apportion_balancer;
 typedef struct apportion_layout apportion_layout;
 typedef struct apportion_product apportion_product;
 typedef struct apportion_factorisation apportion_factorisation;
+typedef struct apportion_advection apportion_advection;
 typedef struct apportion_world apportion_world;
 
 /* "0.1.0". The text is static. */
@@ -241,6 +242,35 @@ int apportion_solve(apportion_factorisation *factorisation, int64_t n, int64_t s
 
 /* NULL is allowed. */
 void apportion_factorisation_free(apportion_factorisation *factorisation);
+
+/* ---- Fields in memory that a flow carries ------------------------------------------------------------------ */
+
+/* Advection by MPDATA on the processors of this machine. Everything that is not set is decided, as by
+ * `apportion advect`. */
+int apportion_advection_new(apportion_advection **advection);
+
+/* Sets an option, with the name and the values that `apportion advect` and Python's apportion.advect have:
+ *   "iterations"      passes of a step, 1 to 4; 2
+ *   "nonoscillatory"  true: no new extremes appear; false
+ *   "infinite_gauge"  true: for fields of both signs; false
+ *   "third_order"     true: corrects the third-order error too; false
+ *   "boundary"        periodic, zero or extrapolated, for all axes or for each, such as periodic,zero; periodic
+ *   "courant"         Courant numbers along the axes whose faces are NULL, such as 0.2,0.1; 0
+ *   "speeds"          of the processors: ratios such as 9:1; measured
+ *   "platform"        file of processors and network; the cores of this machine
+ *   "models"          file of speed functions; measured
+ *   "method"          layout method; auto
+ *   "remeasure"       true: measures the network between hosts again; false */
+int apportion_advection_set(apportion_advection *advection, const char *option, const char *setting);
+
+/* A field of one to three dimensions after some steps, the last axis fastest in memory; `result` may be `field`. cx, cy
+ * and cz are the Courant numbers on the faces of the cells along each axis, one more than cells along it; NULL for a
+ * constant ("courant"), and for axes that the field has not. */
+int apportion_advect(apportion_advection *advection, int64_t axes, const int64_t *sizes, int64_t steps,
+                     const double *field, const double *cx, const double *cy, const double *cz, double *result);
+
+/* NULL is allowed. */
+void apportion_advection_free(apportion_advection *advection);
 
 /* ---- On the processes of an MPI program ------------------------------------------------------------------- */
 

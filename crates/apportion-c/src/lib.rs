@@ -4,6 +4,7 @@
 //! library, and turn errors into codes and messages. No panic leaves them, and no function calls back.
 #![allow(unsafe_code)]
 
+mod advection;
 mod balancer;
 mod boundary;
 mod factorisation;

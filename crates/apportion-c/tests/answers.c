@@ -286,7 +286,45 @@ static void factorisations(void)
     apportion_factorisation_free(NULL);
 }
 
-/* With an argument, all but products and factorisations. */
+static void advections(void)
+{
+    /* An upwind step of a quarter of a cell: each cell keeps three quarters, and gets a quarter of the one before. */
+    double field[12] = {0}, out[12], cx[15], cy[16];
+    int64_t line[1] = {4}, plane[2] = {3, 4}, none[2] = {3, 0};
+    apportion_advection *one = NULL;
+    field[1] = 8;
+    for (int i = 0; i < 16; i++)
+        cx[i % 15] = 0, cy[i] = 0.25;
+    RIGHT(apportion_advection_new(&one) == APPORTION_OK);
+    RIGHT(apportion_advection_set(one, "speeds", "2:1") == APPORTION_OK);
+    RIGHT(apportion_advection_set(one, "iterations", "1") == APPORTION_OK);
+    RIGHT(apportion_advection_set(one, "iterations", "5") == APPORTION_INVALID && says("iterations: "));
+    RIGHT(apportion_advection_set(one, "boundary", "open") == APPORTION_INVALID && says("extrapolated"));
+    RIGHT(apportion_advection_set(one, "courant", "0.25") == APPORTION_OK);
+    RIGHT(apportion_advection_set(one, "colour", "red") == APPORTION_INVALID && says("remeasure"));
+    RIGHT(apportion_advect(one, 1, line, 1, field, NULL, NULL, NULL, out) == APPORTION_OK);
+    RIGHT(out[0] == 0 && out[1] == 6 && out[2] == 2 && out[3] == 0);
+    RIGHT(apportion_advect(one, 1, line, 2, field, cy, NULL, NULL, out) == APPORTION_OK);
+    RIGHT(out[0] == 0 && out[1] == 4.5 && out[2] == 3 && out[3] == 0.5);
+    RIGHT(apportion_advect(one, 2, plane, 1, field, cx, cy, NULL, field) == APPORTION_OK);
+    RIGHT(field[1] == 6 && field[2] == 2 && field[5] == 0 && field[6] == 0);
+    RIGHT(apportion_advect(one, 1, line, 1, field, NULL, cy, NULL, out) == APPORTION_INVALID && says("cy: "));
+    RIGHT(apportion_advect(one, 0, line, 1, field, cy, NULL, NULL, out) == APPORTION_INVALID && says("axes: "));
+    RIGHT(apportion_advect(one, 4, line, 1, field, cy, NULL, NULL, out) == APPORTION_INVALID && says("axes: "));
+    RIGHT(apportion_advect(one, 2, none, 1, field, cx, cy, NULL, out) == APPORTION_INVALID && says("sizes: "));
+    RIGHT(apportion_advect(one, 1, line, 0, field, cy, NULL, NULL, out) == APPORTION_INVALID && says("steps: "));
+    RIGHT(apportion_advect(one, 1, line, 1, NULL, cy, NULL, NULL, out) == APPORTION_INVALID && says("field: "));
+    RIGHT(apportion_advect(one, 1, line, 1, field, cy, NULL, NULL, NULL) == APPORTION_INVALID && says("result: "));
+    RIGHT(apportion_advect(NULL, 1, line, 1, field, cy, NULL, NULL, out) == APPORTION_INVALID && says("advection"));
+    cy[2] = 3;
+    RIGHT(apportion_advect(one, 1, line, 1, field, cy, NULL, NULL, out) == APPORTION_INVALID && says("Courant"));
+    field[3] = NAN;
+    RIGHT(apportion_advect(one, 1, line, 1, field, NULL, NULL, NULL, out) == APPORTION_INVALID && says("(3)"));
+    apportion_advection_free(one);
+    apportion_advection_free(NULL);
+}
+
+/* With an argument, all but products, factorisations and advections. */
 int main(int argc, char **argv)
 {
     int64_t offsets[3] = {0, 30, 100}, inner[3], falling[3] = {0, 70, 30};
@@ -298,6 +336,7 @@ int main(int argc, char **argv)
     if (argc < 2) {
         products();
         factorisations();
+        advections();
     }
     (void)argv;
     RIGHT(apportion_matmul_cut(100, 50, 2, offsets, inner) == APPORTION_OK && inner[1] == 15 && inner[2] == 50);

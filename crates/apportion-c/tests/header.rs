@@ -75,6 +75,7 @@ fn in_c(rust: &str) -> String {
         "Balanced" => "apportion_balancer",
         "Layout" => "apportion_layout",
         "Product" => "apportion_product",
+        "Advection" => "apportion_advection",
         "Factorisation" => "apportion_factorisation",
         "Adopted" => "apportion_world",
         other => panic!("{other} is no type of the header"),

@@ -3,6 +3,7 @@
 //!
 //! Every call that may take long runs without the interpreter's lock and listens to Ctrl-C ([`wait`]).
 
+mod advection;
 mod arrays;
 mod balancer;
 mod errors;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 /// The native half of apportion.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::advection::advect;
     #[pymodule_export]
     use super::arrays::Array;
     #[pymodule_export]

@@ -6,6 +6,7 @@ use apportion::Result;
 use apportion::product::RunReport;
 use apportion::record::{Detail, Run, SolutionRun};
 use apportion::trace::{Lane, Trace};
+use apportion_advect::AdvectOutcome;
 use apportion_factor::FactorReport;
 use apportion_report::{Timeline, run_text, timeline_svg};
 use pyo3::prelude::*;
@@ -47,6 +48,11 @@ impl Report {
     /// The report of a factorisation, and of the solution that followed.
     pub fn of_factors(report: FactorReport, solution: Option<&SolutionRun>) -> Self {
         Self { run: report.record_with(solution), trace: report.trace }
+    }
+
+    /// The report of an advection.
+    pub fn of_advection(outcome: &AdvectOutcome) -> Self {
+        Self { run: outcome.record(), trace: outcome.report.trace.clone() }
     }
 }
 

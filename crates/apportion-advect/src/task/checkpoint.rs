@@ -53,7 +53,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// One is to be begun but is there; it cannot be read, is damaged, or belongs to another advection.
-    pub fn open(task: &'a AdvectTask<'_>, inputs: &Inputs, context: Context<'_>) -> Result<Self> {
+    pub fn open(task: &'a AdvectTask<'_>, inputs: &Inputs<'_>, context: Context<'_>) -> Result<Self> {
         let (world, directory) = (context.world, task.directory());
         let Some(place) = directory else { return Ok(Self { directory, opened: None, saved: None }) };
         let opened = world.on_root(|| {
@@ -68,9 +68,9 @@ impl<'a> Kept<'a> {
         Ok(Self { directory, opened, saved })
     }
 
-    /// The field from which the run goes on.
-    pub fn field<'f>(&'f self, inputs: &'f Inputs) -> &'f ArrayFile {
-        self.saved.as_ref().map_or(&inputs.field, |saved| &saved.field)
+    /// The field from which the run goes on, if it is not that of the task.
+    pub fn field(&self) -> Option<&ArrayFile> {
+        self.saved.as_ref().map(|saved| &saved.field)
     }
 
     /// The field at the very beginning: that of the checkpoint, or `now`.
@@ -159,15 +159,15 @@ impl<'a> Kept<'a> {
 }
 
 impl Opened {
-    fn open(directory: &Path, inputs: &Inputs) -> Result<Self> {
+    fn open(directory: &Path, inputs: &Inputs<'_>) -> Result<Self> {
         let AdvectProblem { sizes, boundary, scheme } = &inputs.problem;
-        let hash = |input: &CourantInput| match input {
+        let hash = |input: &CourantInput<'_>| match input {
             CourantInput::Constant(value) => Ok(json!(value)),
-            CourantInput::File(file) => Ok(json!(file_hash(&file.path)?)),
+            CourantInput::Faces(faces) => Ok(json!(file_hash(&faces.file()?.path)?)),
         };
-        let field = Ok(json!(file_hash(&inputs.field.path)?));
+        let field = Ok(json!(file_hash(&inputs.field.file()?.path)?));
         let files = [field].into_iter().chain(inputs.courant.iter().map(hash));
-        let element = inputs.field.header.dtype;
+        let element = inputs.field.element();
         let settings = json!({"sizes": sizes, "boundary": boundary, "scheme": scheme, "element": element});
         let identity = Fingerprint { work: "advection", inputs: files.collect::<Result<_>>()?, settings };
         let (checkpoint, begun) = Checkpoint::open(directory, &identity)?;

@@ -1,14 +1,14 @@
-//! The files of an advection: opened, compared with each other, and read by parts.
+//! The arrays of an advection: opened, compared with each other, and read by parts.
 
-use super::{AdvectTask, CourantSource, file_place};
+use super::{AdvectTask, ArraySource, CourantSource, file_place};
 use crate::{AdvectProblem, AdvectSchedule, Courant, Plane, needed_faces, own_cells};
 use apportion::error::{Error, Result};
 use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place};
-use apportion::matrix::{LocalBlocks, NpyArray, NpyHeader, read_npy_array, read_tiles};
+use apportion::matrix::{AnyView, LocalBlocks, NpyArray, NpyHeader, read_npy_array, read_tiles};
 use apportion::run::World;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A file whose header has been read.
 pub struct ArrayFile {
@@ -18,34 +18,136 @@ pub struct ArrayFile {
     pub state: FileState,
 }
 
-/// Courant numbers along an axis.
-pub enum CourantInput {
-    Constant(f64),
+/// An array that is open.
+pub enum Input<'a> {
     File(ArrayFile),
+    Array { name: &'static str, view: AnyView<'a> },
 }
 
-/// The files of an advection, whose sizes fit together.
-pub struct Inputs {
+/// Courant numbers along an axis.
+pub enum CourantInput<'a> {
+    Constant(f64),
+    Faces(Input<'a>),
+}
+
+/// The arrays of an advection, whose sizes fit together.
+pub struct Inputs<'a> {
     pub problem: AdvectProblem,
-    pub field: ArrayFile,
-    pub courant: Vec<CourantInput>,
+    pub field: Input<'a>,
+    pub courant: Vec<CourantInput<'a>>,
 }
 
 fn show(sizes: &[usize]) -> String {
     sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ")
 }
 
-impl Inputs {
-    /// Opens the files of a task.
+impl<'a> Input<'a> {
+    /// Opens an array; returns its sizes.
+    fn open(source: &ArraySource<'a>) -> Result<(Self, Vec<usize>)> {
+        match source {
+            ArraySource::File(path) => {
+                let state = FileState::of(path)?;
+                let NpyArray { header, sizes } = read_npy_array(path)?;
+                Ok((Self::File(ArrayFile { path: path.clone(), header, state }), sizes))
+            }
+            ArraySource::Array { name, sizes, view } => {
+                let matches = sizes.iter().product::<usize>() == view.rows() * view.cols();
+                if !(1..=3).contains(&sizes.len()) || sizes.contains(&0) || !matches {
+                    let what =
+                        format!("is {}", if sizes.is_empty() { "a number".into() } else { show(sizes) });
+                    return Err(Error::input(*name, what, "give one to three dimensions with elements"));
+                }
+                Ok((Self::Array { name, view: *view }, sizes.clone()))
+            }
+        }
+    }
+
+    /// What errors call it.
+    pub fn place(&self) -> String {
+        match self {
+            Self::File(file) => file_place(&file.path),
+            Self::Array { name, .. } => (*name).to_owned(),
+        }
+    }
+
+    /// `"f32"`, `"f64"` or another type.
+    pub fn element(&self) -> &'static str {
+        match self {
+            Self::File(file) => file.header.dtype,
+            Self::Array { view, .. } => view.name(),
+        }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> u128 {
+        let [rows, cols] = match self {
+            Self::File(ArrayFile { header, .. }) => [header.rows, header.cols],
+            Self::Array { view, .. } => [view.rows(), view.cols()],
+        };
+        rows as u128 * cols as u128
+    }
+
+    /// The file, where slabs and checkpoints have one.
+    ///
+    /// # Errors
+    /// It is in memory.
+    pub fn file(&self) -> Result<&ArrayFile> {
+        match self {
+            Self::File(file) => Ok(file),
+            Self::Array { name, .. } => {
+                let what = "is in memory, but slabs and checkpoints are of files";
+                Err(Error::input(
+                    *name,
+                    what,
+                    "leave out `memory`, `checkpoint` and `resume`, or give a file",
+                ))
+            }
+        }
+    }
+
+    /// Rectangles of the array as a matrix.
+    fn read<T: Advectable>(&self, rects: &[Rect]) -> Result<LocalBlocks<T>> {
+        match self {
+            Self::File(file) => file.read(rects),
+            Self::Array { view, .. } => {
+                let elements = view.elements::<T>().expect("other types were refused");
+                let rows = elements.chunks_exact(view.cols());
+                let cut = |rect: &Rect| {
+                    let [rows_of, cols] =
+                        [rect.rows, rect.cols].map(|span| span.start as usize..span.end as usize);
+                    let rows = rows.clone().skip(rows_of.start).take(rows_of.len());
+                    (*rect, rows.flat_map(|row| &row[cols.clone()]).copied().collect())
+                };
+                Ok(rects.iter().map(cut).collect())
+            }
+        }
+    }
+
+    /// Checks that a file is as it was when its header was read.
+    fn check_unchanged(&self) -> Result<()> {
+        match self {
+            Self::File(file) => file.state.check(&file.path),
+            Self::Array { .. } => Ok(()),
+        }
+    }
+}
+
+impl ArrayFile {
+    fn read<T: Advectable>(&self, rects: &[Rect]) -> Result<LocalBlocks<T>> {
+        read_tiles::<T>(&self.path, &self.header, rects)
+    }
+}
+
+impl<'a> Inputs<'a> {
+    /// Opens the arrays of a task.
     ///
     /// # Errors
     /// A file that cannot be read, elements of other types, sizes that do not fit.
-    pub fn open(task: &AdvectTask<'_>) -> Result<Self> {
-        let state = FileState::of(&task.field)?;
-        let NpyArray { header, sizes } = read_npy_array(&task.field)?;
-        if header.dtype != "f64" && header.dtype != "f32" {
-            let what = format!("holds {}, but a field is f32 or f64", header.dtype);
-            return Err(Error::input(file_place(&task.field), what, "save it as numpy.float64"));
+    pub fn open(task: &AdvectTask<'a>) -> Result<Self> {
+        let (field, sizes) = Input::open(&task.field)?;
+        if !["f64", "f32"].contains(&field.element()) {
+            let what = format!("holds {}, but a field is f32 or f64", field.element());
+            return Err(Error::input(field.place(), what, "save it as numpy.float64"));
         }
         let problem = AdvectProblem::new(sizes, &task.boundary, task.scheme)?;
         let axes = problem.sizes.len();
@@ -53,7 +155,6 @@ impl Inputs {
             let what = format!("{} entries for a field of {axes} dimensions", task.courant.len());
             return Err(Error::input("`courant`", what, "give a number or a file for each axis"));
         }
-        let field = ArrayFile { path: task.field.clone(), header, state };
         let mut inputs = Self { problem, field, courant: Vec::new() };
         for (axis, source) in task.courant.iter().enumerate() {
             let input = match source {
@@ -62,23 +163,25 @@ impl Inputs {
                     return Err(Error::input("`courant`", what, "give a number such as 0.25"));
                 }
                 CourantSource::Constant(value) => CourantInput::Constant(*value),
-                CourantSource::File(path) => CourantInput::File(inputs.open_faces(path, axis)?),
+                CourantSource::Faces(source) => CourantInput::Faces(inputs.open_faces(source, axis)?),
             };
             inputs.courant.push(input);
+        }
+        if task.memory.is_some() || task.directory().is_some() {
+            inputs.all().try_for_each(|input| input.file().map(drop))?;
         }
         Ok(inputs)
     }
 
     /// Opens the Courant numbers along an axis.
-    fn open_faces(&self, path: &Path, axis: usize) -> Result<ArrayFile> {
+    fn open_faces(&self, source: &ArraySource<'a>, axis: usize) -> Result<Input<'a>> {
         let sizes = &self.problem.sizes;
-        let state = FileState::of(path)?;
-        let NpyArray { header, sizes: shape } = read_npy_array(path)?;
+        let (faces, shape) = Input::open(source)?;
         let mut wanted = sizes.clone();
         wanted[axis] += 1;
         if shape != wanted {
             return Err(Error::input(
-                file_place(path),
+                faces.place(),
                 format!(
                     "is {}, but Courant numbers along axis {axis} of a field of {} are on {} faces",
                     show(&shape),
@@ -88,20 +191,24 @@ impl Inputs {
                 "save values on the faces: one more along their own axis",
             ));
         }
-        if header.dtype != self.field.header.dtype {
-            let (own, theirs) = (file_place(&self.field.path), self.field.header.dtype);
-            let what = format!("holds {}, but {own} holds {theirs}", header.dtype);
-            return Err(Error::input(file_place(path), what, "convert one of them to the other's type"));
+        if faces.element() != self.field.element() {
+            let (own, theirs) = (self.field.place(), self.field.element());
+            let what = format!("holds {}, but {own} holds {theirs}", faces.element());
+            return Err(Error::input(faces.place(), what, "convert one of them to the other's type"));
         }
-        Ok(ArrayFile { path: path.to_path_buf(), header, state })
+        Ok(faces)
     }
 
-    /// The files of the Courant numbers.
-    pub fn face_files(&self) -> impl Iterator<Item = &ArrayFile> {
+    /// The arrays of the Courant numbers.
+    pub fn faces(&self) -> impl Iterator<Item = &Input<'a>> {
         self.courant.iter().filter_map(|input| match input {
-            CourantInput::File(file) => Some(file),
+            CourantInput::Faces(faces) => Some(faces),
             CourantInput::Constant(_) => None,
         })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Input<'a>> {
+        [&self.field].into_iter().chain(self.faces())
     }
 
     /// Checks that the files are as they were when their headers were read.
@@ -109,7 +216,7 @@ impl Inputs {
     /// # Errors
     /// One has changed.
     pub fn check_unchanged(&self) -> Result<()> {
-        self.face_files().chain([&self.field]).try_for_each(|file| file.state.check(&file.path))
+        self.all().try_for_each(Input::check_unchanged)
     }
 
     /// Checks that the first and the last faces of periodic axes are the same, a line of the files at a time.
@@ -120,7 +227,7 @@ impl Inputs {
         let domain = self.problem.domain();
         let plane = Plane::of(&self.problem.sizes);
         for (number, input) in self.courant.iter().enumerate() {
-            let CourantInput::File(file) = input else { continue };
+            let CourantInput::Faces(faces) = input else { continue };
             let (axis, n) = (domain.axes()[number], self.problem.sizes[number]);
             if self.problem.boundary[number] != Boundary::Periodic {
                 continue;
@@ -129,14 +236,12 @@ impl Inputs {
             let (rows, cols) = plane.matrix(place);
             let refuse = || {
                 Err(Error::input(
-                    file_place(&file.path),
+                    faces.place(),
                     format!("its first and last faces along axis {number} differ, but the axis is periodic"),
                     format!("make face {n} equal to face 0, or choose another `boundary`"),
                 ))
             };
-            let read = |rect: Rect| -> Result<Vec<T>> {
-                Ok(read_tiles::<T>(&file.path, &file.header, &[rect])?.remove(0).1)
-            };
+            let read = |rect: Rect| -> Result<Vec<T>> { Ok(faces.read(&[rect])?.remove(0).1) };
             let (all, row) = (Span::new(0, cols), |i: u64| Span::new(i, i + 1));
             if axis == 0 {
                 if read(Rect::new(row(0), all))? != read(Rect::new(row(n as u64), all))? {
@@ -174,18 +279,20 @@ impl Inputs {
         Ok(())
     }
 
-    /// This process's cells of a field in a file of the problem's sizes.
+    /// This process's cells of the field, or of one in a file of the same sizes.
     ///
     /// # Errors
     /// A value that is not finite or too large.
     pub fn read_field<T: Advectable>(
         &self,
-        file: &ArrayFile,
+        kept: Option<&ArrayFile>,
         schedule: &AdvectSchedule,
         world: &World,
     ) -> Result<LocalBlocks<T>> {
-        let blocks = read_tiles::<T>(&file.path, &file.header, &own_cells(schedule, world))?;
-        blocks.iter().try_for_each(|block| self.check_values(&file.path, block))?;
+        let own = own_cells(schedule, world);
+        let blocks = kept.map_or_else(|| self.field.read(&own), |file| file.read(&own))?;
+        let place = kept.map_or_else(|| self.field.place(), |file| file_place(&file.path));
+        blocks.iter().try_for_each(|block| self.check_values(&place, block))?;
         Ok(blocks)
     }
 
@@ -193,7 +300,7 @@ impl Inputs {
     ///
     /// # Errors
     /// A value that is not finite or too large, with its place.
-    pub fn check_values<T: Advectable>(&self, file: &Path, (rect, elements): &(Rect, Vec<T>)) -> Result<()> {
+    pub fn check_values<T: Advectable>(&self, place: &str, (rect, elements): &(Rect, Vec<T>)) -> Result<()> {
         let fits = |x: &T| x.to_f64().abs() <= T::LIMIT;
         let Some(bad) = elements.iter().position(|x| !fits(x)) else { return Ok(()) };
         let levels = if self.problem.sizes.len() == 3 { self.problem.sizes[2] as u64 } else { 1 };
@@ -204,7 +311,7 @@ impl Inputs {
             _ => format!("({}, {}, {})", rect.rows.start + i, col / levels, col % levels),
         };
         Err(Error::input(
-            format!("{}: element {at}", file.display()),
+            format!("{place}: element {at}"),
             format!("is {}, not a finite number of at most {:e}", elements[bad], T::LIMIT),
             "replace it, or rescale the field",
         ))
@@ -216,20 +323,18 @@ impl Inputs {
         schedule: &AdvectSchedule,
         world: &World,
     ) -> Result<Vec<LocalBlocks<T>>> {
-        let one = |(number, input): (usize, &CourantInput)| match input {
+        let one = |(number, input): (usize, &CourantInput<'_>)| match input {
             CourantInput::Constant(_) => Ok(LocalBlocks::new()),
-            CourantInput::File(file) => {
-                read_tiles::<T>(&file.path, &file.header, &needed_faces(schedule, number, world))
-            }
+            CourantInput::Faces(faces) => faces.read(&needed_faces(schedule, number, world)),
         };
         self.courant.iter().enumerate().map(one).collect()
     }
 
     /// The Courant numbers, from the faces that were read.
-    pub fn courant<'a, T: Advectable>(&self, faces: &'a [LocalBlocks<T>]) -> Vec<Courant<'a, T>> {
-        let one = |(input, blocks): (&CourantInput, &'a LocalBlocks<T>)| match input {
+    pub fn courant<'b, T: Advectable>(&self, faces: &'b [LocalBlocks<T>]) -> Vec<Courant<'b, T>> {
+        let one = |(input, blocks): (&CourantInput<'_>, &'b LocalBlocks<T>)| match input {
             CourantInput::Constant(value) => Courant::Constant(T::from_f64(*value)),
-            CourantInput::File(_) => Courant::Faces(blocks),
+            CourantInput::Faces(_) => Courant::Faces(blocks),
         };
         self.courant.iter().zip(faces).map(one).collect()
     }

@@ -31,7 +31,7 @@ const ARRAYS: u64 = 8;
 /// The advection of a grid, or of a slab of one, with elements T.
 pub(super) struct Advecting<'a, T> {
     task: &'a AdvectTask<'a>,
-    inputs: &'a Inputs,
+    inputs: &'a Inputs<'a>,
     problem: AdvectProblem,
     orders: Vec<AdvectOrder>,
     /// The limit of memory, if there is one.
@@ -40,7 +40,7 @@ pub(super) struct Advecting<'a, T> {
 }
 
 impl<'a, T: Advectable> Advecting<'a, T> {
-    pub fn new(task: &'a AdvectTask<'a>, inputs: &'a Inputs, memory: Option<u64>) -> Self {
+    pub fn new(task: &'a AdvectTask<'a>, inputs: &'a Inputs<'a>, memory: Option<u64>) -> Self {
         let (problem, orders) = (inputs.problem.clone(), task.orders.clone());
         Self { task, inputs, problem, orders, memory, element: PhantomData }
     }
@@ -66,7 +66,7 @@ impl<'a, T: Advectable> Advecting<'a, T> {
 
     /// Whether some Courant numbers are on faces: the loops for these are slower.
     fn has_faces(&self) -> bool {
-        self.inputs.face_files().next().is_some()
+        self.inputs.faces().next().is_some()
     }
 
     fn step(&self) -> MpdataStep<T> {

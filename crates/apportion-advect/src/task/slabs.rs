@@ -2,7 +2,7 @@
 
 use super::checkpoint::Kept;
 use super::fields::{Sampler, State, scratch};
-use super::inputs::{CourantInput, Inputs};
+use super::inputs::{CourantInput, Input, Inputs};
 use super::plan::{self, Advecting};
 use super::{AdvectOutcome, AdvectTask, Start, file_place, memory_of, warn_of};
 use crate::{
@@ -77,19 +77,18 @@ impl SlabOutcome {
 /// It does not fit, and cannot be streamed: exit code 2.
 pub(super) fn limit_by_free_memory<T: Advectable>(
     task: &AdvectTask<'_>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
     schedule: &AdvectSchedule,
     platform: &Platform,
     context: Context<'_>,
 ) -> Result<Option<u64>> {
-    let cells = |rows: usize, cols: usize| rows as u128 * cols as u128;
-    let faces = inputs.face_files().map(|file| cells(file.header.rows, file.header.cols));
-    let field = &inputs.field.header;
     // The field as it is read and as it comes out, the faces, and what the steps hold.
-    let arrays = (2 * cells(field.rows, field.cols) + faces.sum::<u128>()) * size_of::<T>() as u128;
-    let keeps = task.output.is_some() || task.directory().is_some();
+    let faces = inputs.faces().map(Input::len).sum::<u128>();
+    let arrays = (2 * inputs.field.len() + faces) * size_of::<T>() as u128;
+    let streams = inputs.faces().chain([&inputs.field]).all(|input| input.file().is_ok());
+    let keeps = streams && (task.output.is_some() || task.directory().is_some());
     let need = MemoryNeed {
-        place: &file_place(&inputs.field.path),
+        place: &inputs.field.place(),
         what: "an advection in memory",
         bytes: arrays + u128::from(slab_bytes::<T>(schedule, platform)),
         parts: keeps.then_some("advected by slabs"),
@@ -130,7 +129,7 @@ impl<T: Advectable> Cutting<'_, T> {
     ///
     /// # Errors
     /// Not even the lowest slab fits (exit code 1).
-    fn tallest(&self, inputs: &Inputs, memory: u64) -> Result<Cut> {
+    fn tallest(&self, inputs: &Inputs<'_>, memory: u64) -> Result<Cut> {
         let made = tallest_slab(&inputs.problem, memory, &mut |slabs| {
             let cut = self.cut(slabs)?;
             Ok((cut.predicted, cut))
@@ -150,8 +149,8 @@ impl<T: Advectable> Cutting<'_, T> {
 }
 
 /// The costs of sweeps; `byte` is the number of seconds to read or write a byte.
-fn costs_of<T>(inputs: &Inputs, machine: &Machine, choice: &AdvectChoice, byte: f64) -> SlabCosts {
-    let (files, element) = (inputs.face_files().count(), size_of::<T>() as f64);
+fn costs_of<T>(inputs: &Inputs<'_>, machine: &Machine, choice: &AdvectChoice, byte: f64) -> SlabCosts {
+    let (files, element) = (inputs.faces().count(), size_of::<T>() as f64);
     let rate = plan::rate(&inputs.problem, choice, machine);
     let cell = if machine.only_ratios() { CELL_SECONDS } else { 1.0 / rate };
     SlabCosts { cell, byte, read: element * (1 + files) as f64, written: element }
@@ -163,7 +162,7 @@ fn costs_of<T>(inputs: &Inputs, machine: &Machine, choice: &AdvectChoice, byte: 
 /// No slab fits (exit code 1); those of [`advect_field`](super::advect_field).
 pub(super) fn advect_by_slabs<T: Advectable>(
     task: &AdvectTask<'_>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
     kept: &Kept<'_>,
     memory: u64,
     context: Context<'_>,
@@ -257,16 +256,17 @@ struct InputState {
 /// Reads everything once, and checks it.
 fn look<T: Advectable>(
     task: &AdvectTask<'_>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
     kept: &Kept<'_>,
     context: Context<'_>,
 ) -> Result<InputState> {
     let (problem, monitor) = (&inputs.problem, context.monitor);
-    let from = &kept.field(inputs).path;
-    let mut source = NpyFile::open_array(from)?;
-    let open = |input: &CourantInput| match input {
+    let from = kept.field().map_or_else(|| inputs.field.file(), Ok)?;
+    let mut source = NpyFile::open_array(&from.path)?;
+    let place = file_place(&from.path);
+    let open = |input: &CourantInput<'_>| match input {
         CourantInput::Constant(value) => Ok(CourantFile::Constant(*value)),
-        CourantInput::File(file) => NpyFile::open_array(&file.path).map(CourantFile::Faces),
+        CourantInput::Faces(faces) => NpyFile::open_array(&faces.file()?.path).map(CourantFile::Faces),
     };
     let mut courant = inputs.courant.iter().map(open).collect::<Result<Vec<_>>>()?;
     inputs.check_unchanged()?;
@@ -276,7 +276,7 @@ fn look<T: Advectable>(
     let flow = context.watch("checking", || {
         monitor.begin(2 * problem.sizes[0] as u64);
         each_band::<T>(problem, &mut source, &mut disk, monitor, &mut |block| {
-            inputs.check_values(from, block)?;
+            inputs.check_values(&place, block)?;
             sums.add(&block.1);
             if let Some(picture) = &mut picture {
                 let first = if problem.sizes.len() == 1 { block.0.cols.start } else { block.0.rows.start };
@@ -312,7 +312,7 @@ impl<T: Advectable> Sweeps<'_, T> {
     fn all(
         &mut self,
         task: &AdvectTask<'_>,
-        inputs: &Inputs,
+        inputs: &Inputs<'_>,
         kept: &Kept<'_>,
         seen: &mut InputState,
         first: u64,

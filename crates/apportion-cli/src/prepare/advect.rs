@@ -4,8 +4,8 @@ use crate::args::{AdvectArgs, EngineName};
 use apportion::error::{Error, Result};
 use apportion::job::parse_choice;
 use apportion::output::is_stream;
-use apportion_advect::{AdvectTask, CourantSource, Frames};
-use std::path::{Path, PathBuf};
+use apportion_advect::{AdvectTask, ArraySource, CourantSource, Frames};
+use std::path::Path;
 
 /// The files among the Courant numbers of `--courant`.
 pub fn courant_files(courant: &str) -> impl Iterator<Item = &Path> {
@@ -13,14 +13,14 @@ pub fn courant_files(courant: &str) -> impl Iterator<Item = &Path> {
 }
 
 /// The Courant numbers of `--courant`, by axis.
-fn courant_sources(courant: &str) -> Result<Vec<CourantSource>> {
+fn courant_sources(courant: &str) -> Result<Vec<CourantSource<'static>>> {
     let one = |(axis, text): (usize, &str)| match text.trim().parse::<f64>() {
         Ok(constant) if constant.is_finite() => Ok(CourantSource::Constant(constant)),
         Ok(_) => {
             let what = format!("{} along axis {axis} is not finite", text.trim());
             Err(Error::input("--courant", what, "give a number such as 0.25"))
         }
-        Err(_) => Ok(CourantSource::File(PathBuf::from(text.trim()))),
+        Err(_) => Ok(CourantSource::Faces(ArraySource::File(text.trim().into()))),
     };
     courant.split(',').enumerate().map(one).collect()
 }
@@ -48,7 +48,11 @@ impl AdvectArgs {
             sources: self.sources.load(self.plan.as_deref())?,
             remeasure: self.remeasure,
             keeps_events: self.trace.is_some(),
-            ..AdvectTask::new(self.field.clone(), courant_sources(&self.courant)?, self.steps)
+            ..AdvectTask::new(
+                ArraySource::File(self.field.clone()),
+                courant_sources(&self.courant)?,
+                self.steps,
+            )
         })
     }
 

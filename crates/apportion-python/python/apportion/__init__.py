@@ -6,7 +6,7 @@
 
 Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
 product; `matmul`, `syrk`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
-forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems. `map` applies a function to data in
+forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems, `advect` carries a field. `map` applies a function to data in
 unequal processes, and `measured` measures the speed of a
 function on each processor. The command `apportion` is installed too.
 """
@@ -51,6 +51,7 @@ __all__ = [
     "Shares",
     "Sweep",
     "__version__",
+    "advect",
     "cholesky",
     "closure",
     "layout",
@@ -496,6 +497,66 @@ def solve(
     like, B = matrix(A, "A", "plus-times"), matrix(B, "B", "plus-times")
     found, told = _native.solve(what, view(like, "A"), view(B, "B", True), given, bool(mixed))
     return _with_report((result(found, like),), told, report) if report else result(found, like)
+
+
+def advect(
+    psi,
+    courant,
+    steps,
+    *,
+    iterations=2,
+    nonoscillatory=False,
+    infinite_gauge=False,
+    third_order=False,
+    boundary="periodic",
+    speeds=None,
+    models=None,
+    platform=None,
+    method="auto",
+    remeasure=False,
+    report=False,
+):
+    """The field `psi` after some steps of MPDATA, the advection scheme of Smolarkiewicz, as `apportion advect` makes them.
+
+    `psi` has one to three dimensions. `courant` has a Courant number for each axis, or an array of those on the faces of
+    the cells, which is one longer than `psi` along that axis; one entry may stand alone for a field of one dimension.
+    `iterations` (1 to 4) is the number of passes of a step, `nonoscillatory` lets no new extremes appear,
+    `infinite_gauge` is for fields of both signs, `third_order` corrects one more error. `boundary` says what is beyond
+    the ends: "periodic", "zero" or "extrapolated", for all axes or a list with one for each. The grid is divided among
+    the cores of this machine by their speeds. The result has psi's shape and kind; its elements are float64, or float32 if
+    those of psi are, and arrays of Courant numbers then have them too. The other arguments are those of `matmul`. Ctrl-C
+    stops it.
+
+    >>> psi = memoryview(bytes([0, 8, 0, 0]))
+    >>> advect(psi, 0.25, 1, iterations=1, speeds=[1, 1]).tolist()
+    [0.0, 6.0, 2.0, 0.0]
+    """
+    from ._arrays import grid, result
+
+    given = _sources(speeds, None, models, platform)
+    what = {
+        "steps": _whole("steps", steps),
+        "iterations": _whole("iterations", iterations),
+        "nonoscillatory": bool(nonoscillatory),
+        "infinite_gauge": bool(infinite_gauge),
+        "third_order": bool(third_order),
+        "boundary": [boundary] if isinstance(boundary, str) else list(boundary),
+        "method": _word("method", method) or "auto",
+        "remeasure": bool(remeasure),
+    }
+    like, field = grid(psi, "psi")
+    alone = len(field[1]) == 1 and (not isinstance(courant, (list, tuple)) or len(courant) != 1)
+    entries = [courant] if alone else list(courant)
+    found, told = _native.advect(what, field, [_along(entry) for entry in entries], given)
+    answer = result(found, like, field[1])
+    return (answer, told) if report else answer
+
+
+def _along(courant):
+    """Courant numbers along an axis: a number, or an array on the faces."""
+    from ._arrays import grid
+
+    return float(courant) if hasattr(courant, "__float__") and not getattr(courant, "shape", ()) else grid(courant, "courant")[1]
 
 
 def _factors(what, A, given, report):

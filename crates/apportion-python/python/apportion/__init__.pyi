@@ -97,6 +97,7 @@ _LayoutMethod = Literal[
 _ProductMethod = _LayoutMethod | Literal["inner", "boxes"]
 _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
 _Factors = Literal["cholesky", "lu", "ldlt"]
+_Boundary = Literal["periodic", "zero", "extrapolated"]
 _FactorMethod = Literal["auto", "greedy", "grid", "ratio", "cyclic", "alone"]
 _Block = tuple[slice, slice, Any]
 
@@ -624,6 +625,60 @@ def solve(
     block: SupportsIndex | None = None,
     remeasure: bool = False,
     seed: SupportsIndex = 1,
+    report: bool = False,
+) -> Any: ...
+@overload
+def advect(
+    psi: _Matrix,
+    courant: Any,
+    steps: SupportsIndex,
+    *,
+    iterations: SupportsIndex = 2,
+    nonoscillatory: bool = False,
+    infinite_gauge: bool = False,
+    third_order: bool = False,
+    boundary: _Boundary | Sequence[_Boundary] = "periodic",
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _LayoutMethod = "auto",
+    remeasure: bool = False,
+    report: Literal[False] = False,
+) -> _Matrix: ...
+@overload
+def advect(
+    psi: _Matrix,
+    courant: Any,
+    steps: SupportsIndex,
+    *,
+    iterations: SupportsIndex = 2,
+    nonoscillatory: bool = False,
+    infinite_gauge: bool = False,
+    third_order: bool = False,
+    boundary: _Boundary | Sequence[_Boundary] = "periodic",
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _LayoutMethod = "auto",
+    remeasure: bool = False,
+    report: Literal[True],
+) -> tuple[_Matrix, Report]: ...
+@overload
+def advect(
+    psi: Sequence[Any],
+    courant: Any,
+    steps: SupportsIndex,
+    *,
+    iterations: SupportsIndex = 2,
+    nonoscillatory: bool = False,
+    infinite_gauge: bool = False,
+    third_order: bool = False,
+    boundary: _Boundary | Sequence[_Boundary] = "periodic",
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _LayoutMethod = "auto",
+    remeasure: bool = False,
     report: bool = False,
 ) -> Any: ...
 def simulate(

@@ -47,6 +47,36 @@ def matrix(operand: Any, name: str, semiring: str) -> Any:
     return array
 
 
+def grid(operand: Any, name: str) -> tuple[Any, tuple[Any, list[int]]]:
+    """The operand as an array, and its memory as a matrix with its sizes: all axes but the first are a row."""
+    like = matrix(operand, name, "plus-times")
+    lent = like
+    if _has_buffer(like):
+        lent = memoryview(like)
+    elif hasattr(like, "__dlpack__"):
+        lent = borrowed(like.reshape(1, -1) if hasattr(like, "reshape") else like, name)
+        if hasattr(like, "reshape"):
+            lent = lent.cast("B").cast(lent.format, list(like.shape))  # type: ignore[call-overload]
+    else:
+        raise TypeError(f"{name}: a '{type(like).__name__}' is no array in memory (pass a NumPy array or a memoryview)")
+    sizes = list(lent.shape)
+    if not 1 <= len(sizes) <= 3 or 0 in sizes:
+        shape = " x ".join(map(str, sizes)) or "a number"
+        raise ValueError(f"{name}: is {shape} (pass an array of one to three dimensions with elements)")
+    if not lent.c_contiguous:
+        lent = memoryview(lent.tobytes()).cast(lent.format.lstrip("@="))
+    rows = sizes[0] if len(sizes) > 1 else 1
+    kind = lent.format
+    columns = lent.nbytes // lent.itemsize // rows
+    try:
+        return like, (lent.cast("B").cast(kind, [rows, columns]), sizes)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name}: elements of format '{kind}', {lent.itemsize} bytes each, cannot be advected "
+            "(convert them to float64 or float32, in this machine's byte order)"
+        ) from None
+
+
 def _has_buffer(operand: Any) -> bool:
     try:
         memoryview(operand)
@@ -154,8 +184,12 @@ def _is(operand: Any, package: str, kind: str) -> bool:
     return isinstance(found, type) and isinstance(operand, found)
 
 
-def result(array: Any, like: Any) -> Any:
-    """A result as the kind of array that the first operand is; it shares the result's memory."""
+def result(array: Any, like: Any, sizes: list[int] | None = None) -> Any:
+    """A result as the kind of array that the first operand is, of other sizes if these are given; it shares the result's
+    memory."""
+    if sizes is not None:
+        found = result(array, like)
+        return found.reshape(sizes) if hasattr(found, "reshape") else found.cast("B").cast(found.format, sizes)
     if _is(like, "numpy", "ndarray"):
         return sys.modules["numpy"].asarray(array)
     if _is(like, "torch", "Tensor"):

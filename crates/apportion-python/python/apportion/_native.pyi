@@ -356,6 +356,12 @@ def product_on(
     comm: int,
     gather: bool,
 ) -> tuple[list[tuple[tuple[int, int], tuple[int, int], Array]], Report]: ...
+def advect(
+    task: dict[str, Any],
+    field: tuple[Buffer, list[int]],
+    courant: list[float | tuple[Buffer, list[int]]],
+    sources: dict[str, Any],
+) -> tuple[Array, Report]: ...
 def factor(
     task: dict[str, Any], a: Buffer, sources: dict[str, Any]
 ) -> tuple[Array, Array | None, Report | None]: ...

@@ -16,7 +16,7 @@ pub struct About {
 }
 
 /// `fast alone 343 ms, even split 1.2 s`.
-pub fn baselines_text(baselines: &Baselines) -> String {
+pub(crate) fn baselines_text(baselines: &Baselines) -> String {
     about_text(baselines, About::default())
 }
 
@@ -40,7 +40,7 @@ pub fn gain_clause(plan: &Plan) -> Option<String> {
 
 /// The gain of a run of `seconds` over the better of the baselines, or why it is not known; `forecast` is that of the run,
 /// made like theirs.
-pub fn run_gain_text(baselines: &Baselines, seconds: f64, forecast: f64) -> Option<String> {
+pub(crate) fn run_gain_text(baselines: &Baselines, seconds: f64, forecast: f64) -> Option<String> {
     baselines.best()?;
     Some(match baselines.gain_of_run(seconds, forecast) {
         Some(gain) => in_words(gain, baselines),

@@ -240,7 +240,7 @@ pub fn messages_text(run: &Run) -> String {
 }
 
 /// The error of a forecast relative to the measurement, in words that cannot be misread.
-pub fn off(forecast: f64, measured: f64) -> String {
+pub(crate) fn off(forecast: f64, measured: f64) -> String {
     let percent = 100.0 * (forecast / measured - 1.0);
     match percent {
         _ if forecast < COMPARABLE => "too short to compare: starting takes longer".into(),

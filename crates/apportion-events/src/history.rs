@@ -64,7 +64,7 @@ impl Record {
 
 /// An instance of a job on a unit of a resource, or on none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// The resource and its unit; `None` for a job that holds no resource.
     pub on: Option<(usize, usize)>,
     /// The job.
@@ -136,7 +136,7 @@ pub struct EventRun {
     /// All events in their order.
     pub records: Vec<Record>,
     /// All instances of jobs.
-    pub segments: Vec<Segment>,
+    pub(crate) segments: Vec<Segment>,
     /// Number of firings of each rule.
     pub firings: Vec<u64>,
     /// Number of each product.

@@ -9,6 +9,8 @@
 //!
 //! A workcell without conflicts is a timed event graph, and so a linear system over max-plus: [`EventGraph`].
 //!
+//! This crate promises nothing of its own: what is kept stable is `apportion`, with what that re-exports.
+//!
 //! ```
 //! use apportion::run::Monitor;
 //! use apportion_events::{EventMatrices, EventOptions, LocalLogic, parse_workcell, simulate_workcell};
@@ -63,7 +65,8 @@ pub use cycle::Cycle;
 pub use deadlock::{Deadlock, Wait};
 pub use event_graph::{EventGraph, GraphCycle};
 pub use file::{parse_workcell, read_workcell};
-pub use history::{End, EventRun, Record, Segment, Usage, What};
+pub(crate) use history::Segment;
+pub use history::{End, EventRun, Record, Usage, What};
 pub use logic::{LocalLogic, LogicStep, SharedLogic};
 pub use matrices::EventMatrices;
 pub use scenario::Scenario;

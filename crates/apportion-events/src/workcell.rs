@@ -84,7 +84,7 @@ impl Duration {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// How long it takes.
     pub(crate) duration: Duration,
     /// Instances that are done already at time 0.

@@ -7,7 +7,7 @@ type Happened = (Vec<(u64, What, usize)>, bool);
 
 /// Everything that happens, as (time, what, index), sorted; and whether the firings ran out. `Err` if a rule
 /// releases what is free.
-pub fn interpret(
+pub(crate) fn interpret(
     cell: &Workcell,
     until: u64,
     limit: u64,

@@ -12,7 +12,7 @@ const SLACK: f64 = 1e-6;
 
 /// What the Courant numbers of a flow are like.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlowCheck {
+pub(crate) struct FlowCheck {
     /// The largest sum over the axes of the magnitudes of a cell's Courant numbers.
     pub largest: f64,
     /// The largest magnitude of a cell's net outflow, as a fraction of the cell's content per step.
@@ -25,7 +25,7 @@ pub struct FlowCheck {
 /// # Errors
 /// On all ranks: a Courant number that is not finite, or a cell whose Courant numbers add up to more than 1
 /// (exit code 2, with the cell).
-pub fn check_flow<T: Advectable>(
+pub(crate) fn check_flow<T: Advectable>(
     schedule: &AdvectSchedule,
     courant: &[Courant<'_, T>],
     world: &World,

@@ -31,7 +31,7 @@ pub struct AdvectChoice {
     /// The order.
     pub order: AdvectOrder,
     /// Seconds of a step.
-    pub step_seconds: f64,
+    pub(crate) step_seconds: f64,
 }
 
 /// What a plan of an advection is for.

@@ -28,45 +28,45 @@ pub struct AdvectJob<'a> {
 #[derive(Debug, Clone)]
 pub struct AdvectReport {
     /// `"threads"` or `"mpi"`.
-    pub engine: &'static str,
+    pub(crate) engine: &'static str,
     /// `"f32"` or `"f64"`.
-    pub element: &'static str,
+    pub(crate) element: &'static str,
     /// The grid and the variant.
-    pub problem: AdvectProblem,
+    pub(crate) problem: AdvectProblem,
     /// The plan that was run.
     pub plan: Plan,
     /// The order of the steps.
-    pub order: AdvectOrder,
+    pub(crate) order: AdvectOrder,
     /// Number of steps.
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// Activities of each processor over time.
     pub trace: Trace,
     /// Predicted peak memory of each processor in bytes.
-    pub predicted_memory: Vec<u64>,
+    pub(crate) predicted_memory: Vec<u64>,
     /// Seconds that the simulator predicted; `None` if no speeds are known.
-    pub forecast_seconds: Option<f64>,
+    pub(crate) forecast_seconds: Option<f64>,
     /// Work over the sum of the speeds; `None` if no speeds are known.
-    pub ideal_seconds: Option<f64>,
+    pub(crate) ideal_seconds: Option<f64>,
     /// The field before and after.
-    pub moments: [Moments; 2],
+    pub(crate) moments: [Moments; 2],
     /// Seconds spent reading and writing files.
-    pub io_seconds: f64,
+    pub(crate) io_seconds: f64,
 }
 
 impl AdvectReport {
     /// Seconds from the first step of the schedule to the last.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.trace.seconds()
     }
 
     /// Millions of cells advanced by a step per second.
-    pub fn speed(&self) -> f64 {
+    pub(crate) fn speed(&self) -> f64 {
         self.problem.cells() as f64 * self.steps as f64 / self.seconds().max(1e-9) / 1e6
     }
 }
 
 /// The rectangles of the field that this process's processors own, as in files.
-pub fn own_cells(schedule: &AdvectSchedule, world: &World) -> Vec<Rect> {
+pub(crate) fn own_cells(schedule: &AdvectSchedule, world: &World) -> Vec<Rect> {
     let plane = Plane::of(&schedule.problem().sizes);
     let here = world.processors_here(schedule.boxes_by_rank());
     here.flat_map(|rank| schedule.boxes(Rank(rank))).map(|cells| plane.rect(Place::Centre, cells)).collect()

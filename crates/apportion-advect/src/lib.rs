@@ -2,6 +2,8 @@
 //!
 //! The crate uses the public interface of `apportion` alone: what it does, another application can do too.
 //!
+//! This crate promises nothing of its own: what is kept stable is `apportion`, with what that re-exports.
+//!
 //! ```
 //! use apportion::kernels::mpdata::{Boundary, Scheme};
 //! use apportion::model::{Machine, WorkUnit};
@@ -33,20 +35,21 @@ mod slabs;
 mod task;
 
 pub use application::Courant;
-pub use check::{FlowCheck, check_flow};
+pub(crate) use check::{FlowCheck, check_flow};
 pub use choose::{AdvectChoice, AdvectOptions, advection_rates, plan_advection};
-pub use job::{AdvectJob, AdvectReport, advect, needed_faces, own_cells};
+pub(crate) use job::own_cells;
+pub use job::{AdvectJob, AdvectReport, advect, needed_faces};
 pub(crate) use moments::MomentsSoFar;
-pub use moments::{Moments, moments};
+pub(crate) use moments::{Moments, moments};
+pub(crate) use schedule::Plane;
 pub(crate) use schedule::Region;
-pub use schedule::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane};
+pub use schedule::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece};
 pub(crate) use slabs::{
     Band, CourantFile, SlabCosts, SlabRun, check_flow_in_file, each_band, slab_bytes, tallest_slab,
 };
-pub use slabs::{DiskUse, Slabs};
-pub use task::{
-    AdvectOutcome, AdvectTask, ArraySource, CourantSource, Frames, SlabOutcome, advect_field, snapshot,
-};
+pub(crate) use slabs::{DiskUse, Slabs};
+pub(crate) use task::SlabOutcome;
+pub use task::{AdvectOutcome, AdvectTask, ArraySource, CourantSource, Frames, advect_field, snapshot};
 
 #[cfg(test)]
 mod tests;

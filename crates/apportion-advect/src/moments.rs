@@ -7,7 +7,7 @@ use apportion::run::World;
 
 /// The content of a field and its extremes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Moments {
+pub(crate) struct Moments {
     /// The sum of all values.
     pub mass: f64,
     /// The smallest value.
@@ -18,7 +18,7 @@ pub struct Moments {
 
 /// The content and the extremes of the values seen so far.
 #[derive(Debug, Clone, Copy)]
-pub struct MomentsSoFar {
+pub(crate) struct MomentsSoFar {
     sum: f64,
     rest: f64,
     least: f64,
@@ -33,7 +33,7 @@ impl Default for MomentsSoFar {
 
 impl MomentsSoFar {
     /// Adds some values.
-    pub fn add<T: Advectable>(&mut self, values: &[T]) {
+    pub(crate) fn add<T: Advectable>(&mut self, values: &[T]) {
         for x in values.iter().map(|x| x.to_f64()) {
             // Neumaier's sum: its rounding does not grow with the number of cells.
             let next = self.sum + x;
@@ -46,7 +46,7 @@ impl MomentsSoFar {
     }
 
     /// Those of all values.
-    pub fn all(self) -> Moments {
+    pub(crate) fn all(self) -> Moments {
         Moments { mass: self.sum + self.rest, least: self.least, most: self.most }
     }
 }
@@ -55,7 +55,7 @@ impl MomentsSoFar {
 ///
 /// # Errors
 /// Interrupted, or another rank failed.
-pub fn moments<T: Advectable>(field: &LocalBlocks<T>, world: &World) -> Result<Moments> {
+pub(crate) fn moments<T: Advectable>(field: &LocalBlocks<T>, world: &World) -> Result<Moments> {
     let mut mine = MomentsSoFar::default();
     field.iter().for_each(|(_, elements)| mine.add(elements));
     let Moments { mass, least, most } = mine.all();

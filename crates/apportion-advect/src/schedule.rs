@@ -70,12 +70,12 @@ impl AdvectProblem {
     }
 
     /// The grid.
-    pub fn domain(&self) -> Domain {
+    pub(crate) fn domain(&self) -> Domain {
         Domain::new(&self.sizes, &self.boundary)
     }
 
     /// Number of cells.
-    pub fn cells(&self) -> u64 {
+    pub(crate) fn cells(&self) -> u64 {
         self.sizes.iter().map(|n| *n as u64).product()
     }
 }
@@ -207,7 +207,7 @@ impl AdvectSchedule {
     }
 
     /// The predicted bytes of a processor's arrays.
-    pub fn memory(&self, rank: Rank, element: u64) -> u64 {
+    pub(crate) fn memory(&self, rank: Rank, element: u64) -> u64 {
         let one =
             |cells: &Cells| Subdomain::<f64>::elements(&self.domain, self.stencil(), cells, self.undivided);
         self.boxes(rank).iter().map(one).sum::<u64>() * element
@@ -374,7 +374,7 @@ fn places(domain: &Domain, pass: usize) -> Vec<Place> {
 /// The plane of a grid that is divided: of three axes the first two, of fewer all. In a file, a grid is a
 /// matrix with the plane's rows; one column of the plane is as many of its columns as the third axis is long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plane {
+pub(crate) struct Plane {
     sizes: [usize; 3],
     dimensions: usize,
 }
@@ -384,7 +384,7 @@ impl Plane {
     ///
     /// # Panics
     /// If there are other numbers of sizes.
-    pub fn of(sizes: &[usize]) -> Self {
+    pub(crate) fn of(sizes: &[usize]) -> Self {
         let sizes3 = match *sizes {
             [n] => [1, n, 1],
             [m, n] => [m, n, 1],
@@ -404,7 +404,7 @@ impl Plane {
     }
 
     /// The number of cells above each cell of the plane.
-    pub fn levels(&self) -> u64 {
+    pub(crate) fn levels(&self) -> u64 {
         self.sizes[2] as u64
     }
 
@@ -449,7 +449,7 @@ impl Plane {
     }
 
     /// Rows and columns of the matrix that a file holds for an array of cells or faces.
-    pub fn matrix(&self, place: Place) -> (u64, u64) {
+    pub(crate) fn matrix(&self, place: Place) -> (u64, u64) {
         let rows = self.sizes[0] as u64 + u64::from(place == Place::Face(0));
         let cols = self.sizes[1] as u64 + u64::from(place == Place::Face(self.across()));
         (rows, cols * self.deep(place))

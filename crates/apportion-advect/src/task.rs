@@ -7,7 +7,7 @@ mod plan;
 mod slabs;
 
 pub use fields::snapshot;
-pub use slabs::SlabOutcome;
+pub(crate) use slabs::SlabOutcome;
 
 use crate::{
     AdvectChoice, AdvectOrder, AdvectReport, AdvectSchedule, FlowCheck, Moments, Plane, check_flow, moments,
@@ -172,15 +172,15 @@ pub struct AdvectOutcome {
     /// What happened.
     pub report: AdvectReport,
     /// The largest sum over the axes of the magnitudes of a cell's Courant numbers.
-    pub largest_courant_sum: f64,
+    pub(crate) largest_courant_sum: f64,
     /// The plans that were compared, the best first; on ranks other than 0 only the best.
-    pub choices: Vec<AdvectChoice>,
+    pub(crate) choices: Vec<AdvectChoice>,
     /// The processors.
     pub platform: Platform,
     /// The speeds, if they were measured for this run.
     pub measured: Option<QuickSpeeds>,
     /// How the field was cut into slabs, if it was.
-    pub slabs: Option<SlabOutcome>,
+    pub(crate) slabs: Option<SlabOutcome>,
 }
 
 impl AdvectOutcome {

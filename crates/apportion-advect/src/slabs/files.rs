@@ -15,7 +15,7 @@ pub(super) const CHUNK: u64 = if cfg!(test) { 512 } else { 4 << 20 };
 
 /// The Courant numbers along an axis.
 #[derive(Debug)]
-pub enum CourantFile {
+pub(crate) enum CourantFile {
     /// The same everywhere.
     Constant(f64),
     /// On the faces of the cells.
@@ -24,7 +24,7 @@ pub enum CourantFile {
 
 /// What went to and from files.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct DiskUse {
+pub(crate) struct DiskUse {
     /// Bytes read.
     pub read: u64,
     /// Bytes written.
@@ -76,13 +76,13 @@ pub(super) fn heed(monitor: &Monitor) -> Result<()> {
 }
 
 /// Some planes of an array: their rectangle of its matrix, and their elements.
-pub type Band<T> = (Rect, Vec<T>);
+pub(crate) type Band<T> = (Rect, Vec<T>);
 
 /// Reads a field a few planes at a time: the block of the matrix, and its elements.
 ///
 /// # Errors
 /// The file cannot be read; what `look` finds; interrupted.
-pub fn each_band<T: Advectable>(
+pub(crate) fn each_band<T: Advectable>(
     problem: &AdvectProblem,
     field: &mut NpyFile,
     disk: &mut DiskUse,
@@ -104,7 +104,7 @@ pub fn each_band<T: Advectable>(
 ///
 /// # Errors
 /// As [`check_flow`](super::super::check_flow); a file cannot be read; interrupted.
-pub fn check_flow_in_file<T: Advectable>(
+pub(crate) fn check_flow_in_file<T: Advectable>(
     problem: &AdvectProblem,
     courant: &mut [CourantFile],
     disk: &mut DiskUse,

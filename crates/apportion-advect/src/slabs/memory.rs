@@ -16,7 +16,7 @@ const THREAD: u64 = 2 << 20;
 
 /// Predicted peak memory of the process in bytes: the boxes, the arrays between the passes on every thread,
 /// halos under way, and the planes that are read or written.
-pub fn slab_bytes<T: Advectable>(schedule: &AdvectSchedule, platform: &Platform) -> u64 {
+pub(crate) fn slab_bytes<T: Advectable>(schedule: &AdvectSchedule, platform: &Platform) -> u64 {
     let (problem, element) = (schedule.problem(), size_of::<T>() as u64);
     let one = schedule.with_steps(1);
     let of = |rank: usize| {
@@ -41,7 +41,7 @@ pub fn slab_bytes<T: Advectable>(schedule: &AdvectSchedule, platform: &Platform)
 ///
 /// # Errors
 /// Not even the lowest slab fits: exit code 1, with the bytes that it needs.
-pub fn tallest_slab<M>(
+pub(crate) fn tallest_slab<M>(
     problem: &AdvectProblem,
     memory: u64,
     make: &mut dyn FnMut(Slabs) -> Result<(u64, M)>,

@@ -11,9 +11,10 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use files::{Band, CourantFile, DiskUse, check_flow_in_file, each_band};
-pub use memory::{slab_bytes, tallest_slab};
-pub use run::SlabRun;
+pub(crate) use files::DiskUse;
+pub(crate) use files::{Band, CourantFile, check_flow_in_file, each_band};
+pub(crate) use memory::{slab_bytes, tallest_slab};
+pub(crate) use run::SlabRun;
 
 use crate::AdvectProblem;
 use apportion::geometry::Span;
@@ -24,7 +25,7 @@ const MOST_COMPARED: u64 = 10_000;
 
 /// How a grid is cut into slabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slabs {
+pub(crate) struct Slabs {
     /// Planes of the grid across its first axis.
     planes: u64,
     /// Planes of a slab, those that are not kept included.
@@ -45,7 +46,7 @@ pub(crate) struct Window {
 
 /// What sweeps cost.
 #[derive(Debug, Clone, Copy)]
-pub struct SlabCosts {
+pub(crate) struct SlabCosts {
     /// Seconds to advance a cell by a step.
     pub cell: f64,
     /// Seconds to read or write a byte.
@@ -71,23 +72,23 @@ impl Slabs {
     }
 
     /// Planes of a slab.
-    pub fn height(&self) -> u64 {
+    pub(crate) fn height(&self) -> u64 {
         self.height
     }
 
     /// True if one slab is the whole grid.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.height == self.planes
     }
 
     /// The most steps after which a slab keeps planes.
-    pub fn most_steps(&self) -> u64 {
+    pub(crate) fn most_steps(&self) -> u64 {
         if self.is_whole() { u64::MAX } else { (self.height - 1) / (2 * self.halo) }
     }
 
     /// The advection of a slab as that of a grid of its own. A cut end is extrapolated, or is as the real
     /// ends of the axis are: it does not matter.
-    pub fn problem(&self, whole: &AdvectProblem) -> AdvectProblem {
+    pub(crate) fn problem(&self, whole: &AdvectProblem) -> AdvectProblem {
         let mut problem = whole.clone();
         problem.sizes[0] = self.height as usize;
         if self.periodic && !self.is_whole() {
@@ -122,7 +123,7 @@ impl Slabs {
     }
 
     /// The number of slabs of such a sweep.
-    pub fn count(&self, steps: u64) -> u64 {
+    pub(crate) fn count(&self, steps: u64) -> u64 {
         if self.is_whole() {
             return 1;
         }
@@ -136,7 +137,7 @@ impl Slabs {
 
     /// The number of steps a sweep, at most `most`, with the least time for each step. `cells` is the number
     /// of cells of a plane.
-    pub fn best_steps(&self, most: u64, cells: f64, costs: SlabCosts) -> u64 {
+    pub(crate) fn best_steps(&self, most: u64, cells: f64, costs: SlabCosts) -> u64 {
         let most = most.max(1);
         if self.is_whole() {
             return most;
@@ -152,7 +153,7 @@ impl Slabs {
 
     /// The lowest slabs of which a sweep of some steps has no more than of these.
     #[must_use]
-    pub fn lowered(&self, steps: u64) -> Self {
+    pub(crate) fn lowered(&self, steps: u64) -> Self {
         if self.is_whole() {
             return *self;
         }

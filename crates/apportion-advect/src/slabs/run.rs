@@ -14,7 +14,7 @@ use apportion::trace::Trace;
 /// The advection of a grid in slabs, on the processors of this process. The boxes of a slab stay in memory
 /// from one slab to the next.
 #[derive(Debug)]
-pub struct SlabRun<'a, T> {
+pub(crate) struct SlabRun<'a, T> {
     problem: &'a AdvectProblem,
     slabs: Slabs,
     schedule: &'a AdvectSchedule,
@@ -33,7 +33,7 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
     ///
     /// # Panics
     /// If the schedule is not that of a slab, or the session's world has several processes.
-    pub fn new(
+    pub(crate) fn new(
         problem: &'a AdvectProblem,
         slabs: Slabs,
         schedule: &'a AdvectSchedule,
@@ -57,7 +57,7 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
     ///
     /// # Errors
     /// Something has written to one of them: exit code 2.
-    pub fn check_unchanged(&self) -> Result<()> {
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
         let files = self.courant.iter().filter_map(|courant| match courant {
             CourantFile::Faces(file) => Some(file),
             CourantFile::Constant(_) => None,
@@ -66,7 +66,7 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
     }
 
     /// The slabs.
-    pub fn slabs(&self) -> Slabs {
+    pub(crate) fn slabs(&self) -> Slabs {
         self.slabs
     }
 
@@ -79,7 +79,7 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
     ///
     /// # Panics
     /// If there are more steps than a slab can take.
-    pub fn sweep(
+    pub(crate) fn sweep(
         &mut self,
         source: &mut NpyFile,
         steps: u64,

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Every process writes its blocks of a field; the file appears whole.
-pub fn write_field<T: Advectable>(
+pub(crate) fn write_field<T: Advectable>(
     path: &Path,
     field: &LocalBlocks<T>,
     problem: &AdvectProblem,
@@ -38,7 +38,7 @@ pub fn snapshot(output: &Path, step: u64) -> PathBuf {
 }
 
 /// Draws the field, in three dimensions its middle level, with the colours of fixed extremes.
-pub fn write_frame<T: Advectable>(
+pub(crate) fn write_frame<T: Advectable>(
     frames: &dyn Frames,
     step: u64,
     field: &LocalBlocks<T>,
@@ -64,7 +64,7 @@ pub fn write_frame<T: Advectable>(
 }
 
 /// A field that is being written, into one file or several.
-pub struct State {
+pub(crate) struct State {
     files: Vec<OutputFile>,
     /// The first one, to be read before it appears.
     readable: Option<PathBuf>,
@@ -77,7 +77,11 @@ impl State {
     ///
     /// # Errors
     /// A file cannot be written, or the disk has no room.
-    pub fn create<T: Advectable>(names: &[PathBuf], problem: &AdvectProblem, again: bool) -> Result<Self> {
+    pub(crate) fn create<T: Advectable>(
+        names: &[PathBuf],
+        problem: &AdvectProblem,
+        again: bool,
+    ) -> Result<Self> {
         let header = npy_header::<T>(&problem.sizes, false);
         let bytes = problem.cells() * size_of::<T>() as u64;
         let (mut files, mut readable) = (Vec::new(), None);
@@ -98,7 +102,7 @@ impl State {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn put<T: Advectable>(&mut self, elements: &[T]) -> Result<()> {
+    pub(crate) fn put<T: Advectable>(&mut self, elements: &[T]) -> Result<()> {
         let begin = Instant::now();
         self.files.iter_mut().try_for_each(|file| write_npy_rows(file, elements))?;
         self.disk.seconds += begin.elapsed().as_secs_f64();
@@ -109,7 +113,7 @@ impl State {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn written(&mut self) -> Result<Option<NpyFile>> {
+    pub(crate) fn written(&mut self) -> Result<Option<NpyFile>> {
         let begin = Instant::now();
         for file in &mut self.files {
             file.flush().map_err(|e| Error::file(file.path(), "write", e))?;
@@ -120,13 +124,13 @@ impl State {
     }
 
     /// The files, in the order of their names.
-    pub fn into_files(self) -> Vec<OutputFile> {
+    pub(crate) fn into_files(self) -> Vec<OutputFile> {
         self.files
     }
 }
 
 /// The name beside which the states between sweeps are: where the result or the checkpoint will be.
-pub fn scratch(output: Option<&PathBuf>, directory: Option<&PathBuf>) -> PathBuf {
+pub(crate) fn scratch(output: Option<&PathBuf>, directory: Option<&PathBuf>) -> PathBuf {
     let beside = output.filter(|path| !is_stream(path)).map(|path| path.with_file_name(""));
     let place = beside.or_else(|| directory.cloned()).unwrap_or_else(std::env::temp_dir);
     place.join(".apportion-state.npy")
@@ -134,7 +138,7 @@ pub fn scratch(output: Option<&PathBuf>, directory: Option<&PathBuf>) -> PathBuf
 
 /// The values of a picture, gathered while a field passes by: of the middle level, as far apart as they are
 /// shown.
-pub struct Sampler {
+pub(crate) struct Sampler {
     /// Rows and columns of the level.
     size: (usize, usize),
     /// One dimension: all values are a row.
@@ -145,7 +149,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    pub fn new(problem: &AdvectProblem, frames: &dyn Frames) -> Self {
+    pub(crate) fn new(problem: &AdvectProblem, frames: &dyn Frames) -> Self {
         let deep = if problem.sizes.len() == 3 { problem.sizes[2] } else { 1 };
         let (rows, cols) = Plane::of(&problem.sizes).matrix(Place::Centre);
         let size = (rows as usize, cols as usize / deep);
@@ -154,7 +158,7 @@ impl Sampler {
     }
 
     /// The most bytes that it and its picture take.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let [rows, cols] = self.cells();
         let zoomed = rows.max(cols).max(512) as u64;
         (rows * cols * 8) as u64 + 9 * zoomed * zoomed
@@ -165,7 +169,7 @@ impl Sampler {
     }
 
     /// Planes that pass by, in order, from the grid's plane `first` on.
-    pub fn add<T: Advectable>(&mut self, first: u64, elements: &[T]) {
+    pub(crate) fn add<T: Advectable>(&mut self, first: u64, elements: &[T]) {
         let (deep, spacing) = (self.deep, self.spacing);
         let wanted = |at: &usize| (first as usize + at).is_multiple_of(spacing);
         if self.line {
@@ -183,7 +187,7 @@ impl Sampler {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn draw(self, frames: &dyn Frames, step: u64, extremes: [f64; 2]) -> Result<()> {
+    pub(crate) fn draw(self, frames: &dyn Frames, step: u64, extremes: [f64; 2]) -> Result<()> {
         frames.draw(step, &self.values, self.cells(), extremes)
     }
 }

@@ -32,7 +32,7 @@ const CELL_SECONDS: f64 = 1e-8;
 
 /// How a field was cut, and what that took.
 #[derive(Debug, Clone)]
-pub struct SlabOutcome {
+pub(crate) struct SlabOutcome {
     /// The slabs.
     pub slabs: Slabs,
     /// Steps of most sweeps.
@@ -55,17 +55,17 @@ pub struct SlabOutcome {
 
 impl SlabOutcome {
     /// Number of slabs.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.slabs.count(self.steps)
     }
 
     /// The part of the cells that are computed more often than once.
-    pub fn computed_twice(&self) -> f64 {
+    pub(crate) fn computed_twice(&self) -> f64 {
         (self.count() * self.slabs.height()) as f64 / self.planes as f64 - 1.0
     }
 
     /// Cells advanced by a step per second, with reading and writing.
-    pub fn speed(&self) -> f64 {
+    pub(crate) fn speed(&self) -> f64 {
         self.cells / self.seconds.max(1e-9)
     }
 }

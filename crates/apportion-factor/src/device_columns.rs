@@ -26,7 +26,7 @@ pub(crate) struct DevicePlace {
 
 impl DevicePlace {
     /// That of a platform's processor, if it is one.
-    pub fn of(platform: &Platform, rank: Rank) -> Option<Self> {
+    pub(crate) fn of(platform: &Platform, rank: Rank) -> Option<Self> {
         let id = platform.processors[rank.0].device.clone()?;
         let memory = platform.network.devices.get(&rank)?.clone();
         Some(Self { id, memory, emulated: platform.network.emulate })
@@ -54,7 +54,12 @@ pub(crate) struct Rectangle {
 
 impl<T: Real> DeviceColumns<T> {
     /// Copies columns to a device, for panels of at most `block` columns.
-    pub fn new(place: &DevicePlace, kernel: &Kernel<T>, columns: &LocalColumns<T>, block: usize) -> Self {
+    pub(crate) fn new(
+        place: &DevicePlace,
+        kernel: &Kernel<T>,
+        columns: &LocalColumns<T>,
+        block: usize,
+    ) -> Self {
         let open = || {
             let (device, rows, width) = (open_device(&place.id)?, columns.rows(), columns.width());
             let needed = DeviceTile::<T>::bytes(kernel.semiring(), rows as u64, width as u64, block as u64);
@@ -79,12 +84,12 @@ impl<T: Real> DeviceColumns<T> {
     }
 
     /// Bytes that went up to the device, and that came down.
-    pub fn moved(&self) -> [u64; 2] {
+    pub(crate) fn moved(&self) -> [u64; 2] {
         self.tile.as_ref().map_or([0; 2], |tile| [tile.bytes_up(), tile.bytes_down()])
     }
 
     /// The seconds for which the device computed since the last call, as far as they are known.
-    pub fn take_seconds(&mut self) -> f64 {
+    pub(crate) fn take_seconds(&mut self) -> f64 {
         std::mem::take(&mut self.seconds)
     }
 
@@ -92,7 +97,7 @@ impl<T: Real> DeviceColumns<T> {
     ///
     /// # Errors
     /// The device fails.
-    pub fn wait(&mut self) -> Result<()> {
+    pub(crate) fn wait(&mut self) -> Result<()> {
         self.using(DeviceTile::wait)
     }
 
@@ -120,7 +125,7 @@ impl<T: Real> DeviceColumns<T> {
     ///
     /// # Errors
     /// The device fails.
-    pub fn fetch(&mut self, columns: &mut LocalColumns<T>, part: Rectangle) -> Result<()> {
+    pub(crate) fn fetch(&mut self, columns: &mut LocalColumns<T>, part: Rectangle) -> Result<()> {
         let Rectangle { row, cols } = part;
         let rows: Vec<usize> = (row..columns.rows()).collect();
         let mut own = columns.view_mut();
@@ -133,7 +138,7 @@ impl<T: Real> DeviceColumns<T> {
     ///
     /// # Errors
     /// The device fails.
-    pub fn update(
+    pub(crate) fn update(
         &mut self,
         [first, left]: [usize; 2],
         l: View<T>,
@@ -154,7 +159,7 @@ impl<T: Real> DeviceColumns<T> {
     ///
     /// # Errors
     /// The device fails. That of `solve`.
-    pub fn solve(
+    pub(crate) fn solve(
         &mut self,
         columns: &mut LocalColumns<T>,
         part: &Rectangle,

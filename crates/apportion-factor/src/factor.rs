@@ -21,7 +21,7 @@ const MOST_OF_L: f64 = 100.0;
 
 /// The factors of a matrix.
 #[derive(Debug)]
-pub struct FactorOutput<T> {
+pub(crate) struct FactorOutput<T> {
     /// This process's block columns or tiles, by rank: L with zeros above it, L without its diagonal of ones and U, or L without
     /// its diagonal of ones and D, with zeros above them, as [`ldlt_panel`] leaves them.
     pub columns: Vec<LocalColumns<T>>,
@@ -36,28 +36,14 @@ pub struct FactorOutput<T> {
     pub verify_seconds: f64,
 }
 
-/// Factors a matrix on the session's world and verifies the factors. Every rank must call it, with its block columns
-/// ([`LocalColumns`]); a single process has those of all processors, by rank. Of symmetric matrices, for
-/// Cholesky and L D L^T, the lower triangle is read only.
+/// Factors a matrix on the session's world and finds its residual; [`FactorOutput::check`] refuses wrong factors. Every
+/// rank must call it, with its block columns ([`LocalColumns`]); a single process has those of all processors, by rank.
+/// Of symmetric matrices, for Cholesky and L D L^T, the lower triangle is read only.
 ///
 /// The factors have the same bytes on every engine, for the same block columns and kernel.
 ///
 /// # Errors
-/// On all ranks: a leading minor that is not positive, or a pivot that is zero, by its index; factors that are wrong
-/// or inaccurate (exit code 1); those of [`run`].
-pub fn factor<T: Real>(
-    schedule: &FactorSchedule,
-    kernel: Kernel<T>,
-    columns: Vec<LocalColumns<T>>,
-    seed: u64,
-    session: &Session<'_>,
-) -> Result<FactorOutput<T>> {
-    let output = compute(schedule, kernel, columns, seed, session)?;
-    output.check(schedule.factors(), session.world())?;
-    Ok(output)
-}
-
-/// [`factor`], whose factors may be wrong.
+/// On all ranks: a leading minor that is not positive, or a pivot that is zero, by its index; those of [`run`].
 pub(crate) fn compute<T: Real>(
     schedule: &FactorSchedule,
     kernel: Kernel<T>,

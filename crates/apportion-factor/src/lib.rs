@@ -2,9 +2,10 @@
 //! matrices.
 //!
 //! The steps are a [`FactorSchedule`](apportion::schedule::FactorSchedule), which the engine of `apportion` runs and
-//! its simulator forecasts. This crate holds the block columns of processors ([`LocalColumns`]), computes with them
-//! ([`factor`]), verifies the factors ([`Residual`]), and goes from files to files ([`FactorTask`]). It uses the
-//! public interface of `apportion` alone.
+//! its simulator forecasts. This crate holds the block columns of processors ([`LocalColumns`]), computes with them,
+//! verifies the factors, and goes from files to files ([`FactorTask`]). It uses the public interface of `apportion` alone.
+//!
+//! This crate promises nothing of its own: what is kept stable is `apportion`, with what that re-exports.
 //!
 //! ```
 //! use apportion::matrix::Matrix;
@@ -39,9 +40,9 @@ mod task;
 mod tile_kernels;
 mod vectors;
 
-pub use factor::{FactorOutput, factor};
+pub(crate) use factor::FactorOutput;
 pub use local_columns::LocalColumns;
-pub use residual::{MOST_SCALED, Residual};
+pub(crate) use residual::{MOST_SCALED, Residual};
 pub use task::{
     AnyColumns, FactorOutcome, FactorReport, FactorTask, MatrixSource, SlabOutcome, SolveOutcome, SolveTask,
     factor_matrix, solve_matrix,

@@ -35,7 +35,7 @@ impl<T: Real> LocalColumns<T> {
     ///
     /// # Errors
     /// There is no memory for them: exit code 1.
-    pub fn zeros(tiles: &TileMap, rank: Rank) -> Result<Self> {
+    pub(crate) fn zeros(tiles: &TileMap, rank: Rank) -> Result<Self> {
         let of = |places: &[usize]| places.iter().map(|&place| tiles.span(place)).collect::<Vec<Span>>();
         let heights = match tiles.are_columns() {
             true => vec![Span::new(0, tiles.n())],
@@ -62,7 +62,7 @@ impl<T: Real> LocalColumns<T> {
     }
 
     /// The processor.
-    pub fn rank(&self) -> Rank {
+    pub(crate) fn rank(&self) -> Rank {
         self.rank
     }
 
@@ -72,7 +72,7 @@ impl<T: Real> LocalColumns<T> {
     }
 
     /// Number of rows that are here: of block columns, all of the matrix.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.heights.iter().map(|span| span.len() as usize).sum()
     }
 
@@ -82,7 +82,7 @@ impl<T: Real> LocalColumns<T> {
     }
 
     /// Number of columns that are here.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.starts[self.spans.len()]
     }
 
@@ -92,7 +92,7 @@ impl<T: Real> LocalColumns<T> {
     }
 
     /// The columns of the matrix that are here, one span for each block column.
-    pub fn spans(&self) -> &[Span] {
+    pub(crate) fn spans(&self) -> &[Span] {
         &self.spans
     }
 
@@ -116,7 +116,7 @@ impl<T: Real> LocalColumns<T> {
     }
 
     /// The elements, row by row.
-    pub fn elements(&self) -> &[T] {
+    pub(crate) fn elements(&self) -> &[T] {
         &self.elements
     }
 
@@ -207,7 +207,7 @@ impl<T: Real> LocalColumns<T> {
     ///
     /// # Panics
     /// If there are not as many elements.
-    pub fn fill_from(&mut self, whole: &[T]) {
+    pub(crate) fn fill_from(&mut self, whole: &[T]) {
         assert_eq!(whole.len(), self.n * self.n, "a square matrix");
         self.fill(0, Span::new(0, self.n as u64), whole);
     }

@@ -35,7 +35,7 @@ pub(crate) struct Products {
 
 impl Products {
     /// Products with so many columns in all.
-    pub fn new(threads: usize, columns: usize) -> Self {
+    pub(crate) fn new(threads: usize, columns: usize) -> Self {
         Self { threads, few: columns <= FEW }
     }
 
@@ -46,7 +46,7 @@ impl Products {
     ///
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, C m x n.
-    pub fn update<T: Real>(self, a: View<T>, b: View<T>, c: ViewMut<T>) -> Result<()> {
+    pub(crate) fn update<T: Real>(self, a: View<T>, b: View<T>, c: ViewMut<T>) -> Result<()> {
         let (m, k, n) = (a.rows(), a.cols(), b.cols());
         let tiles = self.tiles(m, k, n);
         let few = self.few;
@@ -63,7 +63,7 @@ impl Products {
     ///
     /// # Errors
     /// As [`Products::update`].
-    pub fn update_transposed<T: Real>(self, a: View<T>, b: View<T>, c: ViewMut<T>) -> Result<()> {
+    pub(crate) fn update_transposed<T: Real>(self, a: View<T>, b: View<T>, c: ViewMut<T>) -> Result<()> {
         if self.few {
             let tiles = self.tiles(a.cols(), a.rows(), b.cols());
             let cut = tiles.iter().copied().zip(c.into_tiles(&tiles)).collect();
@@ -82,7 +82,7 @@ impl Products {
     ///
     /// # Errors
     /// As [`Products::update`].
-    pub fn solve<T: Real>(self, triangle: Triangle, of: View<T>, x: ViewMut<T>) -> Result<()> {
+    pub(crate) fn solve<T: Real>(self, triangle: Triangle, of: View<T>, x: ViewMut<T>) -> Result<()> {
         if self.few {
             widest(Substitution { triangle, of, x });
             return Ok(());
@@ -94,7 +94,7 @@ impl Products {
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub fn each_part<T: Real>(self, c: ViewMut<T>, compute: impl Fn(ViewMut<T>) + Sync) -> Result<()> {
+    pub(crate) fn each_part<T: Real>(self, c: ViewMut<T>, compute: impl Fn(ViewMut<T>) + Sync) -> Result<()> {
         let (m, n) = (c.rows(), c.cols());
         let few = m.saturating_mul(m).saturating_mul(n) <= SMALL;
         let parts = if few { 1 } else { n.div_ceil(WIDE).max((TILES * self.threads).min(n / LANES)).max(1) };

@@ -17,7 +17,7 @@ use apportion::run::World;
 use std::ops::Range;
 
 /// The largest scaled residual of correct factors, as in LAPACK's tests.
-pub const MOST_SCALED: f64 = 30.0;
+pub(crate) const MOST_SCALED: f64 = 30.0;
 /// The most rows of a matrix whose residual is computed exactly.
 const SMALL: usize = 128;
 /// How much larger than A the factor U may be before that counts.
@@ -28,7 +28,7 @@ const GROWTH: f64 = 64.0;
 /// times as large as A, `||U|| / 64` stands for `||A||`: the rounding of the elimination, and of this measurement, grows
 /// with U.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Residual {
+pub(crate) struct Residual {
     /// The scaled residual.
     pub scaled: f64,
     /// True if the norm was computed; false if it was estimated by 16 vectors of random signs.
@@ -40,7 +40,7 @@ impl Residual {
     ///
     /// # Errors
     /// The scaled residual is above [`MOST_SCALED`], or no number: exit code 1.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.scaled <= MOST_SCALED {
             return Ok(());
         }

@@ -39,7 +39,7 @@ pub(crate) struct Factored<'a, T> {
 
 /// A system's solution, and how good it is.
 #[derive(Debug, Clone)]
-pub struct Solution<T> {
+pub(crate) struct Solution<T> {
     /// X, n x r, row by row; on every process.
     pub x: Vec<T>,
     /// The largest of `||A x - b|| / (||A|| ||x|| n eps)` over all right-hand sides, in the Frobenius and Euclidean

@@ -37,7 +37,7 @@ pub(crate) struct System<'a, T> {
 impl<'a, T: Real> System<'a, T> {
     /// # Errors
     /// A lost rank.
-    pub fn new(
+    pub(crate) fn new(
         columns: &'a [LocalColumns<T>],
         symmetric: bool,
         n: usize,
@@ -55,7 +55,7 @@ impl<'a, T: Real> System<'a, T> {
     ///
     /// # Errors
     /// A product is wrong: exit code 1; a thread is refused; a lost rank.
-    pub fn remainder(&self, x: &[T], b: &[T]) -> Result<Vec<f64>> {
+    pub(crate) fn remainder(&self, x: &[T], b: &[T]) -> Result<Vec<f64>> {
         let sides = x.len() / self.n;
         let mut rest: Vec<f64> = b.iter().map(|b| b.to_f64() * self.scale).collect();
         if sides == 1 {
@@ -183,7 +183,7 @@ impl<'a, T: Real> System<'a, T> {
     }
 
     /// The largest `||b - A x|| / (||A|| ||x|| n eps)` of each side.
-    pub fn errors(&self, rest: &[f64], x: &[T]) -> Vec<f64> {
+    pub(crate) fn errors(&self, rest: &[f64], x: &[T]) -> Vec<f64> {
         let sides = x.len() / self.n;
         let residuals = lengths(rest, sides);
         let solutions = lengths(x, sides);

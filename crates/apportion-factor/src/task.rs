@@ -186,9 +186,9 @@ impl AnyColumns {
 #[derive(Debug, Clone)]
 pub struct FactorReport {
     /// `"threads"` or `"mpi"`.
-    pub engine: &'static str,
+    pub(crate) engine: &'static str,
     /// `"f32"` or `"f64"`.
-    pub element: &'static str,
+    pub(crate) element: &'static str,
     /// Bytes of an element.
     pub element_bytes: u64,
     /// The kernel of the updates.
@@ -198,25 +198,25 @@ pub struct FactorReport {
     /// The plan that was run.
     pub plan: Plan,
     /// What computes for each processor.
-    pub kinds: Vec<ProcessorKind>,
+    pub(crate) kinds: Vec<ProcessorKind>,
     /// Activities of each processor over time.
     pub trace: Trace,
     /// Bytes that each processor holds at most, by formula.
-    pub predicted_memory: Vec<u64>,
+    pub(crate) predicted_memory: Vec<u64>,
     /// Seconds that the simulator predicted.
     pub forecast_seconds: Option<f64>,
     /// The shortest and the longest time by speeds that varied while they were measured.
-    pub forecast_range: Option<[f64; 2]>,
+    pub(crate) forecast_range: Option<[f64; 2]>,
     /// Multiply-adds over the sum of the speeds: no division is faster.
-    pub ideal_seconds: Option<f64>,
+    pub(crate) ideal_seconds: Option<f64>,
     /// How well the factors give the matrix again.
-    pub residual: Residual,
+    pub(crate) residual: Residual,
     /// Seconds that the verification took.
-    pub verify_seconds: f64,
+    pub(crate) verify_seconds: f64,
     /// Seconds spent reading and writing files.
-    pub io_seconds: f64,
+    pub(crate) io_seconds: f64,
     /// True if an earlier run has computed some of it.
-    pub partial: bool,
+    pub(crate) partial: bool,
 }
 
 impl FactorReport {
@@ -227,7 +227,7 @@ impl FactorReport {
 
     /// Floating-point operations per second, by the multiply-adds of the factorisation; none if an earlier run did
     /// some of them.
-    pub fn flops(&self) -> Option<f64> {
+    pub(crate) fn flops(&self) -> Option<f64> {
         let flops = 2.0 * self.problem.factors.multiply_adds(self.problem.n) / self.seconds().max(1e-9);
         (!self.partial).then_some(flops)
     }

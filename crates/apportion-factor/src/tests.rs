@@ -78,6 +78,18 @@ pub(crate) fn platform(processors: usize) -> Platform {
     Platform::from_speeds(&vec![1.0; processors]).unwrap()
 }
 
+/// Factors, and refuses wrong factors.
+pub(crate) fn factor<T: Real>(
+    schedule: &FactorSchedule,
+    kernel: Kernel<T>,
+    columns: Vec<LocalColumns<T>>,
+    session: &Session<'_>,
+) -> Result<FactorOutput<T>> {
+    let output = factor::compute(schedule, kernel, columns, 1, session)?;
+    output.check(schedule.factors(), session.world())?;
+    Ok(output)
+}
+
 pub(crate) fn own<T: Real>(
     whole: &[T],
     blocks: &TileMap,
@@ -96,7 +108,7 @@ pub(crate) fn on<T: Real>(
     let p = schedule.processors();
     let (platform, monitor) = (platform(p), Monitor::new());
     let session = Session::new(world, &platform, &monitor, 1.0).copying(copies);
-    factor(schedule, kernel, own(whole, schedule.blocks(), world.processors_here(p)), 1, &session)
+    factor(schedule, kernel, own(whole, schedule.blocks(), world.processors_here(p)), &session)
 }
 
 /// The factors as a whole matrix, and the pivots.
@@ -257,7 +269,7 @@ fn pools_give_the_same_bytes() {
                 let world = World::solo(&monitor);
                 let session = Session::new(&world, &platform, &monitor, 1.0);
                 let output =
-                    factor(&schedule, Kernel::plus_times(), own(&a, &blocks, 0..2), 1, &session).unwrap();
+                    factor(&schedule, Kernel::plus_times(), own(&a, &blocks, 0..2), &session).unwrap();
                 (whole(&output.columns), output.pivots)
             };
             assert!(by(&[]) == by(&[0, 0, 0]), "{factors} by {blocks:?}");

@@ -198,7 +198,7 @@ pub(crate) struct Trapezoid<'a, 'c, T> {
 impl<T: Real> Trapezoid<'_, '_, T> {
     /// Updates some block columns in these rows. What lies below the last of them is as wide as they all are: wide
     /// products, and narrow ones for the rest, which is cut in halves.
-    pub fn update(&mut self, steps: &[Step], rows: Range<usize>) {
+    pub(crate) fn update(&mut self, steps: &[Step], rows: Range<usize>) {
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return };
         if let [_] = steps {
             return self.rectangle(first, last, rows.start.max(first.row)..rows.end);

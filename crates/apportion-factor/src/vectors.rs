@@ -153,7 +153,7 @@ pub(crate) struct Rows<'a, T> {
 }
 
 impl<T: Real> Rows<'_, T> {
-    pub fn compute(self) {
+    pub(crate) fn compute(self) {
         if self.local.width() > 0 {
             widest(self);
         }
@@ -189,7 +189,7 @@ pub(crate) struct Columns<'a, T> {
 }
 
 impl<T: Real> Columns<'_, T> {
-    pub fn compute(self) {
+    pub(crate) fn compute(self) {
         if self.local.width() > 0 {
             widest(self);
         }

@@ -1,8 +1,7 @@
 //! Factorisations whose processors are devices, on every engine.
 
 use super::*;
-use crate::factor;
-use crate::tests::{divisions, matrix, own, whole};
+use crate::tests::{divisions, factor, matrix, own, whole};
 use apportion::kernels::Semiring;
 use apportion::plan::{Factors, TileMap};
 use apportion::run::{Monitor, Session, World};
@@ -34,7 +33,7 @@ fn on<T: Real>(
     let monitor = Monitor::new();
     let session = Session::new(world, platform, &monitor, 1.0).copying(copies);
     let own = own(a, schedule.blocks(), world.processors_here(platform.len()));
-    factor(schedule, Kernel::plus_times(), own, 1, &session)
+    factor(schedule, Kernel::plus_times(), own, &session)
 }
 
 /// What goes up to a device before the run and in it, and what comes down, with the exchanges of LU at their most.

@@ -86,11 +86,11 @@ pub struct SlabOutcome {
     /// Bytes that the process was expected to hold at most.
     pub predicted: u64,
     /// The directory in which all block columns are kept, if there is one.
-    pub directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
     /// Bytes that each processor holds at most, by formula.
-    pub processor_bytes: Vec<u64>,
+    pub(crate) processor_bytes: Vec<u64>,
     /// Seconds that the simulator predicted for the slabs that this run computed, without reading and writing.
-    pub forecast_seconds: Option<f64>,
+    pub(crate) forecast_seconds: Option<f64>,
 }
 
 impl SlabOutcome {
@@ -121,7 +121,7 @@ impl KeptPanels {
     ///
     /// # Errors
     /// It belongs to another factorisation or was begun with another block; it is to be begun but is there.
-    pub fn open<T: Real>(
+    pub(crate) fn open<T: Real>(
         task: &FactorTask,
         input: &mut Input,
         given: Option<u64>,
@@ -321,7 +321,7 @@ impl SlabWork<'_> {
     ///
     /// # Errors
     /// The matrix has no such factors; the files cannot be read or written.
-    pub fn run<T: Real, R>(
+    pub(crate) fn run<T: Real, R>(
         &self,
         file: &mut NpyFile,
         cut: &SlabCut,

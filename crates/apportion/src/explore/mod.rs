@@ -8,7 +8,8 @@ pub use candidates::{SweepQuestion, factor_candidates, sweep_candidates};
 pub use study::{
     Distribution, Study, StudyCorner, StudyDepth, StudyRatio, StudyRow, StudySearched, StudySubsets, study,
 };
+pub(crate) use sweep::LayoutSource;
 pub use sweep::{
-    Candidate, CandidateForecast, Crossover, LayoutSource, Parameter, ParameterSweep, SweepPoint,
-    SweepResult, SweepSetup, forecast_candidates, sweep,
+    Candidate, CandidateForecast, Crossover, Parameter, ParameterSweep, SweepPoint, SweepResult, SweepSetup,
+    forecast_candidates, sweep,
 };

@@ -38,7 +38,7 @@ pub struct SweepSetup<'a> {
 
 /// The source of a candidate's layout.
 #[derive(Debug, Clone)]
-pub enum LayoutSource {
+pub(crate) enum LayoutSource {
     /// A fixed layout, for sweeps over parameters of the network only.
     Given(Box<Layout>),
     /// A method, which lays out the matrix for the speeds at each value.
@@ -68,7 +68,7 @@ pub struct Candidate {
     /// The name in reports.
     pub name: String,
     /// The source of the layout.
-    pub way: LayoutSource,
+    pub(crate) way: LayoutSource,
     /// The schedules of a product to try; the fastest one counts.
     pub orders: Vec<ScheduleOptions>,
 }
@@ -85,7 +85,7 @@ pub struct SweepPoint {
     /// that move the least. Beside others [`LayoutSource::Auto`] does not win.
     pub winner: Option<usize>,
     /// Index of the best plan of all, if it stands beside methods.
-    pub aside: Option<usize>,
+    pub(crate) aside: Option<usize>,
     /// What the product takes without a plan; `None` where speeds are ratios, or links are shared by a rule.
     pub baselines: Option<Baselines>,
 }
@@ -500,7 +500,7 @@ impl Parameter {
     ];
 
     /// True if processors and their speeds do not vary.
-    pub fn is_of_the_network(self) -> bool {
+    pub(crate) fn is_of_the_network(self) -> bool {
         matches!(self, Self::Bandwidth | Self::Latency)
     }
 

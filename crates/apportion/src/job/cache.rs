@@ -18,17 +18,17 @@ use twox_hash::XxHash64;
 
 /// The file of speed functions for this machine, kernel and processors; `None` if the user has no cache
 /// directory.
-pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
+pub(crate) fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
     file("models", platform, kernel, block)
 }
 
 /// The file that names the fastest kernel of this machine for these processors.
-pub fn race_path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
+pub(crate) fn race_path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
     file("fastest", platform, kernel, block)
 }
 
 /// The file of the network between these hosts.
-pub fn network_path(hosts: &str) -> Option<PathBuf> {
+pub(crate) fn network_path(hosts: &str) -> Option<PathBuf> {
     let key = format!("{} {hosts}", env!("CARGO_PKG_VERSION"));
     Some(cache_directory()?.join(format!("network-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))))
 }
@@ -96,7 +96,7 @@ fn link_path(processor: &Processor) -> Option<PathBuf> {
 }
 
 /// The memory of a processor that is a device, behind the link that an earlier run has measured.
-pub fn recall_link(processor: &Processor, memory: &DeviceMemory) -> Option<DeviceMemory> {
+pub(crate) fn recall_link(processor: &Processor, memory: &DeviceMemory) -> Option<DeviceMemory> {
     let value: Value = serde_json::from_str(&text(&link_path(processor)?)?).ok()?;
     let number = |field: &str, least: f64| value[field].as_f64().filter(|x| x.is_finite() && *x >= least);
     Some(DeviceMemory {
@@ -109,7 +109,7 @@ pub fn recall_link(processor: &Processor, memory: &DeviceMemory) -> Option<Devic
 }
 
 /// Saves the link of a processor that is a device.
-pub fn store_link(processor: &Processor, memory: &DeviceMemory) {
+pub(crate) fn store_link(processor: &Processor, memory: &DeviceMemory) {
     let DeviceMemory { latency, up, down, duplex, .. } = memory;
     if let Some(path) = link_path(processor) {
         let value = json!({"format": "apportion-device-link", "version": 1, "latency": latency, "up": up,
@@ -139,19 +139,19 @@ fn drivers_path(interface: Interface) -> Option<PathBuf> {
 }
 
 /// What an earlier look at these drivers found.
-pub fn recall_drivers(interface: Interface) -> Option<DriverLook> {
+pub(crate) fn recall_drivers(interface: Interface) -> Option<DriverLook> {
     serde_json::from_str(&text(&drivers_path(interface)?)?).ok()
 }
 
 /// Saves what a look at these drivers found.
-pub fn store_drivers(interface: Interface, look: &DriverLook) {
+pub(crate) fn store_drivers(interface: Interface, look: &DriverLook) {
     if let Some(path) = drivers_path(interface) {
         write_cache(&path, json!(look).to_string());
     }
 }
 
 /// What the cache knows.
-pub enum Remembered {
+pub(crate) enum Remembered {
     /// Speeds, measured under the conditions of now.
     Speeds(QuickSpeeds),
     /// Speeds of other conditions; the text says what has changed.
@@ -161,7 +161,7 @@ pub enum Remembered {
 }
 
 /// The remembered speeds of these processors; what other programs leave to them is not remembered.
-pub fn load(path: &Path, platform: &Platform) -> Remembered {
+pub(crate) fn load(path: &Path, platform: &Platform) -> Remembered {
     let parsed = || {
         let value: Value = serde_json::from_str(&text(path)?).ok()?;
         let speeds = parsed(&value)?;
@@ -182,7 +182,7 @@ pub fn load(path: &Path, platform: &Platform) -> Remembered {
 }
 
 /// The text of a file of the program's own; `None` if it cannot be one.
-pub fn text(path: &Path) -> Option<String> {
+pub(crate) fn text(path: &Path) -> Option<String> {
     read_own_text(path).ok()
 }
 
@@ -235,7 +235,7 @@ fn parsed(value: &Value) -> Option<QuickSpeeds> {
 }
 
 /// Saves the speeds and the present conditions; a cache that cannot be written is not an error.
-pub fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
+pub(crate) fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
     let models: Value = serde_json::from_str(&speeds.models.to_json()).expect("models are written as JSON");
     let spread: Vec<[f64; 2]> = speeds.spread.iter().map(|range| [range.low, range.high]).collect();
     let value = json!({"format": "apportion-speeds", "version": 1, "conditions": about(platform),

@@ -70,7 +70,7 @@ pub(crate) struct Question<'a> {
 
 impl Question<'_> {
     /// How processors obtain the operands of others.
-    pub fn data_path(&self, world: &World) -> DataPath {
+    pub(crate) fn data_path(&self, world: &World) -> DataPath {
         match (
             world.is_solo(),
             self.options.copies() || self.known.machine.platform.has_memories_of_its_own(),
@@ -82,7 +82,7 @@ impl Question<'_> {
     }
 
     /// The times of the product without a plan on a machine.
-    pub fn baselines(&self, machine: &Machine, path: DataPath) -> Result<Option<Baselines>> {
+    pub(crate) fn baselines(&self, machine: &Machine, path: DataPath) -> Result<Option<Baselines>> {
         let any = self.options.flow.plan_options(self.shape.k, self.element, path)?;
         match self.symmetric {
             true => Baselines::of_symmetric(self.shape, machine, &any),

@@ -22,7 +22,7 @@ pub(crate) fn is_small(shape: Shape) -> bool {
 }
 
 /// The kernel that models were measured with, if it is one of plus-times.
-pub fn kernel_of_models<T: Real>(name: &str) -> Option<Kernel<T>> {
+pub(crate) fn kernel_of_models<T: Real>(name: &str) -> Option<Kernel<T>> {
     let rest = name.strip_prefix(&Kernel::<T>::plus_times().name())?;
     match rest.strip_prefix('-') {
         None => rest.is_empty().then(Kernel::plus_times),
@@ -56,7 +56,7 @@ impl KernelChoice {
     ///
     /// # Errors
     /// The library cannot be loaded, or is named for a semiring other than plus-times.
-    pub fn kernel<T: Real>(&self, semiring: Semiring) -> Result<Option<Kernel<T>>> {
+    pub(crate) fn kernel<T: Real>(&self, semiring: Semiring) -> Result<Option<Kernel<T>>> {
         match (semiring, self) {
             (Semiring::PlusTimes, Self::Fastest) => Ok(None),
             (Semiring::PlusTimes, Self::Library(name)) => {
@@ -116,7 +116,7 @@ impl KernelChoice {
 }
 
 /// The fastest kernels of plus-times.
-pub struct FastestKernels<T> {
+pub(crate) struct FastestKernels<T> {
     /// Of those that all ranks have: the same on all ranks.
     pub common: Kernel<T>,
     /// On this process's processors, which may differ.
@@ -128,7 +128,7 @@ pub struct FastestKernels<T> {
 ///
 /// # Errors
 /// Those of [`measure::choose_kernel`].
-pub fn fastest_kernel<T: Real>(
+pub(crate) fn fastest_kernel<T: Real>(
     platform: &Platform,
     elements: f64,
     block: u64,

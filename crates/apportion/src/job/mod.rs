@@ -39,7 +39,7 @@ pub use devices::{DevicePart, open_devices};
 pub use drivers::{FoundDevices, check_drivers, find_devices};
 pub use forecast::{ForecastTask, OrderForecast, find_fastest_order};
 pub use halo::{Border, Halo, Neighbour, Patch, Stencil, Sweep, neighbours};
-pub use kernel::{KernelChoice, fastest_kernel, kernel_of_models};
+pub use kernel::KernelChoice;
 pub use layouts::lay_out_product;
 pub use network::measure_unknown_network;
 pub use operands::{DistributedArray, MatrixOperand, is_layout_file, result_sizes};
@@ -50,8 +50,8 @@ pub use problem::{Candidate, Job, JobMachine, JobOutcome, JobReport, Problem, So
 pub use product::{Explanation, MatrixJob, Operation, Outcome, ProductTask, forecast_run, rank_of};
 pub use shortcuts::{layout, matmul, shares};
 pub use sources::{
-    Sources, check_world_size, discover_platform, in_plan_order, in_rank_order, models_from_times,
-    note_absent_cores, processors_by_name, warn_of_another_kernel, with_speeds, world_platform,
+    Sources, check_world_size, in_plan_order, in_rank_order, models_from_times, note_absent_cores,
+    processors_by_name, warn_of_another_kernel, with_speeds, world_platform,
 };
 pub use speeds::{MeasuredSpeeds, SpeedSource, measure_or_recall, warn_of_uncertainty};
 pub use units::{

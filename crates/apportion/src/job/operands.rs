@@ -102,7 +102,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Bytes of an element in a file.
-    pub fn bytes(self) -> u64 {
+    pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::F64 | Self::I64 => 8,
             Self::F32 | Self::I32 => 4,
@@ -222,7 +222,7 @@ impl<'a> Input<'a> {
     }
 
     /// Some rectangles, whose elements the semiring accepts.
-    pub fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<OwnBlocks<'a, T>> {
+    pub(crate) fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<OwnBlocks<'a, T>> {
         let place = self.operand.place();
         let path = self.operand.path().unwrap_or(Path::new(""));
         let blocks = match &self.source {
@@ -275,7 +275,7 @@ pub(crate) enum OwnBlocks<'a, T> {
 }
 
 impl<T: Element> OwnBlocks<'_, T> {
-    pub fn views(&self) -> BlockViews<'_, T> {
+    pub(crate) fn views(&self) -> BlockViews<'_, T> {
         match self {
             Self::Owned(blocks) => views_of(blocks),
             Self::Borrowed(views) => views.clone(),
@@ -283,7 +283,7 @@ impl<T: Element> OwnBlocks<'_, T> {
     }
 
     /// The blocks of the transpose.
-    pub fn transposed(&self) -> LocalBlocks<T> {
+    pub(crate) fn transposed(&self) -> LocalBlocks<T> {
         let turned = |(rect, elements): &(Rect, &[T])| {
             let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
             (Rect::new(rect.cols, rect.rows), Matrix::from_columns(cols, rows, elements).into_elements())
@@ -291,7 +291,7 @@ impl<T: Element> OwnBlocks<'_, T> {
         self.views().iter().map(turned).collect()
     }
 
-    pub fn into_blocks(self) -> LocalBlocks<T> {
+    pub(crate) fn into_blocks(self) -> LocalBlocks<T> {
         match self {
             Self::Owned(blocks) => blocks,
             Self::Borrowed(views) => {

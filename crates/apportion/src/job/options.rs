@@ -57,7 +57,7 @@ impl RunOptions {
     ///
     /// # Errors
     /// Options that the flow does not have; sizes of parts for which the machine's speeds do not suffice.
-    pub fn plan_options(&self, k: u64, element: u64, machine: &Machine) -> Result<PlanOptions> {
+    pub(crate) fn plan_options(&self, k: u64, element: u64, machine: &Machine) -> Result<PlanOptions> {
         let options = PlanOptions {
             method: self.method,
             method_options: network_options(&machine.platform),
@@ -81,12 +81,12 @@ impl FlowOptions {
     }
 
     /// The policy if a processor would exceed its memory: requested values are kept.
-    pub fn memory_policy(&self, path: DataPath) -> MemoryPolicy {
+    pub(crate) fn memory_policy(&self, path: DataPath) -> MemoryPolicy {
         if self.has_block() { MemoryPolicy::AsAsked(path) } else { MemoryPolicy::SmallerBlocks(path) }
     }
 
     /// Whether to overlap.
-    pub fn overlaps(&self) -> bool {
+    pub(crate) fn overlaps(&self) -> bool {
         self.overlap || self.look_ahead.is_some()
     }
 
@@ -94,7 +94,7 @@ impl FlowOptions {
     ///
     /// # Errors
     /// Requested with the bulk flow, which has none.
-    pub fn checked_look_ahead(&self) -> Result<u64> {
+    pub(crate) fn checked_look_ahead(&self) -> Result<u64> {
         match (self.look_ahead, self.flow) {
             (Some(_), Some(Flow::Bulk)) => Err(Error::input(
                 "`look_ahead`",
@@ -125,7 +125,7 @@ impl FlowOptions {
     ///
     /// # Errors
     /// Separate ones for another flow, or without a flow.
-    pub fn checked_messages(&self) -> Result<Messages> {
+    pub(crate) fn checked_messages(&self) -> Result<Messages> {
         match (self.messages, self.flow) {
             (Some(Messages::Separate), None)
             | (Some(_), Some(Flow::OneToAll | Flow::Ring | Flow::Broadcast)) => Err(Error::input(

@@ -56,7 +56,7 @@ pub struct PanelOutcome {
     /// Bytes that the process was expected to hold at most.
     pub predicted: u64,
     /// The directory in which all panels are kept, if there is one.
-    pub directory: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
 }
 
 /// The cut, and the decision for a panel.

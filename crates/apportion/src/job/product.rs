@@ -106,7 +106,7 @@ impl<'a> ProductTask<'a> {
     }
 
     /// The operands that there are.
-    pub fn operands(&self) -> impl Iterator<Item = &MatrixOperand<'a>> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &MatrixOperand<'a>> {
         [Some(&self.a), self.b.as_ref(), self.initial.as_ref()].into_iter().flatten()
     }
 

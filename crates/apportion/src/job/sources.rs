@@ -46,12 +46,12 @@ pub(crate) struct KnownMachine {
 
 impl KnownMachine {
     /// Whether some processors are devices.
-    pub fn has_devices(&self) -> bool {
+    pub(crate) fn has_devices(&self) -> bool {
         !self.machine.platform.network.devices.is_empty()
     }
 
     /// Where the speeds come from.
-    pub fn source(&self) -> SpeedSource {
+    pub(crate) fn source(&self) -> SpeedSource {
         self.measured.as_ref().map_or(SpeedSource::Given, MeasuredSpeeds::source)
     }
 }
@@ -294,7 +294,7 @@ pub fn models_from_times(
 
 /// This machine as a platform for computations of this program: a processor for each kind of core, with a thread for
 /// each core.
-pub fn discover_platform() -> Platform {
+pub(crate) fn discover_platform() -> Platform {
     discover().platform(Grouping::Kind)
 }
 

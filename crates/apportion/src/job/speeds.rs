@@ -259,7 +259,7 @@ impl MeasuredSpeeds {
 
     /// Compares the run with the speeds that it was planned by. Speeds that were off are replaced, and a note
     /// says what other programs or a CPU quota took.
-    pub fn check(mut self, report: &RunReport, platform: &Platform, context: Context<'_>) {
+    pub(crate) fn check(mut self, report: &RunReport, platform: &Platform, context: Context<'_>) {
         self.warn(context);
         let Some(forecast) = report.plan.forecast.as_ref().filter(|_| report.adaptation.is_none()) else {
             return;

@@ -144,7 +144,7 @@ pub struct EvenTime {
 
 impl Balance {
     /// The cost of each processor's units in a round, by rank, if units differ in cost.
-    pub fn costs(&self, round: &Round) -> Option<Vec<f64>> {
+    pub(crate) fn costs(&self, round: &Round) -> Option<Vec<f64>> {
         self.row.as_ref().map(|row| row.costs(&round.shares))
     }
 

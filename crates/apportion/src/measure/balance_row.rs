@@ -18,13 +18,13 @@ pub(super) struct Row {
 impl Row {
     /// # Errors
     /// As [`Chain::new`].
-    pub fn new(costs: &[f64]) -> Result<Self> {
+    pub(crate) fn new(costs: &[f64]) -> Result<Self> {
         let chain = Chain::new(costs)?;
         Ok(Self { scale: PARTS as f64 / chain.total(), chain })
     }
 
     /// The cost of each processor's units, by rank.
-    pub fn costs(&self, shares: &[u64]) -> Vec<f64> {
+    pub(crate) fn costs(&self, shares: &[u64]) -> Vec<f64> {
         self.chain.parts(&(0..shares.len()).collect::<Vec<_>>(), shares).costs
     }
 
@@ -32,7 +32,7 @@ impl Row {
     ///
     /// # Errors
     /// Sizes that become too large.
-    pub fn for_search(&self, models: &[Model]) -> Result<Vec<Model>> {
+    pub(crate) fn for_search(&self, models: &[Model]) -> Result<Vec<Model>> {
         models.iter().map(|model| rescaled(model, model.processor(), self.scale, None)).collect()
     }
 
@@ -40,12 +40,12 @@ impl Row {
     ///
     /// # Errors
     /// Sizes that become too small.
-    pub fn of_search(&self, model: &Model, name: &str, most: Option<f64>) -> Result<Model> {
+    pub(crate) fn of_search(&self, model: &Model, name: &str, most: Option<f64>) -> Result<Model> {
         rescaled(model, name, 1.0 / self.scale, most)
     }
 
     /// Contiguous parts as the search counts them: of [`PARTS`] in all.
-    pub fn counted(&self, shares: &[u64]) -> Vec<u64> {
+    pub(crate) fn counted(&self, shares: &[u64]) -> Vec<u64> {
         // Ends are rounded, so that the parts add up.
         let (mut end, mut before) = (0.0, 0);
         let mut whole = Vec::with_capacity(shares.len());
@@ -65,7 +65,7 @@ impl Row {
     ///
     /// # Errors
     /// Limits that are no maxima, or leave units over.
-    pub fn cut(&self, search: &mut Search, limits: &[Limits]) -> Result<Vec<u64>> {
+    pub(crate) fn cut(&self, search: &mut Search, limits: &[Limits]) -> Result<Vec<u64>> {
         let of_cost = |model: &Model| self.of_search(model, model.processor(), None);
         let models: Vec<Model> = search.functions()?.iter().map(of_cost).collect::<Result<_>>()?;
         let shares = self.chain.least_makespan(&models, limits, &[])?.shares;

@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// What a look at the drivers of an interface found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DriverLook {
+pub(crate) struct DriverLook {
     /// Its devices; `None` without a library that lists them.
     pub devices: Option<Vec<DeviceInfo>>,
     /// What the driver does to a process that loads it, in words that follow its name, where that is not to list its
@@ -65,7 +65,7 @@ pub fn answer_device_requests() {
 ///
 /// # Errors
 /// An interruption.
-pub fn look_at_drivers(interface: Interface, monitor: &Monitor) -> Result<Option<DriverLook>> {
+pub(crate) fn look_at_drivers(interface: Interface, monitor: &Monitor) -> Result<Option<DriverLook>> {
     let installed = || library_file().as_deref().and_then(command_beside);
     let Some(program) = LISTER.get_or_init(installed) else { return Ok(None) };
     let mut command = Command::new(program);

@@ -31,11 +31,11 @@ pub(super) struct Mark {
 
 impl Marks {
     /// The first word of the mark that begins a program.
-    pub const BEGIN: &str = "begin";
+    pub(crate) const BEGIN: &str = "begin";
     /// The first word of the mark after a program; its exit code follows.
-    pub const END: &str = "end";
+    pub(crate) const END: &str = "end";
 
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ impl Marks {
     }
 
     /// What begins the line of a mark.
-    pub fn token(&self) -> &str {
+    pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
@@ -52,19 +52,19 @@ impl Marks {
     }
 
     /// The marks whose first word is this one.
-    pub fn of(&self, word: &str) -> Vec<Mark> {
+    pub(crate) fn of(&self, word: &str) -> Vec<Mark> {
         let is = |mark: &&Mark| mark.text.split(' ').next() == Some(word);
         self.seen().iter().filter(is).cloned().collect()
     }
 
     /// The moment at which the program has ended.
-    pub fn end(&self) -> Option<Instant> {
+    pub(crate) fn end(&self) -> Option<Instant> {
         self.of(Self::END).first().map(|mark| mark.at)
     }
 
     /// Takes the next bytes of a stream and returns those that are the program's. Bytes that may be the beginning
     /// of a mark stay in `unsure` until more are known.
-    pub fn take(&self, unsure: &mut Vec<u8>, more: &[u8]) -> Vec<u8> {
+    pub(crate) fn take(&self, unsure: &mut Vec<u8>, more: &[u8]) -> Vec<u8> {
         let (at, token) = (Instant::now(), self.token.as_bytes());
         unsure.extend_from_slice(more);
         let mut out = Vec::new();

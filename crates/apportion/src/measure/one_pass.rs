@@ -80,8 +80,6 @@ pub struct ProcessorUnits {
 pub struct FailedPiece {
     /// Its number.
     pub piece: u64,
-    /// The processor.
-    pub processor: String,
     /// Why.
     pub error: Error,
 }
@@ -115,7 +113,7 @@ pub struct UnitsReport {
     /// What an equal piece for each processor would have taken.
     pub even: Option<TimeRange>,
     /// What the run would have taken, had all times been known.
-    pub ideal: Option<TimeRange>,
+    pub(crate) ideal: Option<TimeRange>,
     /// The pieces that failed for good.
     pub failed: Vec<FailedPiece>,
     /// Why processors were lost.
@@ -290,9 +288,7 @@ fn report_of(
             }
             Err(Error::Interrupted) => {}
             Err(_) if piece.again => {}
-            Err(error) => {
-                failed.push(FailedPiece { piece: piece.number, processor: name(piece.rank), error })
-            }
+            Err(error) => failed.push(FailedPiece { piece: piece.number, error }),
         }
     }
     let alone = one_pass.fastest_alone().and_then(|rank| {

@@ -60,7 +60,7 @@ pub(super) struct Listeners {
 
 impl Listeners {
     /// Each line of either stream.
-    pub fn of_lines(lines: LineObserver) -> Self {
+    pub(crate) fn of_lines(lines: LineObserver) -> Self {
         let listener = Some(Listener::Lines(lines));
         Self { stdout: listener.clone(), stderr: listener }
     }
@@ -143,7 +143,7 @@ pub(super) fn one_line(text: &str) -> String {
 ///
 /// The outer error is an interruption or a refused thread, the inner one an error of the system: the program
 /// cannot be started.
-pub fn run(
+pub(crate) fn run(
     mut command: Command,
     most: Option<Duration>,
     listeners: &Listeners,

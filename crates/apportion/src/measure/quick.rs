@@ -74,7 +74,7 @@ impl QuickSpeeds {
     ///
     /// # Errors
     /// Times beyond what a model may have.
-    pub fn now(&self) -> Result<Models> {
+    pub(crate) fn now(&self) -> Result<Models> {
         let stretched = |(model, share): (&Model, &CpuShare)| scaled(model, 1.0 / share.mean);
         let models = self.models.models.iter().zip(&self.shares).map(stretched).collect::<Result<_>>()?;
         Ok(Models { models, ..self.models.clone() })

@@ -65,7 +65,7 @@ impl<S> Sampler<S> {
     ///
     /// # Errors
     /// Those of `measure`.
-    pub fn run<E>(
+    pub(crate) fn run<E>(
         mut self,
         agree: impl Fn(&[S]) -> bool,
         mut measure: impl FnMut() -> std::result::Result<S, E>,
@@ -187,7 +187,7 @@ impl TrialSampler {
     }
 
     /// Runs a trial until its mean is known precisely enough.
-    pub fn run<T: Trial>(mut self, trial: &mut T, halt: &StopSignal<'_>) -> Result<Point> {
+    pub(crate) fn run<T: Trial>(mut self, trial: &mut T, halt: &StopSignal<'_>) -> Result<Point> {
         loop {
             if let Some(point) = self.step(trial, halt)? {
                 return Ok(point);

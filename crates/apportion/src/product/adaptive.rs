@@ -52,7 +52,7 @@ pub struct Repartition {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adaptation {
     /// Number of segments of the inner dimension.
-    pub segments: u64,
+    pub(crate) segments: u64,
     /// Repartitions, in order of time.
     pub repartitions: Vec<Repartition>,
 }
@@ -66,12 +66,12 @@ impl Adaptation {
     }
 
     /// Elements moved by all repartitions.
-    pub fn moved_elements(&self) -> u64 {
+    pub(crate) fn moved_elements(&self) -> u64 {
         self.repartitions.iter().map(|r| r.moved).sum()
     }
 
     /// Seconds spent on moving.
-    pub fn moving_seconds(&self) -> f64 {
+    pub(crate) fn moving_seconds(&self) -> f64 {
         self.repartitions.iter().fold(0.0, |sum, r| sum + r.seconds)
     }
 

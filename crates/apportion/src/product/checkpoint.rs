@@ -228,7 +228,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The directory cannot be read, or a damaged file cannot be deleted.
-    pub fn load<T: Element>(
+    pub(crate) fn load<T: Element>(
         &self,
         index: usize,
         [rows, cols]: [u64; 2],

@@ -12,11 +12,12 @@ mod powers;
 mod segments;
 
 pub use adaptive::{Adaptation, Adaptive, Repartition};
-pub use application::TailOutcome;
+pub(crate) use application::TailOutcome;
 pub use checkpoint::{Checkpoint, Fingerprint, Manifest};
 pub use multiply::{MatmulJob, multiply};
 pub use operands::{OperandViews, Operands, OwnRects, whole_block, whole_matrix};
-pub use outcome::{RunForecasts, RunReport};
+pub(crate) use outcome::RunForecasts;
+pub use outcome::RunReport;
 pub use panels::Panels;
 pub(crate) use panels::{Carriers, Files, PanelRun, Watched, check_panels};
 pub use powers::{ClosureMethod, matrix_closure};

@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 #[non_exhaustive]
 pub struct RunReport {
     /// `"threads"` or `"mpi"`.
-    pub engine: &'static str,
+    pub(crate) engine: &'static str,
     /// The algebra.
-    pub semiring: Semiring,
+    pub(crate) semiring: Semiring,
     /// The library and kernel: [`Kernel::about`](crate::kernels::Kernel::about).
     pub kernel: Value,
     /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
-    pub element: &'static str,
+    pub(crate) element: &'static str,
     /// Bytes of one element in messages. In a closure with predecessors they exceed those in the files.
     pub element_bytes: u64,
     /// The plan that was run.
@@ -34,57 +34,57 @@ pub struct RunReport {
     /// Activities of each processor over time.
     pub trace: Trace,
     /// What computed for each processor.
-    pub kinds: Vec<ProcessorKind>,
+    pub(crate) kinds: Vec<ProcessorKind>,
     /// Predicted peak memory of each processor in bytes
     /// ([`predicted_memory`](crate::schedule::predicted_memory)); in an adaptive run, that of the initial
     /// layout.
-    pub predicted_memory: Vec<u64>,
+    pub(crate) predicted_memory: Vec<u64>,
     /// Seconds that the simulator predicted.
     pub forecast_seconds: f64,
     /// The shortest and the longest seconds to expect, if the speeds were not steady when they were measured,
     /// or other programs take a part of the processors' time; set by who measured them.
-    pub forecast_range: Option<[f64; 2]>,
+    pub(crate) forecast_range: Option<[f64; 2]>,
     /// The forecasts of this run and of no plan, corrected by what the run has shown; on rank 0, of products of one plan.
-    pub corrected: Option<RunForecasts>,
+    pub(crate) corrected: Option<RunForecasts>,
     /// Ideal time: work over the sum of the speeds.
     pub ideal_seconds: f64,
     /// The network between hosts by which the run was planned, if it was measured for such runs.
-    pub network: Option<HostNetwork>,
+    pub(crate) network: Option<HostNetwork>,
     /// Repartitions of the run, if they were requested.
     pub adaptation: Option<Adaptation>,
     /// Who computed the dynamic tail, if there was one. The shares of the plan are then not those that were
     /// carried out; messages are the plan's.
-    pub tail: Option<TailOutcome>,
+    pub(crate) tail: Option<TailOutcome>,
     /// Upper bound of the probability that verification missed a wrong result; `None` if this run computed
     /// nothing. If elements were sampled, the bound is for a result in which a fraction of the elements is wrong:
     /// a thousandth, or what [`RunReport::rows`] says.
     pub error_probability: Option<f64>,
     /// Number of elements recomputed, if verification samples; `None` for Freivalds' check.
-    pub sampled: Option<u64>,
+    pub(crate) sampled: Option<u64>,
     /// Rows of the result that were checked against the matrix itself, of closures and powers whose products are
     /// sampled.
-    pub rows: Option<RowsChecked>,
+    pub(crate) rows: Option<RowsChecked>,
     /// Elements recomputed in addition to Freivalds' check, since infinities or NaN reach their rows or
     /// columns.
-    pub exceptional: u64,
+    pub(crate) exceptional: u64,
     /// Number of products in the run: 1, except for powers and closures. Seconds and volume are totals.
     pub products: u64,
     /// How a closure was computed.
-    pub closure: Option<ClosureMethod>,
+    pub(crate) closure: Option<ClosureMethod>,
     /// True if earlier runs computed a part of the product: seconds and volume are those of this run.
-    pub partial: bool,
+    pub(crate) partial: bool,
     /// Seconds spent reading and writing files.
-    pub io_seconds: f64,
+    pub(crate) io_seconds: f64,
     /// Seconds spent on verification.
-    pub verify_seconds: f64,
+    pub(crate) verify_seconds: f64,
     /// What a reader should know of the result: cycles that count as 0, zeros that may stand for no edge.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Forecasts of a run and of no plan: by the speeds that processors had during the run, and by links that were as slow as
 /// its messages, or as they were planned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunForecasts {
+pub(crate) struct RunForecasts {
     /// Seconds of the run.
     pub seconds: f64,
     /// Seconds of all its products without a plan.

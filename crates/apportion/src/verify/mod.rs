@@ -14,8 +14,8 @@ mod walks;
 
 pub(crate) use parts::{Digests, Parts};
 pub(crate) use samples::DRAWS;
-pub use samples::WRONG_FRACTION;
-pub use walks::RowsChecked;
+pub(crate) use samples::WRONG_FRACTION;
+pub(crate) use walks::RowsChecked;
 pub(crate) use walks::Walks;
 
 use crate::error::{Error, Result};

@@ -17,7 +17,7 @@ pub(crate) const DRAWS: u64 = 11_085;
 
 /// The fraction of wrong elements that [`Verified::error_probability`] refers to over semirings other than
 /// plus-times.
-pub const WRONG_FRACTION: f64 = 0.001;
+pub(crate) const WRONG_FRACTION: f64 = 0.001;
 
 /// The meaning of a passed check by samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

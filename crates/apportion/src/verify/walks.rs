@@ -44,7 +44,7 @@ pub(crate) struct Walks<'a, T> {
 
 /// The meaning of a passed check.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RowsChecked {
+pub(crate) struct RowsChecked {
     /// Number of rows that were checked.
     pub rows: u64,
     /// The fraction of wrong elements that is missed with a probability of at most 2^-16; 0 if all rows were checked.

@@ -25,7 +25,7 @@ use panels::Panels;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use tail::Tail;
-pub use tail::TailOutcome;
+pub(crate) use tail::TailOutcome;
 
 /// The tiles of C that one processor updates, each a view into a block of this process.
 type Tiles<'a, T> = Vec<(Rect, ViewMut<'a, T>)>;

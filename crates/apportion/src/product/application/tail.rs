@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What processors computed of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TailOutcome {
+pub(crate) struct TailOutcome {
     /// Number of tiles in the queue.
     pub tiles: u64,
     /// Elements of C in the tail, by the rank of their owner.
@@ -36,7 +36,7 @@ impl TailOutcome {
     }
 
     /// The share of each processor as carried out: its plan's share, less what it left, plus what it took.
-    pub fn carried_out(&self, shares: &[u64]) -> Vec<u64> {
+    pub(crate) fn carried_out(&self, shares: &[u64]) -> Vec<u64> {
         shares
             .iter()
             .zip(self.left.iter().zip(&self.computed))

@@ -66,7 +66,7 @@ impl World {
     /// # Errors
     /// Exit code 2, the same on every rank: the first fact that differs, with the first rank that differs
     /// from rank 0, and their hosts. A file cannot be read, or is not a regular file.
-    pub fn compare(&self, facts: &[Fact]) -> Result<Vec<PathBuf>> {
+    pub(crate) fn compare(&self, facts: &[Fact]) -> Result<Vec<PathBuf>> {
         if self.size() == 1 {
             return Ok(Vec::new());
         }

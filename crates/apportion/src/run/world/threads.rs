@@ -53,7 +53,7 @@ impl Shared {
 const STACK: usize = 2 << 20;
 
 /// Runs `work` on every rank.
-pub fn run<R: Send>(
+pub(crate) fn run<R: Send>(
     size: usize,
     monitor: &Monitor,
     work: impl Fn(&World) -> Result<R> + Sync,

@@ -2,6 +2,8 @@
 //! or-and, paths with their predecessors, and the MPDATA stencil. Every kernel runs on one thread, or on a
 //! [device](mod@device); the crate `apportion` divides the work among processors.
 //!
+//! This crate promises nothing of its own: what is kept stable is `apportion`, with what that re-exports.
+//!
 //! ```
 //! use apportion_kernels::kernels::{Kernel, View, ViewMut};
 //!
@@ -17,5 +19,5 @@ pub mod device;
 pub mod kernels;
 pub mod matrix;
 
-pub use apportion_core::{Error, Rank, Rect, Result, Span, error, geometry};
-use apportion_core::{files, input, memory, output, process_memory, random, threads, units};
+pub use apportion_core::{Error, Result, error};
+use apportion_core::{files, geometry, input, memory, output, process_memory, random, threads, units};

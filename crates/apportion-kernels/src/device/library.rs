@@ -25,14 +25,14 @@ pub(super) fn load(names: &[&str]) -> Result<Library, Missing> {
 macro_rules! table {
     ($($field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
         /// The functions of the library that are used, by their addresses.
-        pub struct Api {
+        pub(crate) struct Api {
             $(pub $field: unsafe extern "system" fn($($argument),*) -> $result,)*
         }
 
         impl Api {
             /// # Errors
             /// There is no library, or it lacks a function.
-            pub fn load(names: &[&str]) -> Result<Self, $crate::device::library::Missing> {
+            pub(crate) fn load(names: &[&str]) -> Result<Self, $crate::device::library::Missing> {
                 let library = $crate::device::library::load(names)?;
                 // SAFETY: these are the types that the library's specification gives for the names.
                 let api = unsafe {

@@ -8,7 +8,7 @@
 
 mod blas;
 mod boolean;
-pub mod donor_cell;
+mod donor_cell;
 pub mod factor;
 mod gemm;
 mod instructions;
@@ -29,7 +29,6 @@ pub use gemm::{Real, gemm};
 use instructions::has;
 pub use instructions::{Instructions, Loop, prefetch, widest};
 pub use kernel::Kernel;
-pub use mpdata::Advectable;
 pub use packed::PackedMemory;
 pub use path_element::PathElement;
 use path_element::paths_product;

@@ -7,12 +7,12 @@ use crate::device::library::table;
 use std::ffi::{c_char, c_void};
 
 /// The driver as the loader finds it.
-pub const LIBRARIES: [&str; 2] = ["libcuda.so.1", "nvcuda.dll"];
+pub(crate) const LIBRARIES: [&str; 2] = ["libcuda.so.1", "nvcuda.dll"];
 
 /// A `CUcontext`, `CUstream`, `CUevent`, …
-pub type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 /// A `CUdeviceptr`.
-pub type Address = u64;
+pub(crate) type Address = u64;
 
 table! {
     init = "cuInit": fn(u32) -> i32;
@@ -47,7 +47,7 @@ table! {
 
 /// A `CUDA_MEMCPY2D`.
 #[repr(C)]
-pub struct CopyRows {
+pub(crate) struct CopyRows {
     pub from: End,
     pub to: End,
     /// Bytes of a row.
@@ -57,7 +57,7 @@ pub struct CopyRows {
 
 /// Where the rows of a copy begin, and how far apart.
 #[repr(C)]
-pub struct End {
+pub(crate) struct End {
     /// Bytes before a row, and rows before the first.
     pub offset: [usize; 2],
     /// [`HOST`] or [`DEVICE`].
@@ -70,5 +70,5 @@ pub struct End {
 }
 
 /// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
-pub const HOST: u32 = 1;
-pub const DEVICE: u32 = 2;
+pub(crate) const HOST: u32 = 1;
+pub(crate) const DEVICE: u32 = 2;

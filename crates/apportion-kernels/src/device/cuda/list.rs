@@ -20,7 +20,7 @@ struct Driver {
 }
 
 /// A card.
-pub struct Listed {
+pub(crate) struct Listed {
     /// Its `CUdevice`.
     pub device: i32,
     pub info: DeviceInfo,
@@ -75,7 +75,7 @@ fn start(libraries: &[&str]) -> std::result::Result<Driver, Absence> {
 
 /// What [`find`] says where these libraries start no driver.
 #[cfg(test)]
-pub fn refusal(libraries: &[&str]) -> String {
+pub(crate) fn refusal(libraries: &[&str]) -> String {
     let absence = start(libraries).err().expect("no driver");
     format!("{}; {}", absence.what, absence.remedy)
 }
@@ -117,7 +117,7 @@ fn describe(api: &Api, number: i32, version: i32) -> Option<Listed> {
 }
 
 /// The cards, in the order of the driver; none without a driver.
-pub fn devices() -> Vec<DeviceInfo> {
+pub(crate) fn devices() -> Vec<DeviceInfo> {
     driver().map_or_else(|_| Vec::new(), |driver| driver.cards.iter().map(|card| card.info.clone()).collect())
 }
 
@@ -125,7 +125,7 @@ pub fn devices() -> Vec<DeviceInfo> {
 ///
 /// # Errors
 /// There is no such card, or no driver: exit code 2.
-pub fn find(number: usize) -> Result<(&'static Api, &'static Listed)> {
+pub(crate) fn find(number: usize) -> Result<(&'static Api, &'static Listed)> {
     let id = format!("cuda:{number}");
     let Driver { api, cards } = driver().map_err(|Absence { what, remedy }| {
         Error::input(format!("`device = {id}`"), what.clone(), *remedy)

@@ -15,10 +15,10 @@ use crate::device::host::{HostRows, HostRowsMut, Placed, RowShape};
 use crate::device::variant::{Arithmetic, Variant};
 use crate::device::{Argument, Buffer, Device, DeviceInfo, Event, Launch, Program};
 use crate::error::Result;
-pub use api::LIBRARIES;
+pub(crate) use api::LIBRARIES;
 use api::{Address, Api, CopyRows, DEVICE, End, HOST, Handle};
 use list::Listed;
-pub use list::devices;
+pub(crate) use list::devices;
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -53,7 +53,7 @@ const LAUNCH_OUT_OF_RESOURCES: i32 = 701;
 const LAUNCH_TIMEOUT: i32 = 702;
 
 /// A card that is open.
-pub struct Cuda(Arc<Card>);
+pub(crate) struct Cuda(Arc<Card>);
 
 /// A card with its context and its streams. They stay until the process ends.
 struct Card {
@@ -162,7 +162,7 @@ struct Span {
 ///
 /// # Errors
 /// There is no such card, or no driver: exit code 2. The driver fails: exit code 1.
-pub fn open(number: usize) -> Result<Cuda> {
+pub(crate) fn open(number: usize) -> Result<Cuda> {
     let (api, Listed { device, info }) = list::find(number)?;
     let mut card = Card {
         api,

@@ -8,11 +8,11 @@ use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
 /// The library as the loader finds it.
-pub const LIBRARIES: [&str; 4] =
+pub(crate) const LIBRARIES: [&str; 4] =
     ["libOpenCL.so.1", "libOpenCL.so", "/System/Library/Frameworks/OpenCL.framework/OpenCL", "OpenCL.dll"];
 
 /// A `cl_platform_id`, `cl_context`, `cl_mem`, …
-pub type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 /// A function that is called with errors of a context; none is given.
 type Notify = *const c_void;
 
@@ -55,14 +55,14 @@ table! {
 }
 
 /// The table of this machine's library; `None` without a library.
-pub fn api() -> Option<&'static Api> {
+pub(crate) fn api() -> Option<&'static Api> {
     static API: OnceLock<Option<Api>> = OnceLock::new();
     API.get_or_init(|| Api::load(&LIBRARIES).ok()).as_ref()
 }
 
 /// A property of 64 bits or fewer, by a function that is given the size of the place and the place; `None` if it
 /// is not known.
-pub fn number(get: impl FnOnce(usize, *mut c_void, *mut usize) -> i32) -> Option<u64> {
+pub(crate) fn number(get: impl FnOnce(usize, *mut c_void, *mut usize) -> i32) -> Option<u64> {
     let (mut number, mut length) = ([0u8; 8], 0);
     let done = get(number.len(), number.as_mut_ptr().cast(), &mut length) == 0;
     // The first bytes hold a shorter number on machines whose lowest byte is first.
@@ -70,7 +70,7 @@ pub fn number(get: impl FnOnce(usize, *mut c_void, *mut usize) -> i32) -> Option
 }
 
 /// A property that is a text, in one line.
-pub fn text(mut get: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> String {
+pub(crate) fn text(mut get: impl FnMut(usize, *mut c_void, *mut usize) -> i32) -> String {
     let mut length = 0;
     if get(0, std::ptr::null_mut(), &mut length) != 0 {
         return String::new();

@@ -28,7 +28,7 @@ const ALL: u64 = 0xFFFF_FFFF;
 const MOST: usize = 64;
 
 /// A device of the library.
-pub struct Listed {
+pub(crate) struct Listed {
     pub platform: Handle,
     pub device: Handle,
     pub info: DeviceInfo,
@@ -103,7 +103,7 @@ fn describe(api: &Api, platform: Handle, device: Handle, id: String) -> DeviceIn
 }
 
 /// The devices of all platforms, in the order of the library; `None` without an OpenCL library.
-pub fn devices() -> Option<Vec<DeviceInfo>> {
+pub(crate) fn devices() -> Option<Vec<DeviceInfo>> {
     Some(list()?.iter().map(|listed| listed.info.clone()).collect())
 }
 
@@ -111,7 +111,7 @@ pub fn devices() -> Option<Vec<DeviceInfo>> {
 ///
 /// # Errors
 /// There is no such device, or no library or driver: exit code 2.
-pub fn find(number: usize) -> Result<(&'static Api, &'static Listed)> {
+pub(crate) fn find(number: usize) -> Result<(&'static Api, &'static Listed)> {
     let refuse =
         |what: &str, remedy: &str| Err(Error::input(format!("`device = opencl:{number}`"), what, remedy));
     let (Some(api), Some(list)) = (api(), list()) else {

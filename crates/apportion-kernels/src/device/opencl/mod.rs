@@ -10,10 +10,10 @@ use crate::device::host::{HostRows, HostRowsMut, Placed};
 use crate::device::variant::{Arithmetic, SOURCE, Variant};
 use crate::device::{Argument, Buffer, Device, DeviceInfo, DeviceKind, Event, Launch, Program};
 use crate::error::Result;
-pub use api::LIBRARIES;
+pub(crate) use api::LIBRARIES;
 use api::{Api, Handle, number, text};
 use list::Listed;
-pub use list::devices;
+pub(crate) use list::devices;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fmt;
@@ -50,7 +50,7 @@ const BUILD_FAILURE: i32 = -11;
 const INVALID_BUFFER_SIZE: i32 = -61;
 
 /// A device with its context and its queues. They stay until the process ends.
-pub struct OpenCl {
+pub(crate) struct OpenCl {
     api: &'static Api,
     info: DeviceInfo,
     device: Handle,
@@ -138,7 +138,7 @@ struct Kernels {
 ///
 /// # Errors
 /// There is no such device, or no library or driver: exit code 2. The driver fails: exit code 1.
-pub fn open(number: usize) -> Result<OpenCl> {
+pub(crate) fn open(number: usize) -> Result<OpenCl> {
     let (api, Listed { platform, device, info }) = list::find(number)?;
     let (device, mut code) = (*device, 0);
     let properties = [PLATFORM, *platform as isize, 0];
@@ -179,7 +179,7 @@ impl OpenCl {
     ///
     /// # Errors
     /// The source is wrong, or the device lacks what it needs: the compiler's first line; exit code 1.
-    pub fn build_source(&self, source: &str, options: &str) -> Result<Program> {
+    pub(crate) fn build_source(&self, source: &str, options: &str) -> Result<Program> {
         let api = self.api;
         let (mut code, text_start, length) = (0, source.as_ptr().cast(), source.len());
         // SAFETY: one text with its length, which the call copies.
@@ -193,7 +193,7 @@ impl OpenCl {
     ///
     /// # Errors
     /// The driver refuses it: exit code 1.
-    pub fn build_binary(&self, binary: &[u8]) -> Result<Program> {
+    pub(crate) fn build_binary(&self, binary: &[u8]) -> Result<Program> {
         let (api, start, length, mut accepted, mut code) = (self.api, binary.as_ptr(), binary.len(), 0, 0);
         // SAFETY: one device with one binary and its length, which the call copies, and places for two codes.
         let handle = unsafe {

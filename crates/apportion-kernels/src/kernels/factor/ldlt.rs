@@ -157,7 +157,7 @@ impl<T: Real> BlockDiagonal<T> {
 
     /// The inverse matrix, with the same blocks.
     #[must_use]
-    pub fn inverse(&self) -> Self {
+    pub(crate) fn inverse(&self) -> Self {
         let [diagonal, beside] = self.parts();
         let (n, one) = (diagonal.len(), T::from_f64(1.0));
         let mut inverse = Self { elements: vec![T::ZERO; self.elements.len()] };

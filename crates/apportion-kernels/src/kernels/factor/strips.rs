@@ -18,26 +18,26 @@ pub(super) struct Strips<'m, T> {
 
 impl<'m, T: Real> Strips<'m, T> {
     /// Elements of memory for triangles of n rows: of blocks and of a strip.
-    pub fn room(kernel: &Substitution<T>, n: usize) -> [usize; 2] {
+    pub(crate) fn room(kernel: &Substitution<T>, n: usize) -> [usize; 2] {
         let (count, rows) = (n.div_ceil(kernel.rows()).max(1), kernel.rows());
         [rows * rows * count * (count + 1) / 2, count * rows * kernel.lanes()]
     }
 
     /// In memory of the lengths that [`Strips::room`] gives.
-    pub fn new(kernel: Substitution<T>, blocks: &'m mut [T], strip: &'m mut [T]) -> Self {
+    pub(crate) fn new(kernel: Substitution<T>, blocks: &'m mut [T], strip: &'m mut [T]) -> Self {
         // Unknowns that fill the last tile must be numbers: others may take longer to compute with.
         strip.fill(T::ZERO);
         Self { kernel, blocks, strip }
     }
 
     /// Number of right-hand sides of a strip.
-    pub fn lanes(&self) -> usize {
+    pub(crate) fn lanes(&self) -> usize {
         self.kernel.lanes()
     }
 
     /// Packs a triangle of n rows by its elements: `element(i, j)` for j <= i, of the diagonal the reciprocal.
     #[inline(always)]
-    pub fn pack(&mut self, n: usize, element: impl Fn(usize, usize) -> T) {
+    pub(crate) fn pack(&mut self, n: usize, element: impl Fn(usize, usize) -> T) {
         let rows = self.kernel.rows();
         for block in 0..n.div_ceil(rows) {
             let (first, here) = (block * rows, rows.min(n - block * rows));
@@ -70,7 +70,7 @@ impl<'m, T: Real> Strips<'m, T> {
     }
 
     /// Solves for the unknowns of some blocks, given those before.
-    pub fn solve(&mut self, blocks: Range<usize>) {
+    pub(crate) fn solve(&mut self, blocks: Range<usize>) {
         for block in blocks {
             let (place, tile) = (self.place(block), self.tile(block));
             self.kernel.solve(&self.blocks[place], self.strip, tile);
@@ -78,13 +78,13 @@ impl<'m, T: Real> Strips<'m, T> {
     }
 
     /// Solves for the n unknowns of a triangle.
-    pub fn solve_all(&mut self, n: usize) {
+    pub(crate) fn solve_all(&mut self, n: usize) {
         self.solve(0..n.div_ceil(self.kernel.rows()));
     }
 
     /// Solves for the unknowns of a block, which is not packed yet: the strip holds rows of the triangle itself, those
     /// from `first` on, transposed, and it is the Cholesky factor of a matrix of n rows. False if there is none.
-    pub fn factor(&mut self, block: usize, first: usize, n: usize) -> bool {
+    pub(crate) fn factor(&mut self, block: usize, first: usize, n: usize) -> bool {
         let (rows, lanes) = (self.kernel.rows(), self.lanes());
         let (place, tile) = (self.place(block), self.tile(block));
         let (lane, order) = (tile.depth - first, rows.min(n - tile.depth));

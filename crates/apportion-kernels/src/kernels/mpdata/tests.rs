@@ -7,7 +7,7 @@ mod reference;
 use super::*;
 
 /// A whole grid as one box: the serial computation.
-pub struct Serial<T> {
+pub(crate) struct Serial<T> {
     pub domain: Domain,
     scheme: Scheme,
     exchange: Exchange,
@@ -16,7 +16,7 @@ pub struct Serial<T> {
 
 impl<T: Advectable> Serial<T> {
     /// A field, and Courant numbers on the faces (one more along their own axis).
-    pub fn new(
+    pub(crate) fn new(
         domain: Domain,
         Stencil { scheme, exchange }: Stencil,
         psi: &[T],
@@ -66,7 +66,7 @@ impl<T: Advectable> Serial<T> {
         }
     }
 
-    pub fn steps(&mut self, count: usize) {
+    pub(crate) fn steps(&mut self, count: usize) {
         let whole = self.domain.whole();
         for _ in 0..count {
             if self.exchange == Exchange::Wide {
@@ -83,7 +83,7 @@ impl<T: Advectable> Serial<T> {
         }
     }
 
-    pub fn field(&mut self) -> Vec<T> {
+    pub(crate) fn field(&mut self) -> Vec<T> {
         let whole = self.domain.whole();
         let mut out = vec![T::ZERO; whole.count()];
         self.box_.pack(Place::Centre, 1, &whole, &mut out);

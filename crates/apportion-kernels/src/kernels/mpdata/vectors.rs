@@ -40,7 +40,7 @@ impl Vectors {
 /// Defines a loop that is compiled for every instruction set.
 macro_rules! loops {
     ($name:ident, [$($generics:tt)*], [$($passed:tt)*], ($($arg:ident: $type:ty),*)) => {
-        pub fn $name<$($generics)*>(vectors: Vectors, $($arg: $type),*) {
+        pub(crate) fn $name<$($generics)*>(vectors: Vectors, $($arg: $type),*) {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]

@@ -23,12 +23,13 @@ pub(super) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
 
-pub use block::{MicroKernel, PackedMemory};
+pub(crate) use block::MicroKernel;
+pub use block::PackedMemory;
 pub(super) use portable::{Lanes, substitution_of as portable_substitution_of, tile_of as portable_tile_of};
-pub use substitution::Substitution;
+pub(crate) use substitution::Substitution;
 pub(super) use substitution::{Substituted, TilePlace};
 pub(super) use together::product_together;
-pub use vector::Number;
+pub(crate) use vector::Number;
 pub(super) use vector::{Best, PlusTimes, Tiled};
 
 /// The micro-kernels that this processor can run, best first and the portable one last, for vectors of one

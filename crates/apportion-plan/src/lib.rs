@@ -2,6 +2,8 @@
 //! crate computes and reads files, nothing else: it starts no threads, measures nothing and runs nothing. The
 //! crate `apportion` measures and runs.
 //!
+//! This crate promises nothing of its own: what is kept stable is `apportion`, with what that re-exports.
+//!
 //! ```
 //! use apportion_plan::model::Machine;
 //! use apportion_plan::plan::Shape;
@@ -33,5 +35,5 @@ pub mod select;
 pub mod simulate;
 pub mod trace;
 
-use apportion_core::{ControlGroups, input, output, random, system_files};
-pub use apportion_core::{Error, Rank, Rect, Result, Span, error, geometry, units};
+use apportion_core::{ControlGroups, geometry, input, output, random, system_files, units};
+pub use apportion_core::{Error, Result, error};

@@ -178,7 +178,7 @@ impl Plan {
     }
 
     /// The plan of a factorisation, without a forecast.
-    pub fn of_factorisation(
+    pub(crate) fn of_factorisation(
         method: impl Into<String>,
         processors: Vec<String>,
         schedule: &FactorSchedule,

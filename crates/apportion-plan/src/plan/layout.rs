@@ -71,7 +71,7 @@ impl Layout {
     /// # Errors
     /// C is not square, a rectangle reaches above the diagonal without being a square on it, or those of
     /// [`Layout::new`]: exit code 2.
-    pub fn of_triangle(
+    pub(crate) fn of_triangle(
         shape: Shape,
         processors: usize,
         parts: impl IntoIterator<Item = Part>,
@@ -279,7 +279,7 @@ impl Layout {
     }
 
     /// The partition of C: the parts, and of a symmetric C also the mirror images of those below the diagonal.
-    pub fn parts_of_c(&self) -> Vec<Part> {
+    pub(crate) fn parts_of_c(&self) -> Vec<Part> {
         let below = self.parts.iter().filter(|part| self.triangular && part.rows != part.cols);
         let image = |part: &Part| Part { rows: part.cols, cols: part.rows, ..*part };
         self.parts.iter().copied().chain(below.map(image)).collect()

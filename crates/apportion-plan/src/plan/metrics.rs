@@ -35,7 +35,7 @@ pub struct Metrics {
     /// Row and column interrupts ([`interrupts()`]); `None` for a layout that cuts the inner dimension or is that of
     /// a symmetric C.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interrupts: Option<u64>,
+    pub(crate) interrupts: Option<u64>,
     /// Elements sent, as `[receiver][sender]`. `None` for more than 1024 processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_matrix: Option<Vec<Vec<u64>>>,

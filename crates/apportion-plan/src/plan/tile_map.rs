@@ -168,7 +168,7 @@ impl TileMap {
 
     /// The same, whose panels are factored by the owners of the block columns.
     #[must_use]
-    pub fn factored_by_owners(self) -> Self {
+    pub(crate) fn factored_by_owners(self) -> Self {
         let factorers = (0..self.count()).map(|column| self.panel_owner(column)).collect();
         Self { factorers, ..self }
     }
@@ -294,7 +294,7 @@ impl TileMap {
     }
 
     /// True for a slab.
-    pub fn is_slab(&self) -> bool {
+    pub(crate) fn is_slab(&self) -> bool {
         self.earlier.is_some()
     }
 
@@ -326,7 +326,7 @@ impl TileMap {
     }
 
     /// The owner of a block row in the block columns of a group.
-    pub fn owner_in(&self, group: usize, row: usize) -> Rank {
+    pub(crate) fn owner_in(&self, group: usize, row: usize) -> Rank {
         let Group { owners, members, .. } = &self.groups[group];
         owners.get(row).copied().unwrap_or(members[0])
     }
@@ -337,27 +337,27 @@ impl TileMap {
     }
 
     /// The group of a block column.
-    pub fn group_of(&self, column: usize) -> usize {
+    pub(crate) fn group_of(&self, column: usize) -> usize {
         self.group_of[column]
     }
 
     /// Number of groups.
-    pub fn groups(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         self.groups.len()
     }
 
     /// The group of a processor; none if it has no tiles.
-    pub fn group(&self, rank: Rank) -> Option<usize> {
+    pub(crate) fn group(&self, rank: Rank) -> Option<usize> {
         self.group[rank.0]
     }
 
     /// The processors of a group, ascending.
-    pub fn members(&self, group: usize) -> &[Rank] {
+    pub(crate) fn members(&self, group: usize) -> &[Rank] {
         &self.groups[group].members
     }
 
     /// The block columns of a group, ascending.
-    pub fn columns_of(&self, group: usize) -> &[usize] {
+    pub(crate) fn columns_of(&self, group: usize) -> &[usize] {
         &self.groups[group].columns
     }
 
@@ -377,7 +377,7 @@ impl TileMap {
     }
 
     /// Those of these columns of a group that are in a range.
-    pub fn columns_in(&self, group: usize, range: Range<usize>) -> &[usize] {
+    pub(crate) fn columns_in(&self, group: usize, range: Range<usize>) -> &[usize] {
         let own = self.columns_of(group);
         let end = own.partition_point(|&column| column < range.end);
         &own[own.partition_point(|&column| column < range.start).min(end)..end]
@@ -401,7 +401,7 @@ impl TileMap {
     }
 
     /// The other processors in the group of a processor that have rows after a block row, ascending.
-    pub fn others_below(&self, rank: Rank, row: usize) -> impl Iterator<Item = Rank> + '_ {
+    pub(crate) fn others_below(&self, rank: Rank, row: usize) -> impl Iterator<Item = Rank> + '_ {
         let members = self.group(rank).map_or(&[][..], |group| self.members(group));
         members.iter().copied().filter(move |&other| other != rank && !self.rows_after(other, row).is_empty())
     }
@@ -412,7 +412,7 @@ impl TileMap {
     }
 
     /// The processors that factor the block columns, by block column, if these are not always their owners.
-    pub fn panels(&self) -> Option<&[Rank]> {
+    pub(crate) fn panels(&self) -> Option<&[Rank]> {
         (0..self.count()).any(|column| self.is_taken_over(column)).then_some(&self.factorers[..])
     }
 

@@ -52,7 +52,7 @@ impl DeviceMemory {
 
     /// Elements of C in the largest tile that the device computes at a time, with panels of `depth` inner indices;
     /// `None` if it holds any.
-    pub fn tile_elements(&self, depth: u64, element: u64) -> Option<f64> {
+    pub(crate) fn tile_elements(&self, depth: u64, element: u64) -> Option<f64> {
         let bytes = self.bytes.filter(|_| !self.resident)?;
         Some(square_tile(depth, element, bytes).max(1.0).powi(2))
     }
@@ -133,13 +133,13 @@ pub struct DeviceUploads {
     /// Elements.
     pub elements: u64,
     /// Tiles that it computes one after the other, each with uploads of its own.
-    pub tiles: u64,
+    pub(crate) tiles: u64,
 }
 
 impl DeviceUploads {
     /// The uploads of a product of `rows` x `inner` by `inner` x `cols`, whose panels have `inner` indices, on a
     /// device that holds one [tile](device_tile) of C: a panel goes up once for each tile that uses it.
-    pub fn of_product([rows, inner, cols]: [u64; 3], element: u64, memory: Option<u64>) -> Self {
+    pub(crate) fn of_product([rows, inner, cols]: [u64; 3], element: u64, memory: Option<u64>) -> Self {
         let [tall, wide] = device_tile(rows, cols, inner, element, memory);
         let [down, across] = [rows.div_ceil(tall), cols.div_ceil(wide)];
         Self { elements: inner * (rows * across + cols * down), tiles: down * across }

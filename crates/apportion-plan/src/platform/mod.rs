@@ -154,7 +154,7 @@ impl Processor {
     ///
     /// A name `HOST:NUMBER` tells the host. A processor with cores or a device is a part of the host that its cluster
     /// begins with. Any other is a whole host, and its name is that of the host.
-    pub fn host(&self) -> Option<&str> {
+    pub(crate) fn host(&self) -> Option<&str> {
         let is_part = !self.cores.is_empty() || self.device.is_some();
         match self.name.split_once(':') {
             Some((host, _)) => Some(host),

@@ -272,7 +272,7 @@ impl Network {
     }
 
     /// The same network, those of devices included, whose messages take `times` as long.
-    pub fn slower(&self, times: f64) -> Self {
+    pub(crate) fn slower(&self, times: f64) -> Self {
         let mut network = self.changed(|l| Link {
             latency: l.latency * times,
             horizontal: l.horizontal / times,

@@ -426,7 +426,7 @@ impl FactorSchedule {
     }
 
     /// In how many parts the block columns right of a panel are updated.
-    pub fn parts(&self) -> usize {
+    pub(crate) fn parts(&self) -> usize {
         if self.factors == Factors::Lu && !self.tiles.are_columns() { PARTS_OF_GRID } else { 2 }
     }
 

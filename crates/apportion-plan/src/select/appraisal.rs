@@ -170,7 +170,7 @@ pub fn preferred(costs: &[Option<Cost>], margin: f64) -> Option<usize> {
 
 /// Sorts candidates, the preferred one first: by rank, equal ones by volume, then in the order given. Those
 /// without a rank come last. If none has one, the volume decides.
-pub fn in_order_of_preference(mut choices: Vec<Choice>) -> Vec<Choice> {
+pub(crate) fn in_order_of_preference(mut choices: Vec<Choice>) -> Vec<Choice> {
     let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
     let key = |c: &Choice| {
         let near = c.rank.map_or(least == f64::INFINITY, |r| within(r, least, 0.0));

@@ -25,7 +25,7 @@ pub fn areas(models: &[Model], shape: Shape) -> Result<Vec<f64>> {
 }
 
 /// Lower bound of the seconds of any division of so many multiply-adds: all at the sum of the speeds.
-pub fn ideal_seconds(multiply_adds: f64, rates: &[f64]) -> f64 {
+pub(crate) fn ideal_seconds(multiply_adds: f64, rates: &[f64]) -> f64 {
     multiply_adds / rates.iter().sum::<f64>()
 }
 

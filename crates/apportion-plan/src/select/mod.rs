@@ -19,10 +19,10 @@ mod symmetric;
 mod time_bound;
 
 pub use crate::model::rates;
-pub use appraisal::{Cost, DecidedBy, in_order_of_preference, preferred};
+pub(crate) use appraisal::in_order_of_preference;
+pub use appraisal::{Cost, DecidedBy, preferred};
 pub use balance::{
-    areas, check_has_times, forecast_units, ideal_seconds, ideal_seconds_turning, imbalance, imbalance_of,
-    relative_times,
+    areas, check_has_times, forecast_units, ideal_seconds_turning, imbalance, imbalance_of, relative_times,
 };
 pub use baselines::{BaselinePlans, baseline_plans};
 pub use factor::{
@@ -36,7 +36,7 @@ pub use pivot_blocks::{WORTHWHILE, try_pivot_blocks};
 pub use rebalance::{Moves, Observed, Proposal, Rebalance};
 pub use surfaces::plan_fpm_br;
 pub use symmetric::plan_symmetric;
-pub use time_bound::time_bound;
+pub(crate) use time_bound::time_bound;
 
 use crate::error::Result;
 use crate::model::Machine;

@@ -1,5 +1,6 @@
 //! The choice among candidates.
 
+use super::balance::ideal_seconds;
 use super::*;
 use crate::model::{Model, WorkUnit};
 use crate::platform::Platform;

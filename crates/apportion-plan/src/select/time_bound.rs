@@ -36,7 +36,7 @@ const STEPS: usize = 100;
 ///
 /// # Errors
 /// The models' caps cannot hold the matrix.
-pub fn time_bound(shape: Shape, machine: &Machine, element: u64) -> Result<Option<f64>> {
+pub(crate) fn time_bound(shape: Shape, machine: &Machine, element: u64) -> Result<Option<f64>> {
     if machine.only_ratios() {
         return Ok(None);
     }

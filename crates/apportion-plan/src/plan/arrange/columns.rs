@@ -86,7 +86,7 @@ impl Rule {
 
 /// A column-based layout, the distances between its owners, and the rule that counts links.
 #[derive(Debug, Clone)]
-pub struct Columns<'a> {
+pub(crate) struct Columns<'a> {
     /// From left to right.
     pub(crate) columns: Vec<Column>,
     /// The links that count.

@@ -7,7 +7,7 @@ mod pools;
 mod rectangles;
 mod template;
 
-pub use template::Template;
+pub(crate) use template::Template;
 
 pub(crate) use launch::{LOCALHOST, Placed, host_for, machinefile, rankfile};
 
@@ -441,8 +441,8 @@ mod tests {
 
     #[test]
     fn a_column_based_layout_becomes_a_2dist_file() {
+        use crate::geometry::{Rank, Rect, Span};
         use crate::plan::{Layout, Part, Shape};
-        use crate::{Rank, Rect, Span};
         let part = |owner, rows: (u64, u64), cols: (u64, u64)| {
             Part::new(Rank(owner), Rect::new(Span::new(rows.0, rows.1), Span::new(cols.0, cols.1)))
         };

@@ -128,7 +128,7 @@ impl Chain {
     }
 
     /// Number of units.
-    pub fn units(&self) -> usize {
+    pub(crate) fn units(&self) -> usize {
         self.cost.len() - 1
     }
 
@@ -183,7 +183,7 @@ impl Chain {
     ///
     /// # Errors
     /// As [`Chain::least_makespan`], but for caps.
-    pub fn seconds_alone(&self, models: &[Model]) -> Result<Vec<f64>> {
+    pub(crate) fn seconds_alone(&self, models: &[Model]) -> Result<Vec<f64>> {
         let task = Task::new(self, models, &[], &[])?;
         Ok((0..models.len()).map(|processor| task.seconds(processor, 0, self.units())).collect())
     }

@@ -3,11 +3,11 @@
 //! Source: Becker 2010, section 1.2 (a top-level partition, any method below); Lastovetsky and Reddy 2007 for
 //! either level. To the top level, a cluster is one processor with an aggregate speed function.
 
+use super::fpm;
 use super::fpm::{fill, together_seconds};
 use super::proportional::Seconds;
-use super::{fpm, ideal_seconds};
 use crate::error::{Error, Result};
-use crate::model::{Model, Point};
+use crate::model::Model;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -101,37 +101,11 @@ fn wrong_group(rank: usize, what: &str) -> Error {
     Error::input("groups", format!("processor {rank} {what}"), "put every processor into exactly one group")
 }
 
-/// The aggregate speed function of processors that always divide their work optimally, as one model with
-/// `points` points. Their times are spread evenly on a logarithmic scale up to the time for `n` units.
-///
-/// # Errors
-/// No processors, fewer than two points, `n` = 0, or `n` beyond their caps.
-pub fn aggregate(name: &str, members: &[Model], n: u64, points: usize) -> Result<Model> {
-    if points < 2 || n == 0 {
-        return Err(Error::input(
-            format!("aggregate of \"{name}\""),
-            format!("{points} points up to {n} units make no speed function"),
-            "ask for at least two points and one unit",
-        ));
-    }
-    let last = ideal_seconds(members, n)?;
-    let first = ideal_seconds(members, 1)?.min(last / 2.0);
-    let cap: Option<f64> = members.iter().map(Model::max_size).sum();
-    let mut sampled: Vec<Point> = Vec::with_capacity(points);
-    for i in 0..points {
-        let seconds = first * (last / first).powf(i as f64 / (points - 1) as f64);
-        let units = members.iter().map(|m| m.units_within(seconds, n as f64)).sum();
-        if sampled.last().is_none_or(|before| before.size < units) {
-            sampled.push(Point::new(units, seconds));
-        }
-    }
-    Model::piecewise(name, sampled, cap)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::makespan;
     use super::*;
+    use crate::model::Point;
     use proptest::prelude::*;
 
     fn processor() -> impl Strategy<Value = Model> {
@@ -166,15 +140,6 @@ mod tests {
                 }
                 (flat, ours) => prop_assert!(flat.is_err() && ours.is_err()),
             }
-        }
-
-        #[test]
-        fn an_aggregate_is_as_fast_as_its_members_together(models in prop::collection::vec(processor(), 1..6)) {
-            let n = 40;
-            let whole = aggregate("cluster", &models, n, 60).unwrap();
-            let ideal = ideal_seconds(&models, n).unwrap();
-            let seconds = whole.seconds(n as f64);
-            prop_assert!((seconds - ideal).abs() <= 0.02 * ideal, "{seconds} against {ideal}");
         }
     }
 

@@ -29,7 +29,7 @@ pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
 pub(crate) use fpm::balanced_seconds;
 pub use fpm::{fpm, fpm_within, ideal_seconds};
-pub use hierarchical::{aggregate, hierarchical};
+pub use hierarchical::hierarchical;
 pub use largest_remainder::{even_among, largest_remainder, largest_remainder_within};
 pub use least::{Fall, OptimalShares, least_time};
 pub use limits::Limits;

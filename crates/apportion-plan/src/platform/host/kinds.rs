@@ -20,15 +20,15 @@ pub struct CoreKind {
     /// tells; otherwise `core`, and `kind0`, `kind1`, … if there are several.
     pub name: String,
     /// Relative capacity of its first core, where the system tells; 1024 is the fastest kind.
-    pub capacity: Option<u64>,
+    pub(crate) capacity: Option<u64>,
     /// The highest clock of its cores in kHz, if known.
     pub max_khz: Option<u64>,
     /// Bytes of the second cache, if known.
-    pub l2_bytes: Option<u64>,
+    pub(crate) l2_bytes: Option<u64>,
     /// The number of cores that share a second cache, if known.
-    pub l2_cores: Option<usize>,
+    pub(crate) l2_cores: Option<usize>,
     /// Bytes of the third cache, if there is one.
-    pub l3_bytes: Option<u64>,
+    pub(crate) l3_bytes: Option<u64>,
 }
 
 /// What the system says of one core.

@@ -37,7 +37,7 @@ impl FactorTimes {
     }
 
     /// The most multiply-adds per second that were measured of a processor's updates.
-    pub fn fastest(&self, rank: Rank) -> f64 {
+    pub(crate) fn fastest(&self, rank: Rank) -> f64 {
         let speeds = |times: &BlockTimes| {
             let points = times.square[rank.0].points().iter();
             points.map(|point| point.speed() * times.block as f64).fold(0.0, f64::max)

@@ -26,7 +26,7 @@ const SMALL_PIECE: u64 = 2048;
 
 /// What a layout with boxes adds to a schedule. All lists are by rank.
 #[derive(Debug, Clone)]
-pub struct Boxes {
+pub(crate) struct Boxes {
     segments: Vec<Vec<Segment>>,
     /// Disjoint rectangles of C that a processor computes; each is in a part that it owns, or in none.
     tiles: Vec<Vec<Rect>>,

@@ -11,7 +11,7 @@ mod ring;
 mod size;
 mod traffic;
 
-pub use inner::Boxes;
+pub(crate) use inner::Boxes;
 pub use memory::{DataPath, predicted_memory};
 use owner_index::{Band, OwnerIndex};
 pub(crate) use pieces::MatmulMessage;
@@ -128,12 +128,12 @@ impl MatmulSchedule {
     }
 
     /// The rows of A (and of C) that a processor needs.
-    pub fn rows(&self, rank: Rank) -> &SpanSet {
+    pub(crate) fn rows(&self, rank: Rank) -> &SpanSet {
         &self.rows[rank.0]
     }
 
     /// The columns of B (and of C) that a processor needs.
-    pub fn cols(&self, rank: Rank) -> &SpanSet {
+    pub(crate) fn cols(&self, rank: Rank) -> &SpanSet {
         &self.cols[rank.0]
     }
 

@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 
 /// One message. Unknown times are NaN.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub(crate) struct Message {
     pub from: u32,
     pub to: u32,
     pub tag: u64,
@@ -98,7 +98,7 @@ impl Unmatched {
 
 /// All messages, and by destination those that only one end has posted.
 #[derive(Debug)]
-pub struct Messages {
+pub(crate) struct Messages {
     all: Vec<Message>,
     vacant: Vec<u32>,
     unmatched: Vec<Unmatched>,

@@ -5,7 +5,7 @@ use crate::input::extreme;
 use crate::model::Model;
 use crate::plan::shares::Limits;
 
-pub fn check_size(units: u64, processors: usize) -> Result<()> {
+pub(crate) fn check_size(units: u64, processors: usize) -> Result<()> {
     if processors == 0 || units == 0 {
         return Err(Error::input(
             "`units`",
@@ -20,7 +20,7 @@ pub fn check_size(units: u64, processors: usize) -> Result<()> {
     Ok(())
 }
 
-pub fn check_limits(limits: &[Limits], processors: usize) -> Result<()> {
+pub(crate) fn check_limits(limits: &[Limits], processors: usize) -> Result<()> {
     if limits.len() != processors && !limits.is_empty() {
         let what = format!("there are {} for {processors} processors", limits.len());
         return Err(Error::input("limits", what, "give one per processor"));
@@ -28,7 +28,7 @@ pub fn check_limits(limits: &[Limits], processors: usize) -> Result<()> {
     Ok(())
 }
 
-pub fn check_models(models: &[Model], processors: usize) -> Result<()> {
+pub(crate) fn check_models(models: &[Model], processors: usize) -> Result<()> {
     if models.len() != processors {
         let what = format!("{} models for {processors} processors", models.len());
         return Err(Error::input("models", what, "give one per processor"));
@@ -36,7 +36,7 @@ pub fn check_models(models: &[Model], processors: usize) -> Result<()> {
     Ok(())
 }
 
-pub fn check_tolerance(tolerance: f64) -> Result<()> {
+pub(crate) fn check_tolerance(tolerance: f64) -> Result<()> {
     match extreme(tolerance) {
         None => Ok(()),
         Some(_) => {
@@ -46,7 +46,7 @@ pub fn check_tolerance(tolerance: f64) -> Result<()> {
 }
 
 /// Times of shares that are none do not count.
-pub fn check_times(seconds: &[f64], shares: &[u64]) -> Result<()> {
+pub(crate) fn check_times(seconds: &[f64], shares: &[u64]) -> Result<()> {
     if seconds.len() != shares.len() {
         return Err(Error::input(
             "times",
@@ -65,7 +65,7 @@ pub fn check_times(seconds: &[f64], shares: &[u64]) -> Result<()> {
     }
 }
 
-pub fn check_adopted(shares: &[u64], units: u64, processors: usize) -> Result<()> {
+pub(crate) fn check_adopted(shares: &[u64], units: u64, processors: usize) -> Result<()> {
     let sum: u128 = shares.iter().map(|&x| u128::from(x)).sum();
     if shares.len() != processors || sum != u128::from(units) {
         let what = format!(

@@ -49,12 +49,12 @@ pub(super) struct Fitted {
 
 impl Fitted {
     /// The expected time of a piece.
-    pub fn seconds(&self, work: f64) -> f64 {
+    pub(crate) fn seconds(&self, work: f64) -> f64 {
         self.start_up + self.per_unit * work
     }
 
     /// The standard deviation of the time of a piece: its noise and the uncertainty of the line.
-    pub fn deviation(&self, work: f64) -> f64 {
+    pub(crate) fn deviation(&self, work: f64) -> f64 {
         let line =
             self.start_up_variance + 2.0 * work * self.covariance + work * work * self.per_unit_variance;
         ((self.noise * self.seconds(work)).powi(2) + line.max(0.0)).sqrt()
@@ -130,12 +130,12 @@ pub(super) struct Residuals {
 }
 
 impl Residuals {
-    pub fn new(assumed: f64) -> Self {
+    pub(crate) fn new(assumed: f64) -> Self {
         Self { squares: ASSUMED_PIECES * assumed * assumed, pieces: ASSUMED_PIECES }
     }
 
     /// Adds the pieces of one processor. Its line took most of two of them.
-    pub fn add(&mut self, pieces: &[Piece], line: &Fitted) {
+    pub(crate) fn add(&mut self, pieces: &[Piece], line: &Fitted) {
         let recent = &pieces[pieces.len().saturating_sub(WINDOW)..];
         for piece in recent {
             self.squares += (piece.seconds / line.seconds(piece.work).max(LEAST_SECONDS) - 1.0).powi(2);
@@ -143,7 +143,7 @@ impl Residuals {
         self.pieces += (recent.len() as f64 - 1.5).max(0.0);
     }
 
-    pub fn noise(&self) -> f64 {
+    pub(crate) fn noise(&self) -> f64 {
         (self.squares / self.pieces).sqrt()
     }
 }

@@ -65,9 +65,9 @@ pub struct Estimate {
     /// Its line.
     pub line: Line,
     /// Relative standard deviation of the time of a piece.
-    pub spread: f64,
+    pub(crate) spread: f64,
     /// Number of pieces that ended well.
-    pub pieces: u64,
+    pub(crate) pieces: u64,
 }
 
 /// A time by the lines, with the range in which it lies with a probability of about nine in ten.

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// A processor as it is, which no policy sees.
 #[derive(Debug, Clone)]
-pub struct Truth {
+pub(crate) struct Truth {
     pub start_up: f64,
     pub speed: f64,
     /// Between these times the processor takes `slower` times longer.
@@ -19,12 +19,12 @@ pub struct Truth {
 }
 
 impl Truth {
-    pub fn new(start_up: f64, speed: f64) -> Self {
+    pub(crate) fn new(start_up: f64, speed: f64) -> Self {
         Self { start_up, speed, disturbed: f64::INFINITY..f64::INFINITY, slower: 1.0 }
     }
 
     /// The processor takes `slower` times longer from `from` to `to`.
-    pub fn disturbed(self, disturbed: Range<f64>, slower: f64) -> Self {
+    pub(crate) fn disturbed(self, disturbed: Range<f64>, slower: f64) -> Self {
         Self { disturbed, slower, ..self }
     }
 
@@ -43,7 +43,7 @@ impl Truth {
 
 /// Work on processors.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub(crate) struct Job {
     pub truths: Vec<Truth>,
     /// Seconds before each unit, and of all, at speed 1.
     pub before: Vec<f64>,
@@ -52,7 +52,7 @@ pub struct Job {
 
 /// What the units cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The same.
     Alike,
     /// From 0.2 to 1.8 of the mean.
@@ -63,7 +63,7 @@ pub enum Kind {
 
 impl Job {
     /// 2,000 units, with a noise of 3 %, that the fastest processor does in `work` seconds.
-    pub fn new(kind: Kind, work: f64, truths: Vec<Truth>, seed: u64) -> Self {
+    pub(crate) fn new(kind: Kind, work: f64, truths: Vec<Truth>, seed: u64) -> Self {
         let units = 2000;
         let mut random = Random::new(seed);
         let costs: Vec<f64> = (0..units)
@@ -82,21 +82,21 @@ impl Job {
         Self { truths, before, noise: 0.03 }
     }
 
-    pub fn units(&self) -> u64 {
+    pub(crate) fn units(&self) -> u64 {
         self.before.len() as u64 - 1
     }
 
-    pub fn work(&self) -> f64 {
+    pub(crate) fn work(&self) -> f64 {
         self.before[self.before.len() - 1]
     }
 
     /// The time of one piece on the fastest alone.
-    pub fn alone(&self) -> f64 {
+    pub(crate) fn alone(&self) -> f64 {
         self.truths.iter().map(|t| t.start_up + self.work() / t.speed).fold(f64::INFINITY, f64::min)
     }
 
     /// The time of one piece for each, or none, that all end together, without noise.
-    pub fn ideal(&self) -> f64 {
+    pub(crate) fn ideal(&self) -> f64 {
         let (mut low, mut high) = (0.0, self.alone());
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
@@ -107,7 +107,7 @@ impl Job {
     }
 
     /// The time until the last unit is done.
-    pub fn seconds(&self, policy: &mut dyn Policy, seed: u64) -> f64 {
+    pub(crate) fn seconds(&self, policy: &mut dyn Policy, seed: u64) -> f64 {
         let mut random = Random::new(seed);
         let p = self.truths.len();
         // When each asks next, and whether a piece of it ends then.
@@ -148,13 +148,13 @@ impl Job {
 }
 
 /// What a free processor does.
-pub enum Step {
+pub(crate) enum Step {
     Run(u64),
     Wait(f64),
     Leave,
 }
 
-pub trait Policy {
+pub(crate) trait Policy {
     fn next(&mut self, processor: usize, now: f64) -> Step;
     fn ended(&mut self, processor: usize, now: f64);
 }
@@ -175,7 +175,7 @@ impl Policy for OnePass {
 
 /// How the literature sizes pieces.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// This many equal pieces for each processor; 1 is the even split.
     Queue(u64),
     /// Guided self-scheduling: what is left by the number of processors.
@@ -212,7 +212,7 @@ impl Seen {
 }
 
 /// One of the rules at work.
-pub struct Rival {
+pub(crate) struct Rival {
     rule: Rule,
     units: u64,
     left: u64,
@@ -223,7 +223,7 @@ pub struct Rival {
 }
 
 impl Rival {
-    pub fn new(rule: Rule, units: u64, processors: usize) -> Self {
+    pub(crate) fn new(rule: Rule, units: u64, processors: usize) -> Self {
         Self {
             rule,
             units,

@@ -1,6 +1,8 @@
 //! What the crates of apportion share: errors, ranks, rectangles and spans, units of numbers, random numbers,
 //! and files that are written whole or not at all.
 //!
+//! This crate promises nothing of its own: what is kept stable is `apportion`, with what that re-exports.
+//!
 //! ```
 //! use apportion_core::{Error, Rect, Span};
 //!

@@ -23,6 +23,7 @@
 //! assert_eq!(best.plan.shares, [1800, 600]);
 //! # Ok::<(), apportion::Error>(())
 //! ```
+#![warn(unreachable_pub)]
 
 mod application;
 mod check;

@@ -12,6 +12,7 @@
 //! assert_eq!(error.parameter(), Some("block"));
 //! assert_eq!(error.exit_code(), 2);
 //! ```
+#![warn(unreachable_pub)]
 
 mod control_groups;
 pub mod error;

@@ -43,6 +43,7 @@
 //! assert_eq!((runs[0].products[0], runs[0].makespan), (2, 120_000_000_000));
 //! # Ok::<(), apportion::Error>(())
 //! ```
+#![warn(unreachable_pub)]
 
 mod chart;
 mod clock;

@@ -22,6 +22,7 @@
 //! assert_eq!(l, [2.0, 0.0, 1.0, 2.0]);
 //! # Ok::<(), apportion::Error>(())
 //! ```
+#![warn(unreachable_pub)]
 
 mod application;
 mod bands;

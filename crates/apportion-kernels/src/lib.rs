@@ -14,6 +14,7 @@
 //! Kernel::min_plus().update(View::dense(&a, 2, 2), View::dense(&a, 2, 2), ViewMut::dense(&mut c, 2, 2));
 //! assert_eq!(c, [0.0, 3.0, absent, 0.0]);
 //! ```
+#![warn(unreachable_pub)]
 
 pub mod device;
 pub mod kernels;

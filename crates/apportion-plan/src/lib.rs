@@ -26,6 +26,7 @@
 //! [`platform`] (what the machine is) → [`model`] (how fast it is) → [`plan`] (who does what) → [`schedule`]
 //! (in which order) → [`simulate`] it → [`trace`]. [`select`] makes the decisions that are left open.
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod model;
 pub mod plan;

@@ -9,6 +9,7 @@
 //! let text = table(&["processor", "share"], [vec!["new".to_owned(), "900".to_owned()]]);
 //! assert!(text.contains("new"));
 //! ```
+#![warn(unreachable_pub)]
 
 mod bars;
 mod baselines;

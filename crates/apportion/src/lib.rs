@@ -65,6 +65,7 @@
 //! `crates/apportion/examples/jacobi.rs` is complete, in 60 lines. Other steps are an
 //! [`Application`](schedule::Application), as the matrix product is: [`run::run`], [`simulate::simulate`] and the exports
 //! take any.
+#![warn(unreachable_pub)]
 
 pub mod explore;
 pub mod job;

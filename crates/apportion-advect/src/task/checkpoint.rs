@@ -53,7 +53,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// One is to be begun but is there; it cannot be read, is damaged, or belongs to another advection.
-    pub fn open(task: &'a AdvectTask<'_>, inputs: &Inputs<'_>, context: Context<'_>) -> Result<Self> {
+    pub(crate) fn open(task: &'a AdvectTask<'_>, inputs: &Inputs<'_>, context: Context<'_>) -> Result<Self> {
         let (world, directory) = (context.world, task.directory());
         let Some(place) = directory else { return Ok(Self { directory, opened: None, saved: None }) };
         let opened = world.on_root(|| {
@@ -69,17 +69,17 @@ impl<'a> Kept<'a> {
     }
 
     /// The field from which the run goes on, if it is not that of the task.
-    pub fn field(&self) -> Option<&ArrayFile> {
+    pub(crate) fn field(&self) -> Option<&ArrayFile> {
         self.saved.as_ref().map(|saved| &saved.field)
     }
 
     /// The field at the very beginning: that of the checkpoint, or `now`.
-    pub fn start(&self, now: Moments) -> Start {
+    pub(crate) fn start(&self, now: Moments) -> Start {
         self.saved.as_ref().map_or(Start { moments: now, signed: now.least < 0.0 }, |saved| saved.start)
     }
 
     /// True if an earlier run has made steps.
-    pub fn continues(&self) -> bool {
+    pub(crate) fn continues(&self) -> bool {
         self.saved.is_some()
     }
 
@@ -87,7 +87,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// It is beyond the last one.
-    pub fn step(&self, steps: u64) -> Result<u64> {
+    pub(crate) fn step(&self, steps: u64) -> Result<u64> {
         let step = self.saved.as_ref().map_or(0, |saved| saved.step);
         if step > steps {
             let what = format!("the checkpoint is at step {step}, beyond `steps = {steps}`");
@@ -101,7 +101,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// The files cannot be written; known to all ranks.
-    pub fn save<T: Advectable>(
+    pub(crate) fn save<T: Advectable>(
         &self,
         step: u64,
         start: Start,
@@ -119,7 +119,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// The directory cannot be created.
-    pub fn place(&self, step: u64) -> Result<Option<PathBuf>> {
+    pub(crate) fn place(&self, step: u64) -> Result<Option<PathBuf>> {
         let Some(directory) = self.directory else { return Ok(None) };
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
         Ok(Some(directory.join(name(step))))
@@ -129,7 +129,7 @@ impl<'a> Kept<'a> {
     ///
     /// # Errors
     /// The files cannot be read or written.
-    pub fn note(&self, step: u64, start: Start) -> Result<()> {
+    pub(crate) fn note(&self, step: u64, start: Start) -> Result<()> {
         let (Some(directory), Some(Opened { checkpoint, identity, .. })) = (self.directory, &self.opened)
         else {
             return Ok(());
@@ -149,7 +149,7 @@ impl<'a> Kept<'a> {
 
     /// The error of a run some of whose steps are kept, with instructions to continue; `beside` is the last field that was
     /// written beside the output.
-    pub fn with_instructions(&self, error: Error, step: Option<u64>, beside: Option<&Path>) -> Error {
+    pub(crate) fn with_instructions(&self, error: Error, step: Option<u64>, beside: Option<&Path>) -> Error {
         let snapshots = beside.map(|last| format!("fields up to {} are written", last.display()));
         let kept = |(directory, step): (&PathBuf, u64)| kept_parts(&format!("step {step}"), directory);
         let kept = self.directory.zip(step).map(kept);

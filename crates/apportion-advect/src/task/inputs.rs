@@ -11,7 +11,7 @@ use apportion::run::World;
 use std::path::PathBuf;
 
 /// A file whose header has been read.
-pub struct ArrayFile {
+pub(crate) struct ArrayFile {
     pub path: PathBuf,
     pub header: NpyHeader,
     /// The file as it was before its header was read.
@@ -19,19 +19,19 @@ pub struct ArrayFile {
 }
 
 /// An array that is open.
-pub enum Input<'a> {
+pub(crate) enum Input<'a> {
     File(ArrayFile),
     Array { name: &'static str, view: AnyView<'a> },
 }
 
 /// Courant numbers along an axis.
-pub enum CourantInput<'a> {
+pub(crate) enum CourantInput<'a> {
     Constant(f64),
     Faces(Input<'a>),
 }
 
 /// The arrays of an advection, whose sizes fit together.
-pub struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     pub problem: AdvectProblem,
     pub field: Input<'a>,
     pub courant: Vec<CourantInput<'a>>,
@@ -63,7 +63,7 @@ impl<'a> Input<'a> {
     }
 
     /// What errors call it.
-    pub fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         match self {
             Self::File(file) => file_place(&file.path),
             Self::Array { name, .. } => (*name).to_owned(),
@@ -71,7 +71,7 @@ impl<'a> Input<'a> {
     }
 
     /// `"f32"`, `"f64"` or another type.
-    pub fn element(&self) -> &'static str {
+    pub(crate) fn element(&self) -> &'static str {
         match self {
             Self::File(file) => file.header.dtype,
             Self::Array { view, .. } => view.name(),
@@ -79,7 +79,7 @@ impl<'a> Input<'a> {
     }
 
     /// Number of elements.
-    pub fn len(&self) -> u128 {
+    pub(crate) fn len(&self) -> u128 {
         let [rows, cols] = match self {
             Self::File(ArrayFile { header, .. }) => [header.rows, header.cols],
             Self::Array { view, .. } => [view.rows(), view.cols()],
@@ -91,7 +91,7 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// It is in memory.
-    pub fn file(&self) -> Result<&ArrayFile> {
+    pub(crate) fn file(&self) -> Result<&ArrayFile> {
         match self {
             Self::File(file) => Ok(file),
             Self::Array { name, .. } => {
@@ -143,7 +143,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// A file that cannot be read, elements of other types, sizes that do not fit.
-    pub fn open(task: &AdvectTask<'a>) -> Result<Self> {
+    pub(crate) fn open(task: &AdvectTask<'a>) -> Result<Self> {
         let (field, sizes) = Input::open(&task.field)?;
         if !["f64", "f32"].contains(&field.element()) {
             let what = format!("holds {}, but a field is f32 or f64", field.element());
@@ -200,7 +200,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The arrays of the Courant numbers.
-    pub fn faces(&self) -> impl Iterator<Item = &Input<'a>> {
+    pub(crate) fn faces(&self) -> impl Iterator<Item = &Input<'a>> {
         self.courant.iter().filter_map(|input| match input {
             CourantInput::Faces(faces) => Some(faces),
             CourantInput::Constant(_) => None,
@@ -215,7 +215,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// One has changed.
-    pub fn check_unchanged(&self) -> Result<()> {
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
         self.all().try_for_each(Input::check_unchanged)
     }
 
@@ -223,7 +223,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// They differ; a file cannot be read.
-    pub fn check_periodic<T: Advectable>(&self) -> Result<()> {
+    pub(crate) fn check_periodic<T: Advectable>(&self) -> Result<()> {
         let domain = self.problem.domain();
         let plane = Plane::of(&self.problem.sizes);
         for (number, input) in self.courant.iter().enumerate() {
@@ -283,7 +283,7 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// A value that is not finite or too large.
-    pub fn read_field<T: Advectable>(
+    pub(crate) fn read_field<T: Advectable>(
         &self,
         kept: Option<&ArrayFile>,
         schedule: &AdvectSchedule,
@@ -300,7 +300,11 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// A value that is not finite or too large, with its place.
-    pub fn check_values<T: Advectable>(&self, place: &str, (rect, elements): &(Rect, Vec<T>)) -> Result<()> {
+    pub(crate) fn check_values<T: Advectable>(
+        &self,
+        place: &str,
+        (rect, elements): &(Rect, Vec<T>),
+    ) -> Result<()> {
         let fits = |x: &T| x.to_f64().abs() <= T::LIMIT;
         let Some(bad) = elements.iter().position(|x| !fits(x)) else { return Ok(()) };
         let levels = if self.problem.sizes.len() == 3 { self.problem.sizes[2] as u64 } else { 1 };
@@ -318,7 +322,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The faces that this process needs.
-    pub fn read_courant<T: Advectable>(
+    pub(crate) fn read_courant<T: Advectable>(
         &self,
         schedule: &AdvectSchedule,
         world: &World,
@@ -331,7 +335,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The Courant numbers, from the faces that were read.
-    pub fn courant<'b, T: Advectable>(&self, faces: &'b [LocalBlocks<T>]) -> Vec<Courant<'b, T>> {
+    pub(crate) fn courant<'b, T: Advectable>(&self, faces: &'b [LocalBlocks<T>]) -> Vec<Courant<'b, T>> {
         let one = |(input, blocks): (&CourantInput<'_>, &'b LocalBlocks<T>)| match input {
             CourantInput::Constant(value) => Courant::Constant(T::from_f64(*value)),
             CourantInput::Faces(_) => Courant::Faces(blocks),

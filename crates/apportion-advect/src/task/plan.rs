@@ -40,13 +40,13 @@ pub(super) struct Advecting<'a, T> {
 }
 
 impl<'a, T: Advectable> Advecting<'a, T> {
-    pub fn new(task: &'a AdvectTask<'a>, inputs: &'a Inputs<'a>, memory: Option<u64>) -> Self {
+    pub(crate) fn new(task: &'a AdvectTask<'a>, inputs: &'a Inputs<'a>, memory: Option<u64>) -> Self {
         let (problem, orders) = (inputs.problem.clone(), task.orders.clone());
         Self { task, inputs, problem, orders, memory, element: PhantomData }
     }
 
     /// The same for a slab of the grid. Halos between threads cost little, and a narrow exchange holds more arrays.
-    pub fn of_slab(&self, slabs: Slabs) -> Self {
+    pub(crate) fn of_slab(&self, slabs: Slabs) -> Self {
         let mut slab = Self {
             problem: slabs.problem(&self.inputs.problem),
             ..Self::new(self.task, self.inputs, self.memory)
@@ -59,7 +59,7 @@ impl<'a, T: Advectable> Advecting<'a, T> {
     }
 
     /// The steps of a choice.
-    pub fn schedule(&self, choice: &AdvectChoice, steps: u64) -> Result<AdvectSchedule> {
+    pub(crate) fn schedule(&self, choice: &AdvectChoice, steps: u64) -> Result<AdvectSchedule> {
         let layout = choice.plan.rectangles().expect("an advection's plan is of a grid");
         AdvectSchedule::new(&self.problem, layout, choice.order, steps)
     }

@@ -53,10 +53,7 @@ impl Task {
 
 /// An array of one to three dimensions, lent as a matrix, with its sizes.
 #[derive(FromPyObject)]
-pub struct Lent<'py> {
-    matrix: Bound<'py, PyAny>,
-    sizes: Vec<usize>,
-}
+pub struct Lent<'py>(Bound<'py, PyAny>, Vec<usize>);
 
 /// Courant numbers along an axis, as the Python half passes them.
 #[derive(FromPyObject)]
@@ -102,11 +99,11 @@ pub fn advect(
     courant: Vec<Courant<'_>>,
     sources: Sources,
 ) -> PyResult<(Array, Report)> {
-    let operand = Operand::of(&field.matrix, "psi")?;
+    let operand = Operand::of(&field.0, "psi")?;
     let (rows, cols) = (operand.rows, operand.cols);
     let operands = courant.iter().map(|one| match one {
         Courant::Constant(_) => Ok(None),
-        Courant::Faces(lent) => Operand::of(&lent.matrix, "courant").map(Some),
+        Courant::Faces(lent) => Operand::of(&lent.0, "courant").map(Some),
     });
     let operands = operands.collect::<PyResult<Vec<_>>>()?;
     let elements = Elements::of(&operand)?;
@@ -114,13 +111,13 @@ pub fn advect(
     let faces = faces.collect::<PyResult<Vec<_>>>()?;
     let courant = courant.iter().zip(&faces).map(|(given, elements)| match (given, elements) {
         (Courant::Faces(lent), Some(elements)) => {
-            CourantSource::Faces(elements.source("courant", &lent.sizes))
+            CourantSource::Faces(elements.source("courant", &lent.1))
         }
         (Courant::Constant(value), _) => CourantSource::Constant(*value),
         (Courant::Faces(_), None) => unreachable!("faces have elements"),
     });
     let courant = courant.collect();
-    let task = task.prepare(elements.source("psi", &field.sizes), courant, &sources).map_err(exception)?;
+    let task = task.prepare(elements.source("psi", &field.1), courant, &sources).map_err(exception)?;
     let outcome: AdvectOutcome = long_watched(py, &Monitor::new(), |monitor| {
         let world = World::solo(monitor);
         advect_field(&task, Context::silent(&world, monitor))

@@ -24,7 +24,7 @@ def test_a_step_by_hand() -> None:
     found, report = apportion.advect(plane, [0.5, 0.25], 1, iterations=1, speeds=[2, 1], report=True)
     # The upwind fluxes are of the field before the step.
     assert found.tolist() == [[0, 0, 0], [0, 2, 2], [0, 4, 0]]
-    assert sum(report.counts) == 9 and report.to_dict()["advection"]["mass"]["after"] == 8
+    assert sum(report.counts) == 9 and report.to_dict()["mass"]["after"] == 8
     assert "steps" in str(report)
 
 
@@ -73,7 +73,8 @@ def test_other_arrays() -> None:
     ("arguments", "options", "says"),
     [
         ((b"ab", 0.5, 0), {}, "steps: 0 steps change nothing"),
-        ((b"ab", [0.5, 0.5], 1), {}, "courant: 2 entries for a field of 1 dimensions"),
+        ((b"ab", [0.5, 0.5], 1), {}, "courant: is 2, but Courant numbers along axis 0"),
+        (([[1, 2]], [0.5], 1), {}, "courant: 1 entries for a field of 2 dimensions"),
         ((b"ab", 0.5, 1), {"iterations": 9}, "iterations"),
         ((b"ab", 0.5, 1), {"boundary": "open"}, "boundary: \"open\" is not a boundary"),
         ((b"ab", float("nan"), 1), {}, "courant: NaN"),

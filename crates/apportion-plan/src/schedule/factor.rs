@@ -68,10 +68,21 @@ const PASS: f64 = 8.0;
 const COPY: f64 = 25.0;
 
 /// The part of the matrix that an update changes, below the rows of U.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Extent {
     elements: u64,
     /// Number of columns.
     across: u64,
+}
+
+impl Extent {
+    fn and(self, other: Self) -> Self {
+        Self { elements: self.elements + other.elements, across: self.across + other.across }
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self { elements: self.elements - other.elements, across: self.across - other.across }
+    }
 }
 
 /// What travels of a panel.
@@ -197,6 +208,8 @@ pub struct FactorSchedule {
     tiles: TileMap,
     /// What the work costs, if it was measured.
     times: Option<Arc<FactorTimes>>,
+    /// Of a symmetric matrix, the updates of the first own block columns of each processor, by their number.
+    sums: Vec<Vec<Extent>>,
 }
 
 impl FactorSchedule {
@@ -207,7 +220,9 @@ impl FactorSchedule {
     pub fn new(factors: Factors, tiles: TileMap) -> Self {
         let possible = tiles.are_columns() || tiles.is_triangle() == factors.is_symmetric();
         assert!(possible, "{factors} has other tiles");
-        Self { factors, tiles, times: None }
+        let mut schedule = Self { factors, tiles, times: None, sums: Vec::new() };
+        schedule.sums = schedule.sums();
+        schedule
     }
 
     /// The same with measured times: work is in seconds of the processor that does it.
@@ -448,34 +463,57 @@ impl FactorSchedule {
         Turns::new(self, self.tiles.factorer(column)).outgoing(column).0.len()
     }
 
-    /// The block columns in a range that a processor updates with a panel: its own but the next, which it has given away
-    /// if it does not factor it, and the next one that it has taken over.
-    fn updated(&self, rank: Rank, panel: usize, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        let (tiles, next) = (&self.tiles, panel + 1);
-        let own = tiles.own(rank)[tiles.places(rank, range.clone())].iter().copied();
-        let taken = next < tiles.count() && tiles.is_taken_over(next);
-        let is_here = move |&column: &usize| column != next || !taken;
-        let takes = taken && range.contains(&next) && tiles.factorer(next) == rank;
-        own.filter(is_here).chain(takes.then_some(next))
-    }
-
-    /// The updates of some block columns of a processor with a panel.
+    /// The updates of some block columns of a processor with a panel: of its own but the next, which it has given away if
+    /// it does not factor it, and of the next one that it has taken over.
     fn extent(&self, rank: Rank, panel: usize, columns: Range<usize>) -> Extent {
-        let (tiles, lu) = (&self.tiles, self.factors == Factors::Lu);
-        let mut extent = Extent { elements: 0, across: 0 };
-        for column in self.updated(rank, panel, columns) {
-            let width = tiles.span(column).len();
-            let below = tiles.length(tiles.rows_after(rank, if lu { panel } else { column }));
-            let has_diagonal = tiles.are_columns() || tiles.panel_owner(column) == rank;
-            let diagonal = if !lu && has_diagonal { width } else { 0 };
-            extent.elements += (below + diagonal) * width;
-            extent.across += match tiles.is_triangle() {
-                // A diagonal tile counts apart from those below it.
-                true => width * (u64::from(below > 0) + u64::from(diagonal > 0)),
-                false => width,
-            };
+        let (tiles, next) = (&self.tiles, panel + 1);
+        let places = tiles.places(rank, columns.clone());
+        let mut extent = match self.sums.get(rank.0) {
+            Some(sums) => sums[places.end].less(sums[places.start]),
+            None => {
+                let across = tiles.length(&tiles.own(rank)[places]);
+                Extent { elements: tiles.length(tiles.rows_after(rank, panel)) * across, across }
+            }
+        };
+        if next < tiles.count() && columns.contains(&next) && tiles.is_taken_over(next) {
+            let one = self.extent_of(rank, panel, next);
+            if tiles.panel_owner(next) == rank {
+                extent = extent.less(one);
+            } else if tiles.factorer(next) == rank {
+                extent = extent.and(one);
+            }
         }
         extent
+    }
+
+    /// The update of one block column of a processor with a panel; of a symmetric matrix, with any.
+    fn extent_of(&self, rank: Rank, panel: usize, column: usize) -> Extent {
+        let (tiles, lu) = (&self.tiles, self.factors == Factors::Lu);
+        let width = tiles.span(column).len();
+        let below = tiles.length(tiles.rows_after(rank, if lu { panel } else { column }));
+        let has_diagonal = tiles.are_columns() || tiles.panel_owner(column) == rank;
+        let diagonal = if !lu && has_diagonal { width } else { 0 };
+        let across = match tiles.is_triangle() {
+            // A diagonal tile counts apart from those below it.
+            true => width * (u64::from(below > 0) + u64::from(diagonal > 0)),
+            false => width,
+        };
+        Extent { elements: (below + diagonal) * width, across }
+    }
+
+    /// Of a symmetric matrix, the updates of the first own block columns of each processor, by their number.
+    fn sums(&self) -> Vec<Vec<Extent>> {
+        if self.factors == Factors::Lu {
+            return Vec::new();
+        }
+        let of_rank = |rank: usize| {
+            let mut sums = vec![Extent::default()];
+            for &column in self.tiles.own(Rank(rank)) {
+                sums.push(sums[sums.len() - 1].and(self.extent_of(Rank(rank), 0, column)));
+            }
+            sums
+        };
+        (0..self.tiles.processors()).map(of_rank).collect()
     }
 
     /// The update of some block columns with a panel, if a processor has elements of them.

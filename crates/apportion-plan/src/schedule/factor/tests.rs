@@ -207,6 +207,28 @@ impl<'a> Known<'a> {
     }
 }
 
+/// The updates of a range of block columns are those of each.
+#[test]
+fn updates_of_a_range_are_those_of_its_block_columns() {
+    for schedule in schedules() {
+        let (tiles, count) = (schedule.blocks(), schedule.blocks().count());
+        for (rank, panel) in
+            (0..schedule.processors()).flat_map(|rank| (0..count).map(move |panel| (rank, panel)))
+        {
+            let (rank, next) = (Rank(rank), panel + 1);
+            let updates = |column: &usize| match *column == next && tiles.is_taken_over(next) {
+                true => tiles.factorer(next) == rank,
+                false => tiles.own(rank).contains(column),
+            };
+            for (from, to) in (0..=count).flat_map(|from| (from..=count).map(move |to| (from, to))) {
+                let each = (from..to).filter(updates).map(|column| schedule.extent_of(rank, panel, column));
+                let all = each.fold(Extent::default(), Extent::and);
+                assert_eq!(schedule.extent(rank, panel, from..to), all, "{tiles:?}");
+            }
+        }
+    }
+}
+
 /// Every tile is updated with each earlier panel, once, in order, with rows that have come or are own; it is sent, or its
 /// panel factored, after that, once; and panels come back to those who gave them away.
 #[test]

@@ -26,6 +26,10 @@ pub trait Real:
     /// As [`Blas::dgemm`].
     fn by_blas(blas: &Blas, a: View<Self>, b: View<Self>, c: ViewMut<Self>);
 
+    /// [`gemm`] by the threads of a team: the same bits. It is compiled with this crate.
+    #[doc(hidden)]
+    fn gemm_together(a: View<Self>, b: View<Self>, c: ViewMut<Self>, team: &dyn Team);
+
     /// The innermost loops that this processor can run, best first; the last is the portable one.
     #[doc(hidden)]
     fn fused_tiles() -> Vec<MicroKernel<Self>>;
@@ -42,6 +46,10 @@ pub trait Real:
 impl Real for f64 {
     fn by_blas(blas: &Blas, a: View<Self>, b: View<Self>, c: ViewMut<Self>) {
         blas.dgemm(a, b, c);
+    }
+
+    fn gemm_together(a: View<Self>, b: View<Self>, c: ViewMut<Self>, team: &dyn Team) {
+        by_fused_tiles(a, b, c, team);
     }
 
     fn fused_tiles() -> Vec<MicroKernel<Self>> {
@@ -61,6 +69,10 @@ impl Real for f64 {
 impl Real for f32 {
     fn by_blas(blas: &Blas, a: View<Self>, b: View<Self>, c: ViewMut<Self>) {
         blas.sgemm(a, b, c);
+    }
+
+    fn gemm_together(a: View<Self>, b: View<Self>, c: ViewMut<Self>, team: &dyn Team) {
+        by_fused_tiles(a, b, c, team);
     }
 
     fn fused_tiles() -> Vec<MicroKernel<Self>> {
@@ -86,14 +98,10 @@ impl Real for f32 {
 /// # Panics
 /// If the shapes do not fit: A is m x k, B k x n, C m x n.
 pub fn gemm<T: Real>(a: View<T>, b: View<T>, c: ViewMut<T>) {
-    gemm_together(a, b, c, &Alone);
+    T::gemm_together(a, b, c, &Alone);
 }
 
-/// [`gemm`] by the threads of a team: the same bits.
-///
-/// # Panics
-/// As [`gemm`].
-pub(super) fn gemm_together<T: Real>(a: View<T>, b: View<T>, c: ViewMut<T>, team: &dyn Team) {
+fn by_fused_tiles<T: Real>(a: View<T>, b: View<T>, c: ViewMut<T>, team: &dyn Team) {
     check_shapes(&a, &b, &c);
     let tile = &T::fused_tiles()[0];
     // SAFETY: only tiles that the processor supports are offered.

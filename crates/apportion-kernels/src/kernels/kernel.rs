@@ -3,9 +3,7 @@
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::boolean::{or_and, some_pair};
-use crate::kernels::gemm::gemm_together;
 use crate::kernels::team::split_rows;
-use crate::kernels::tropical::tropical_together;
 use crate::kernels::view::check_shapes;
 use crate::kernels::{
     Alone, Blas, PackedMemory, PathElement, Real, Semiring, Team, Tropical, View, ViewMut, check_max_plus,
@@ -58,7 +56,7 @@ impl<T: Real> Kernel<T> {
             semiring: Semiring::PlusTimes,
             zero: T::ZERO,
             one: T::from_f64(1.0),
-            update: Update::BuiltIn(gemm_together::<T>),
+            update: Update::BuiltIn(T::gemm_together),
             entry: sum::<T>,
             refused: |_| None,
         }
@@ -83,7 +81,7 @@ impl<T: Real> Kernel<T> {
             return kernels[0];
         }
         let libraries: Vec<Option<Blas>> = kernels.iter().map(library).collect();
-        Self { update: Update::Each(libraries.leak(), gemm_together::<T>, T::by_blas), ..Self::plus_times() }
+        Self { update: Update::Each(libraries.leak(), T::gemm_together, T::by_blas), ..Self::plus_times() }
     }
 
     /// The kernel of one of the three semirings of real numbers.
@@ -98,16 +96,12 @@ impl<T: Real> Kernel<T> {
 impl<T: Element + Tropical> Kernel<T> {
     /// The largest of the sums, by [`max_plus`](crate::kernels::max_plus).
     pub fn max_plus() -> Self {
-        Self::of(Semiring::MaxPlus, tropical_together::<T, false>, best::<T, false>, |x| {
-            check_max_plus(x).err()
-        })
+        Self::of(Semiring::MaxPlus, T::max_plus_together, best::<T, false>, |x| check_max_plus(x).err())
     }
 
     /// The smallest of the sums, by [`min_plus`](crate::kernels::min_plus).
     pub fn min_plus() -> Self {
-        Self::of(Semiring::MinPlus, tropical_together::<T, true>, best::<T, true>, |x| {
-            check_min_plus(x).err()
-        })
+        Self::of(Semiring::MinPlus, T::min_plus_together, best::<T, true>, |x| check_min_plus(x).err())
     }
 
     fn of(

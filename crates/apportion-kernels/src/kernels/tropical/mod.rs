@@ -16,12 +16,30 @@ use crate::kernels::{Alone, Team, View, ViewMut};
 /// absorbs: zero plus anything, even the opposite infinity, is zero. Sums of floats round, and may overflow
 /// to an infinity; sums of integers saturate. NaN is treated as absent. Callers reject NaN and the opposite
 /// infinity with [`Kernel::check`](crate::kernels::Kernel::check).
-pub trait Tropical: Element {}
+pub trait Tropical: Element {
+    /// [`max_plus`] by the threads of a team. It is compiled with this crate.
+    #[doc(hidden)]
+    fn max_plus_together(a: View<Self>, b: View<Self>, c: ViewMut<Self>, team: &dyn Team);
 
-impl Tropical for f64 {}
-impl Tropical for f32 {}
-impl Tropical for i64 {}
-impl Tropical for i32 {}
+    /// The same of [`min_plus`].
+    #[doc(hidden)]
+    fn min_plus_together(a: View<Self>, b: View<Self>, c: ViewMut<Self>, team: &dyn Team);
+}
+
+macro_rules! tropical {
+    ($($element:ty)*) => {$(
+        impl Tropical for $element {
+            fn max_plus_together(a: View<Self>, b: View<Self>, c: ViewMut<Self>, team: &dyn Team) {
+                tropical_together::<Self, false>(a, b, c, team);
+            }
+
+            fn min_plus_together(a: View<Self>, b: View<Self>, c: ViewMut<Self>, team: &dyn Team) {
+                tropical_together::<Self, true>(a, b, c, team);
+            }
+        }
+    )*};
+}
+tropical!(f64 f32 i64 i32);
 
 /// C := max(C, max over p of a(i, p) + b(p, j)). 2 m n k operations; each thread keeps memory for two packed
 /// blocks (about 4 MB).
@@ -43,7 +61,7 @@ impl Tropical for i32 {}
 /// assert_eq!(c, [11.0]);
 /// ```
 pub fn max_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
-    tropical_together::<T, false>(a, b, c, &Alone);
+    T::max_plus_together(a, b, c, &Alone);
 }
 
 /// C := min(C, min over p of a(i, p) + b(p, j)); otherwise the same as [`max_plus`].
@@ -51,7 +69,7 @@ pub fn max_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
 /// # Panics
 /// If the shapes do not fit: A is m x k, B k x n, C m x n.
 pub fn min_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
-    tropical_together::<T, true>(a, b, c, &Alone);
+    T::min_plus_together(a, b, c, &Alone);
 }
 
 /// Checks that max-plus accepts all elements: neither NaN nor +infinity. Every integer is accepted.
@@ -78,7 +96,7 @@ pub fn instruction_set() -> &'static str {
 
 /// The product by the threads of a team, with the widest registers available, or with saturating sums where plain ones
 /// might overflow.
-pub(super) fn tropical_together<T: Tropical, const MIN: bool>(
+fn tropical_together<T: Tropical, const MIN: bool>(
     a: View<T>,
     b: View<T>,
     mut c: ViewMut<T>,

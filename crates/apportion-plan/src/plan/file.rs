@@ -177,15 +177,17 @@ impl Plan {
         Self::of(method, processors, layout.shares(), metrics, Division::Grid(layout))
     }
 
-    /// The plan of a factorisation, without a forecast.
+    /// The plan of a factorisation, without a forecast. `volume` is the number of elements that are
+    /// [received](FactorSchedule::received).
     pub(crate) fn of_factorisation(
         method: impl Into<String>,
         processors: Vec<String>,
         schedule: &FactorSchedule,
+        volume: u64,
         imbalance: f64,
     ) -> Self {
         let (factors, blocks) = (schedule.factors(), schedule.blocks());
-        let (layout, volume) = (blocks.layout(), schedule.received().iter().sum());
+        let layout = blocks.layout();
         let metrics = Metrics { volume: Some(volume), ..Metrics::of_units(imbalance) };
         let (shares, panels) = (layout.shares(), blocks.panels().map(<[Rank]>::to_vec));
         let division = Division::Factorisation { factors, block: blocks.block(), layout, panels };
@@ -267,7 +269,8 @@ impl Plan {
         let (factors, blocks) = self.blocks()?;
         let schedule = FactorSchedule::new(factors, blocks.factored_by_owners());
         let Self { method, processors, metrics, .. } = self;
-        let plan = Self::of_factorisation(method, processors, &schedule, metrics.imbalance);
+        let volume = schedule.received().iter().sum();
+        let plan = Self::of_factorisation(method, processors, &schedule, volume, metrics.imbalance);
         let Self { forecast, relative_times, baselines, .. } = self;
         let plan = Self { forecast, relative_times, baselines, ..plan };
         Ok(plan.with_time_bound(metrics.time_bound))
@@ -466,7 +469,8 @@ impl Plan {
                     blocks = blocks.factored_by(panels).map_err(|e| within(place, e))?;
                 }
                 let schedule = FactorSchedule::new(factors, blocks);
-                Self::of_factorisation(raw.method, raw.processors, &schedule, imbalance)
+                let volume = schedule.received().iter().sum();
+                Self::of_factorisation(raw.method, raw.processors, &schedule, volume, imbalance)
             }
             Problem::Units { .. } if raw.layout.is_some() => {
                 return refuse("layout", "units have none".into(), "remove the field");

@@ -85,6 +85,14 @@ impl Extent {
     }
 }
 
+/// What the steps of a factorisation add up to, by rank.
+pub(crate) struct Totals {
+    /// [Work](Application::work).
+    pub work: Vec<f64>,
+    /// [Received](FactorSchedule::received) elements.
+    pub received: Vec<u64>,
+}
+
 /// What travels of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PanelPiece {
@@ -301,11 +309,22 @@ impl FactorSchedule {
 
     /// Number of elements that a processor receives, over all steps.
     pub fn received(&self) -> Vec<u64> {
-        let mut received = vec![0; self.processors()];
-        for step in (0..self.processors()).flat_map(|rank| self.steps(Rank(rank))) {
-            step.sent().iter().for_each(|message| received[message.to.0] += message.elements());
+        self.totals().received
+    }
+
+    /// What all steps add up to.
+    pub(crate) fn totals(&self) -> Totals {
+        let count = self.processors();
+        let mut totals = Totals { work: vec![0.0; count], received: vec![0; count] };
+        for rank in 0..count {
+            for step in self.steps(Rank(rank)) {
+                step.sent().iter().for_each(|message| totals.received[message.to.0] += message.elements());
+                if let Step::Compute(work) = step {
+                    totals.work[rank] += work.amount();
+                }
+            }
         }
-        received
+        totals
     }
 
     /// Elements that a processor holds at most, over all steps: its columns or tiles, and what there is of panels.

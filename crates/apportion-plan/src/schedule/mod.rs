@@ -13,6 +13,7 @@ mod step;
 mod tail;
 
 pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
+pub(crate) use factor::Totals;
 pub(crate) use factor::panel_amount;
 pub use factor::{BlockTimes, FactorSchedule, FactorTask, FactorTimes, FactorWork, PanelPart, PanelPiece};
 pub(crate) use matmul::{Boxes, Exchange, Traffic};

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::model::{Interpolation, Machine, Model, Point};
 use crate::plan::{Baselines, Factors, FastestAlone, Plan, TileMap};
-use crate::schedule::{Application, FactorSchedule, FactorTimes, panel_amount};
+use crate::schedule::{FactorSchedule, FactorTimes, Totals, panel_amount};
 use crate::simulate::{self, CostModel};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -250,14 +250,15 @@ pub fn appraise(
     let schedule = FactorSchedule::new(problem.factors, tiles.clone());
     let sizes = schedule.sizes();
     let speed = |rank: usize| machine.models[rank].speed(sizes[rank] as f64);
-    let work: Vec<f64> = (0..machine.processors()).map(|rank| schedule.work(Rank(rank))).collect();
+    let Totals { work, received } = schedule.totals();
     let seconds = |rank: usize| if work[rank] == 0.0 { 0.0 } else { work[rank] / speed(rank) };
     let longest = (0..work.len()).map(seconds).fold(0.0, f64::max);
     let ideal = work.iter().sum::<f64>() / (0..work.len()).map(speed).sum::<f64>();
     // JSON has no infinity: a processor of speed 0 never ends.
     let imbalance = if longest.is_finite() { (longest / ideal).max(1.0) } else { f64::NAN };
     let names = machine.platform.names();
-    let mut plan = Plan::of_factorisation(method, names, &schedule, imbalance);
+    let volume = received.iter().sum();
+    let mut plan = Plan::of_factorisation(method, names, &schedule, volume, imbalance);
     if machine.only_ratios() {
         plan.relative_times =
             longest.is_finite().then(|| (0..work.len()).map(|i| seconds(i) / ideal).collect());
@@ -524,7 +525,7 @@ mod tests {
     use super::*;
     use crate::model::WorkUnit;
     use crate::platform::{DeviceMemory, Network, Platform, Speed};
-    use crate::schedule::BlockTimes;
+    use crate::schedule::{Application, BlockTimes};
 
     pub(super) fn machine(gigaflops: &[f64], network: Network) -> Machine {
         let mut platform = Platform::from_speeds(gigaflops).unwrap();

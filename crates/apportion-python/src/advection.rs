@@ -110,9 +110,7 @@ pub fn advect(
     let faces = operands.iter().map(|one| one.as_ref().map(Elements::of).transpose());
     let faces = faces.collect::<PyResult<Vec<_>>>()?;
     let courant = courant.iter().zip(&faces).map(|(given, elements)| match (given, elements) {
-        (Courant::Faces(lent), Some(elements)) => {
-            CourantSource::Faces(elements.source("courant", &lent.1))
-        }
+        (Courant::Faces(lent), Some(elements)) => CourantSource::Faces(elements.source("courant", &lent.1)),
         (Courant::Constant(value), _) => CourantSource::Constant(*value),
         (Courant::Faces(_), None) => unreachable!("faces have elements"),
     });

@@ -114,6 +114,7 @@ __all__ = [
     "Shares",
     "Sweep",
     "__version__",
+    "advect",
     "cholesky",
     "closure",
     "layout",

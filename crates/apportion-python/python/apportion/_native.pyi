@@ -6,6 +6,7 @@ from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, final, over
 from typing_extensions import Buffer
 
 __all__ = [
+    "advect",
     "Array",
     "Balancer",
     "Decision",

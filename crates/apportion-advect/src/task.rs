@@ -13,7 +13,7 @@ use crate::{
     AdvectChoice, AdvectOrder, AdvectReport, AdvectSchedule, FlowCheck, Moments, Plane, check_flow, moments,
 };
 use apportion::error::{Error, Result};
-use apportion::geometry::Rank;
+use apportion::geometry::{Rank, Rect, Span};
 use apportion::job::{Context, Job, JobMachine, Sources};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{AnyBlocks, AnyView, Element, LocalBlocks};
@@ -22,7 +22,7 @@ use apportion::output::try_output;
 use apportion::plan::shapes::Method;
 use apportion::platform::Platform;
 use apportion::process_memory::memory_budget;
-use apportion::run::Session;
+use apportion::run::{Session, World, redistribute};
 use apportion::schedule::Application;
 use apportion::trace::Trace;
 use checkpoint::Kept;
@@ -184,18 +184,16 @@ pub struct AdvectOutcome {
 }
 
 impl AdvectOutcome {
-    /// The whole field, the last axis fastest, if its elements are of this type and no file has them; in a single process.
-    pub fn into_whole<T: Advectable>(self) -> Option<Vec<T>> {
-        let blocks = self.field?.into_blocks::<T>()?;
-        let cols = Plane::of(&self.report.problem.sizes).matrix(Place::Centre).1 as usize;
-        let mut whole = vec![T::from_f64(0.0); self.report.problem.cells() as usize];
-        for (rect, elements) in blocks {
-            let width = rect.cols.len() as usize;
-            for (row, part) in (rect.rows.start as usize..).zip(elements.chunks_exact(width)) {
-                whole[row * cols + rect.cols.start as usize..][..width].copy_from_slice(part);
-            }
-        }
-        Some(whole)
+    /// The whole field on every rank, the last axis fastest, if its elements are of this type and no file has them. Every
+    /// rank must call it.
+    ///
+    /// # Errors
+    /// A lost rank.
+    pub fn into_whole<T: Advectable>(self, world: &World) -> Result<Option<Vec<T>>> {
+        let Some(blocks) = self.field.and_then(AnyBlocks::into_blocks::<T>) else { return Ok(None) };
+        let (rows, cols) = Plane::of(&self.report.problem.sizes).matrix(Place::Centre);
+        let whole = Rect::new(Span::new(0, rows), Span::new(0, cols));
+        Ok(redistribute(world, &blocks, &[whole])?.pop().map(|(_, elements)| elements))
     }
 }
 

@@ -39,8 +39,8 @@ fn parts(from: &LocalBlocks<f64>, rects: &[apportion::geometry::Rect]) -> LocalB
     rects.iter().map(|r| (*r, (r.rows.start..r.rows.end).flat_map(|i| row(r, i)).collect())).collect()
 }
 
-fn write(path: &Path, sizes: &[usize], elements: &[f64]) {
-    std::fs::write(path, [npy_header::<f64>(sizes, false), bytemuck::cast_slice(elements).to_vec()].concat())
+pub(crate) fn write<T: Advectable>(path: &Path, sizes: &[usize], elements: &[T]) {
+    std::fs::write(path, [npy_header::<T>(sizes, false), bytemuck::cast_slice(elements).to_vec()].concat())
         .unwrap();
 }
 
@@ -279,9 +279,11 @@ fn arrays_are_advected_as_files_are() {
         };
         let of_arrays = task(ArraySource::array("psi", &sizes, elements), courant);
         let run = |task: &AdvectTask<'_>| advect_field(task, context);
-        let found = run(&of_arrays).unwrap().into_whole::<f64>().unwrap();
+        let whole = |task: &AdvectTask<'_>| run(task)?.into_whole::<f64>(&world);
+        let found = whole(&of_arrays).unwrap().unwrap();
         let of_files = task(ArraySource::File(path("field.npy")), in_files);
-        assert_eq!(found, run(&of_files).unwrap().into_whole::<f64>().unwrap());
+        assert_eq!(found, whole(&of_files).unwrap().unwrap());
+        assert_eq!(run(&of_files).unwrap().into_whole::<f32>(&world).unwrap(), None);
         assert_ne!(found, *elements);
         // What is kept between slabs is in files.
         let kept = AdvectTask { checkpoint: Some(path("kept")), ..of_arrays.clone() };

@@ -1,7 +1,7 @@
 //! Advection of whole fields of one process: `apportion advect` on arrays in memory.
 
 use crate::boundary::{
-    array, check, count, free, guard, hand_out, optional, refuse, text, value, with_context, write,
+    array, check, count, free, guard, hand_out, optional, refuse, set_option, value, with_context, write,
 };
 use crate::processors::{Processors, truth, within, wrong};
 use apportion::job::parse_choice;
@@ -84,12 +84,8 @@ pub unsafe extern "C" fn apportion_advection_set(
     option: *const c_char,
     setting: *const c_char,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's promises.
-        let (advection, option, setting) =
-            unsafe { (value(advection, "advection")?, text(option, "option")?, text(setting, "value")?) };
-        advection.set(option, setting)
-    })
+    // SAFETY: the caller's promises.
+    unsafe { set_option(advection, "advection", option, setting, Advection::set) }
 }
 
 /// See `apportion.h`.
@@ -152,8 +148,8 @@ pub unsafe extern "C" fn apportion_advect(
             remeasure: advection.remeasure,
             ..AdvectTask::new(field, courant, steps)
         };
-        let outcome = with_context(|context| advect_field(&task, context))?;
-        let found = outcome.into_whole::<f64>().expect("a process alone has the whole field");
+        let found = with_context(|context| advect_field(&task, context)?.into_whole::<f64>(context.world))?;
+        let found = found.expect("no file has the field");
         // SAFETY: the caller's promise.
         unsafe { write(result, &found, "result") }
     })

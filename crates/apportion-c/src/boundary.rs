@@ -199,6 +199,21 @@ pub unsafe fn value<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
     Ok(unsafe { &mut *pointer })
 }
 
+/// Sets an option of the value behind an opaque pointer.
+///
+/// # Safety
+/// As [`value`] and [`text`].
+pub unsafe fn set_option<T>(
+    pointer: *mut T,
+    name: &str,
+    option: *const c_char,
+    setting: *const c_char,
+    set: impl FnOnce(&mut T, &str, &str) -> Result<()>,
+) -> c_int {
+    // SAFETY: the caller's promises.
+    guard(|| unsafe { set(value(pointer, name)?, text(option, "option")?, text(setting, "value")?) })
+}
+
 /// The value behind an opaque pointer, to read it.
 ///
 /// # Safety

@@ -2,7 +2,7 @@
 //! on arrays in memory.
 
 use crate::boundary::{
-    area, array, check, count, free, guard, hand_out, refuse, text, value, with_context, write,
+    area, array, check, count, free, guard, hand_out, refuse, set_option, value, with_context, write,
     write_if_wanted,
 };
 use crate::processors::{Processors, truth, within};
@@ -97,13 +97,8 @@ pub unsafe extern "C" fn apportion_factorisation_set(
     option: *const c_char,
     setting: *const c_char,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's promises.
-        let (factorisation, option, setting) = unsafe {
-            (value(factorisation, "factorisation")?, text(option, "option")?, text(setting, "value")?)
-        };
-        factorisation.set(option, setting)
-    })
+    // SAFETY: the caller's promises.
+    unsafe { set_option(factorisation, "factorisation", option, setting, Factorisation::set) }
 }
 
 /// See `apportion.h`.

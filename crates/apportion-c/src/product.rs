@@ -1,7 +1,7 @@
 //! Products of whole matrices of one process: `apportion matmul` on arrays in memory.
 
 use crate::boundary::{
-    area, array, check, count, free, guard, hand_out, look, refuse, text, value, with_context, write,
+    area, array, check, count, free, guard, hand_out, look, refuse, set_option, value, with_context, write,
     write_text,
 };
 use crate::processors::{Processors, truth, within, wrong};
@@ -97,12 +97,8 @@ pub unsafe extern "C" fn apportion_product_set(
     option: *const c_char,
     setting: *const c_char,
 ) -> c_int {
-    guard(|| {
-        // SAFETY: the caller's promises.
-        let (product, option, setting) =
-            unsafe { (value(product, "product")?, text(option, "option")?, text(setting, "value")?) };
-        product.set(option, setting)
-    })
+    // SAFETY: the caller's promises.
+    unsafe { set_option(product, "product", option, setting, Product::set) }
 }
 
 /// See `apportion.h`.

@@ -10,7 +10,7 @@ use apportion::job::{Context, parse_choice};
 use apportion::kernels::mpdata::Scheme;
 use apportion::matrix::{AnyMatrix, Matrix};
 use apportion::run::{Monitor, World};
-use apportion_advect::{AdvectOutcome, AdvectTask, ArraySource, CourantSource, advect_field};
+use apportion_advect::{AdvectTask, ArraySource, CourantSource, advect_field};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 
@@ -116,18 +116,16 @@ pub fn advect(
     });
     let courant = courant.collect();
     let task = task.prepare(elements.source("psi", &field.1), courant, &sources).map_err(exception)?;
-    let outcome: AdvectOutcome = long_watched(py, &Monitor::new(), |monitor| {
+    let singles = matches!(elements, Elements::Singles(_));
+    let (report, whole) = long_watched(py, &Monitor::new(), |monitor| {
         let world = World::solo(monitor);
-        advect_field(&task, Context::silent(&world, monitor))
+        let outcome = advect_field(&task, Context::silent(&world, monitor))?;
+        let report = Report::of_advection(&outcome);
+        let whole = match singles {
+            true => outcome.into_whole(&world)?.map(|found| AnyMatrix::F32(Matrix::new(rows, cols, found))),
+            false => outcome.into_whole(&world)?.map(|found| AnyMatrix::F64(Matrix::new(rows, cols, found))),
+        };
+        Ok((report, whole))
     })?;
-    let report = Report::of_advection(&outcome);
-    let whole = match &elements {
-        Elements::Singles(_) => {
-            outcome.into_whole().map(|found| AnyMatrix::F32(Matrix::new(rows, cols, found)))
-        }
-        Elements::Doubles(_) => {
-            outcome.into_whole().map(|found| AnyMatrix::F64(Matrix::new(rows, cols, found)))
-        }
-    };
-    Ok((Array::of_matrix(whole.expect("a process alone has the whole field")), report))
+    Ok((Array::of_matrix(whole.expect("no file has the field")), report))
 }

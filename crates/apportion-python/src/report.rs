@@ -76,7 +76,8 @@ impl Report {
         self.run.ideal_seconds
     }
 
-    /// True if the result was checked; every result is.
+    /// True if the result was checked against what it should be: products and factors are. Of an advection, the content
+    /// before and after tells how it went.
     #[getter]
     fn verified(&self) -> bool {
         match &self.run.detail {
@@ -92,7 +93,7 @@ impl Report {
         self.run.volume.unwrap_or(0)
     }
 
-    /// The number of matrix products; 0 for a factorisation.
+    /// The number of matrix products; 0 for other computations.
     #[getter]
     fn products(&self) -> u64 {
         match &self.run.detail {

@@ -95,3 +95,10 @@ def test_what_is_no_array_is_a_type_error() -> None:
     for field, courant in (("text", 0.5), (b"ab", "text")):
         with pytest.raises(TypeError):
             apportion.advect(field, courant, 1, speeds=[1])
+
+
+def test_foreign_bytes_are_refused(needs) -> None:
+    numpy = needs("numpy")
+    for order in ("C", "F"):
+        with pytest.raises(ValueError, match="psi: elements of format '>d'"):
+            apportion.advect(numpy.ones((2, 3), ">f8", order=order), [0, 0], 1, speeds=[1])

@@ -1,17 +1,18 @@
 //! Slabs tile a grid, and any of them give the bytes of the run in memory.
 
 use super::*;
+use crate::tests::write;
 use crate::{AdvectJob, Courant, advect};
 use crate::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use apportion::geometry::{Rank, Rect};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
-use apportion::matrix::{LocalBlocks, NpyFile, npy_header};
+use apportion::matrix::{LocalBlocks, NpyFile};
 use apportion::plan::Plan;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::Platform;
 use apportion::run::{Monitor, Session, World};
 use proptest::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn noise(seed: u64, at: u64) -> f64 {
     let x = (seed ^ at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,11 +43,6 @@ fn row_by_row<T: Advectable>(blocks: &LocalBlocks<T>, cols: u64) -> Vec<u64> {
         }
     }
     bits
-}
-
-fn write<T: Advectable>(path: &Path, sizes: &[usize], elements: &[T]) {
-    std::fs::write(path, [npy_header::<T>(sizes, false), bytemuck::cast_slice(elements).to_vec()].concat())
-        .unwrap();
 }
 
 fn plan(problem: &AdvectProblem, method: Method, weights: &[f64]) -> Option<Plan> {

@@ -6,9 +6,9 @@
 
 Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
 product; `matmul`, `syrk`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
-forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems, `advect` carries a field. `map` applies a function to data in
-unequal processes, and `measured` measures the speed of a
-function on each processor. The command `apportion` is installed too.
+forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems, and `advect` carries a field. `map`
+applies a function to data in unequal processes, and `measured` measures the speed of a function on each processor. The
+command `apportion` is installed too.
 """
 
 from _collections_abc import Sequence as _Sequence
@@ -556,7 +556,9 @@ def _along(courant):
     """Courant numbers along an axis: a number, or an array on the faces."""
     from ._arrays import grid
 
-    return float(courant) if hasattr(courant, "__float__") and not getattr(courant, "shape", ()) else grid(courant, "courant")[1]
+    if hasattr(courant, "__float__") and not getattr(courant, "shape", ()):
+        return float(courant)
+    return grid(courant, "courant")[1]
 
 
 def _factors(what, A, given, report):

@@ -58,18 +58,17 @@ def grid(operand: Any, name: str) -> tuple[Any, tuple[Any, list[int]]]:
         if hasattr(like, "reshape"):
             lent = lent.cast("B").cast(lent.format, list(like.shape))  # type: ignore[call-overload]
     else:
-        raise TypeError(f"{name}: a '{type(like).__name__}' is no array in memory (pass a NumPy array or a memoryview)")
+        kind = type(like).__name__
+        raise TypeError(f"{name}: a '{kind}' is no array in memory (pass a NumPy array or a memoryview)")
     sizes = list(lent.shape)
     if not 1 <= len(sizes) <= 3 or 0 in sizes:
         shape = " x ".join(map(str, sizes)) or "a number"
         raise ValueError(f"{name}: is {shape} (pass an array of one to three dimensions with elements)")
-    if not lent.c_contiguous:
-        lent = memoryview(lent.tobytes()).cast(lent.format.lstrip("@="))
     rows = sizes[0] if len(sizes) > 1 else 1
-    kind = lent.format
-    columns = lent.nbytes // lent.itemsize // rows
+    kind, columns = lent.format, lent.nbytes // lent.itemsize // rows
+    flat = lent if lent.c_contiguous else memoryview(lent.tobytes())
     try:
-        return like, (lent.cast("B").cast(kind, [rows, columns]), sizes)
+        return like, (flat.cast("B").cast(kind, [rows, columns]), sizes)  # type: ignore[call-overload]
     except (TypeError, ValueError):
         raise ValueError(
             f"{name}: elements of format '{kind}', {lent.itemsize} bytes each, cannot be advected "

@@ -68,7 +68,7 @@ def grid(operand: Any, name: str) -> tuple[Any, tuple[Any, list[int]]]:
     kind, columns = lent.format, lent.nbytes // lent.itemsize // rows
     flat = lent if lent.c_contiguous else memoryview(lent.tobytes())
     try:
-        return like, (flat.cast("B").cast(kind, [rows, columns]), sizes)  # type: ignore[call-overload]
+        return like, (flat.cast("B").cast(kind, [rows, columns]), sizes)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name}: elements of format '{kind}', {lent.itemsize} bytes each, cannot be advected "

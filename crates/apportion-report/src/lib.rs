@@ -42,5 +42,5 @@ use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
 pub use run::{adaptation_lines, forecast_text, messages_text, panels_text, run_summary, run_text};
 pub use sheet::{Candidate, sheet_svg};
-pub use svg::plan_svg;
+pub use svg::{graph_svg, plan_svg};
 pub use text::{pairs, set_text_look, set_text_width, table, wrap_text};

@@ -6,7 +6,7 @@ use apportion::kernels::mpdata::{Exchange, Scheme};
 use apportion::plan::{Factors, Problem};
 use apportion::record::{
     AdvectRun, AdvectSlabs, Detail, FactorRun, FactorSlabs, HeldMemory, PanelsRun, ProcessorRun, ProductRun,
-    Run, SolutionRun, Verification,
+    Run, SolutionRun, SparseRun, Verification,
 };
 use apportion::units::{show_bytes, show_seconds};
 
@@ -41,6 +41,7 @@ pub fn run_text(run: &Run) -> String {
             factors_text(run, factors) + &solution + &slabs
         }
         Detail::Advection(advection) => advection_text(run, advection),
+        Detail::Sparse(sparse) => sparse_text(run, sparse),
     }
 }
 
@@ -384,6 +385,41 @@ fn advection_text(run: &Run, advection: &AdvectRun) -> String {
         text += &format!("Courant numbers add up to at most {largest:.4} in a cell\n");
     }
     text + &advection.slabs.as_ref().map_or_else(String::new, advect_slabs_text)
+}
+
+/// A line for each processor, and what came of the steps.
+fn sparse_text(run: &Run, sparse: &SparseRun) -> String {
+    let total = run.plan.shares.iter().sum::<u64>().max(1);
+    let rows = run.processors.iter().map(|processor| {
+        let head = [processor.name.clone(), count(processor.share), percent_of(processor.share, total)];
+        head.into_iter().chain(times_of(processor)).collect()
+    });
+    let processors = table(&["processor", "rows", "of all", "compute", "communicate", "idle"], rows);
+    let steps = number_of(sparse.steps, "step");
+    let mut lines = vec![(
+        "matrix",
+        format!(
+            "{} rows, {} entries, {steps} of {}",
+            count(sparse.rows),
+            count(sparse.entries),
+            sparse.problem
+        ),
+    )];
+    if let Some(solution) = &sparse.solution {
+        let of =
+            format!("{} of b, at most {:.0e} wanted", three_digits(solution.residual), solution.tolerance);
+        lines.push(("residual", of));
+    }
+    let speed = |per_second: Option<f64>| per_second.unwrap_or(0.0) / 1e9;
+    let [flops, bytes] = [sparse.flops_per_second, sparse.bytes_per_second].map(speed);
+    lines.push(("time", format!("{} ({flops:.2} Gflop/s, {bytes:.1} GB/s)", show_seconds(run.seconds))));
+    lines.extend(run.forecast_seconds.map(|_| ("forecast", forecast_text(run))));
+    lines.extend(gain_line(run, "forecast"));
+    lines.push(("plan", format!("{}, imbalance {:.4}", run.plan.method, run.plan.metrics.imbalance)));
+    lines.push(("moved", format!("{} elements", count(run.volume.unwrap_or(0)))));
+    let verified = if sparse.verified { "yes (every product by sums with random factors)" } else { "no" };
+    lines.push(("verified", verified.into()));
+    format!("{processors}\n{}", pairs(&lines))
 }
 
 /// The lines about an advection that was cut into slabs.

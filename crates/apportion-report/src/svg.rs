@@ -10,7 +10,7 @@ use super::legend::Legend;
 use super::markup::{INK, escape};
 use super::palette::colours;
 use super::text::wrapped;
-use apportion::plan::{Plan, Problem};
+use apportion::plan::{Layout, Plan, Problem};
 use apportion::units::show_count;
 use picture::Picture;
 pub(super) use picture::outlines_of;
@@ -47,18 +47,23 @@ const CHARACTER: f64 = 0.58;
 /// matrix's proportions, up to 10:1. The same plan gives the same bytes. O(R log R) for R rectangles, O(R^2)
 /// up to 700.
 pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
-    Drawing::new(plan, clusters, Canvas::File).file(plan)
+    Drawing::new(plan, clusters, None, Canvas::File).file(plan)
+}
+
+/// The same of a graph, where `raster` has who owns which cell of a picture of it.
+pub fn graph_svg(plan: &Plan, clusters: &[String], raster: &Layout) -> String {
+    Drawing::new(plan, clusters, Some(raster), Canvas::File).file(plan)
 }
 
 /// The picture of a plan in a page so many pixels wide: the regions, without legend and title. Names that do not
 /// fit their regions are left out.
 pub(super) fn plan_on(plan: &Plan, clusters: &[String], width: f64) -> String {
-    Drawing::new(plan, clusters, Canvas::Page(width)).page(plan)
+    Drawing::new(plan, clusters, None, Canvas::Page(width)).page(plan)
 }
 
 /// The colour of each processor in the picture of a plan.
 pub(super) fn plan_colours(plan: &Plan, clusters: &[String]) -> Vec<String> {
-    Drawing::new(plan, clusters, Canvas::File).colours
+    Drawing::new(plan, clusters, None, Canvas::File).colours
 }
 
 /// A picture of a plan and its colours.
@@ -71,11 +76,11 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(plan: &'a Plan, clusters: &'a [String], canvas: Canvas) -> Self {
+    fn new(plan: &'a Plan, clusters: &'a [String], raster: Option<&Layout>, canvas: Canvas) -> Self {
         let names = plan.processors.iter().enumerate();
         let clusters: Vec<&str> = names.map(|(i, name)| clusters.get(i).unwrap_or(name).as_str()).collect();
         let sites = sites(&clusters);
-        let picture = Picture::of(plan, canvas);
+        let picture = Picture::of(plan, raster, canvas);
         let colours = colours(&sites, &picture.neighbours());
         Self { clusters, sites, picture, colours }
     }
@@ -177,6 +182,7 @@ fn titles(plan: &Plan) -> [String; 2] {
             format!("{factors} of {} × {}, blocks of {}", count(n), count(n), count(block))
         }
         Problem::Units { n } => format!("{} units", count(n)),
+        Problem::Graph { n, edges } => format!("graph of {} vertices, {} edges", count(n), count(edges)),
     };
     let metrics = &plan.metrics;
     let mut costs = Vec::new();

@@ -112,7 +112,7 @@ impl Run {
         match &self.detail {
             Detail::Product(product) => product.forecast_range,
             Detail::Factorisation(factors) => factors.forecast_range,
-            Detail::Advection(_) => None,
+            Detail::Advection(_) | Detail::Sparse(_) => None,
         }
     }
 
@@ -130,6 +130,10 @@ impl Run {
                 (seconds, times.is_finite().then(|| baselines.times(times))?)
             }
             Detail::Factorisation(factors) if factors.flops_per_second.is_some() => planned()?,
+            Detail::Sparse(sparse) => {
+                let (seconds, baselines) = planned()?;
+                (seconds, baselines.times(sparse.products as f64))
+            }
             _ => return None,
         };
         Some(WithoutPlan { forecast_seconds, baselines })
@@ -229,6 +233,8 @@ pub enum Detail {
     Factorisation(FactorRun),
     /// An advection.
     Advection(AdvectRun),
+    /// Products of a sparse matrix with a vector, or a system that was solved by them.
+    Sparse(SparseRun),
 }
 
 impl Default for Detail {
@@ -243,6 +249,7 @@ impl<'de> Deserialize<'de> for Detail {
         let read = match value["application"].as_str() {
             Some("factorisation") => serde_json::from_value(value).map(Self::Factorisation),
             Some("mpdata") => serde_json::from_value(value).map(Self::Advection),
+            Some("spmv") => serde_json::from_value(value).map(Self::Sparse),
             _ => serde_json::from_value(value).map(Self::Product),
         };
         read.map_err(D::Error::custom)
@@ -499,6 +506,42 @@ pub struct AdvectSlabs {
     pub disk_seconds: f64,
     pub seconds: f64,
     pub million_cells_per_second: f64,
+}
+
+/// What runs with sparse matrices have.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, tag = "application", rename = "spmv")]
+pub struct SparseRun {
+    pub problem: String,
+    pub rows: u64,
+    pub entries: u64,
+    pub steps: u64,
+    pub products: u64,
+    pub verified: bool,
+    pub flops_per_second: Option<f64>,
+    pub bytes_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub solution: Option<IterationRun>,
+    pub candidates: Vec<SparseCandidate>,
+}
+
+/// A solution by an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct IterationRun {
+    pub converged: bool,
+    pub tolerance: f64,
+    #[serde(deserialize_with = "number")]
+    pub residual: f64,
+}
+
+/// A division of a sparse matrix that a run could have taken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SparseCandidate {
+    pub method: String,
+    pub mapped: bool,
+    pub volume: Option<u64>,
+    pub imbalance: f64,
+    pub forecast_seconds: Option<f64>,
 }
 
 /// The choice of a plan among others.

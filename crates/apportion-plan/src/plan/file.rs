@@ -4,7 +4,7 @@
 mod raw;
 
 use super::shares::Line;
-use super::{Factors, Layout, Metrics, Problem, TileMap};
+use super::{Border, Factors, GraphParts, Layout, Metrics, Problem, TileMap};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::input::{Object, name_defect, read_text};
@@ -19,14 +19,15 @@ use std::path::Path;
 /// A division of a problem among processors, as `partition` makes it and `plan.json` stores it.
 ///
 /// [`Plan::of_layout`] makes the plan of a matrix product, [`Plan::of_grid`] that of a stencil's domain,
-/// [`Plan::of_factorisation`] that of a factorisation, and [`Plan::of_units`] that of independent units.
+/// [`Plan::of_factorisation`] that of a factorisation, [`Plan::of_graph`] that of a graph, and [`Plan::of_units`] that
+/// of independent units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The method that made the plan.
     pub method: String,
     /// The processors' names, by rank.
     pub processors: Vec<String>,
-    /// The number of units, of elements of C or of the factored matrix, or of cells of the domain, of each
+    /// The number of units, of elements of C or of the factored matrix, of cells of the domain, or of vertices, of each
     /// processor, by rank.
     pub shares: Vec<u64>,
     /// How the problem is divided.
@@ -46,7 +47,7 @@ pub struct Plan {
     /// Of units whose processors could change places: the ranks in the order of their parts. Without it, parts are in
     /// the order of the ranks.
     pub order: Option<Vec<Rank>>,
-    /// Of units of different cost: the cost of each processor's part, by rank.
+    /// Of units of different cost, and of vertices: the cost of each processor's part, by rank.
     pub costs: Option<Vec<f64>>,
 }
 
@@ -62,6 +63,15 @@ pub enum Division {
     Matmul(Layout),
     /// A stencil's domain: the layout of its m x n cells; k is 1.
     Grid(Layout),
+    /// A graph. Which vertex is whose is in a file of its own.
+    Graph {
+        /// Number of vertices.
+        n: u64,
+        /// Number of edges.
+        edges: u64,
+        /// What processors send to each other in a step.
+        borders: Vec<Border>,
+    },
     /// A factorisation of a square matrix: the layout of its n x n elements; k is 1.
     Factorisation {
         /// Into which factors.
@@ -194,6 +204,20 @@ impl Plan {
         Self::of(method, processors, shares, metrics, division)
     }
 
+    /// The plan of a graph, without a forecast; `imbalance` as for [`of_units`](Self::of_units).
+    pub fn of_graph(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        parts: GraphParts,
+        imbalance: f64,
+    ) -> Self {
+        let GraphParts { edges, edge_cut, vertices, weights, borders } = parts;
+        let volume = borders.iter().map(|border| border.vertices).sum();
+        let metrics = Metrics { edge_cut, volume: Some(volume), ..Metrics::of_units(imbalance) };
+        let division = Division::Graph { n: vertices.iter().sum(), edges, borders };
+        Self { costs: Some(weights), ..Self::of(method, processors, vertices, metrics, division) }
+    }
+
     /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance`
     /// is the largest time over the ideal one (1.0: all processors finish together).
     pub fn of_units(
@@ -232,6 +256,7 @@ impl Plan {
     pub fn problem(&self) -> Problem {
         match &self.division {
             Division::Units { n } => Problem::Units { n: *n },
+            Division::Graph { n, edges, .. } => Problem::Graph { n: *n, edges: *edges },
             Division::Matmul(layout) if layout.is_triangular() => {
                 Problem::Syrk { n: layout.shape().n, k: layout.shape().k }
             }
@@ -287,6 +312,10 @@ impl Plan {
                 let place = format!("plan of {n} units");
                 Err(Error::input(place, "has no layout", "use the plan of a matrix product"))
             }
+            Division::Graph { n, .. } => {
+                let place = format!("plan of a graph of {n} vertices");
+                Err(Error::input(place, "has no layout", "use the plan of a matrix product"))
+            }
             Division::Grid(layout) => {
                 let place = format!("plan of {} x {} cells", layout.shape().m, layout.shape().n);
                 Err(Error::input(place, "is a stencil's domain", "use the plan of a matrix product"))
@@ -337,7 +366,7 @@ impl Plan {
             Division::Matmul(layout) | Division::Grid(layout) | Division::Factorisation { layout, .. } => {
                 Some(layout)
             }
-            Division::Units { .. } => None,
+            Division::Units { .. } | Division::Graph { .. } => None,
         }
     }
 
@@ -400,6 +429,9 @@ impl Plan {
         }
         let order = raw.order.clone().map(|order| order.into_iter().map(Rank).collect());
         let costs = raw.costs.clone();
+        if raw.borders.is_some() && !matches!(raw.problem, Problem::Graph { .. }) {
+            return refuse("borders", "only graphs have them".into(), "remove the field");
+        }
         if raw.panels.is_some() && !matches!(raw.problem, Problem::Factorisation { .. }) {
             return refuse("panels", "only factorisations have panels".into(), "remove the field");
         }
@@ -422,6 +454,7 @@ impl Plan {
                 Self::of_layout(raw.method, raw.processors, layout, imbalance)
             }
             Problem::Units { .. }
+            | Problem::Graph { .. }
             | Problem::Grid { .. }
             | Problem::Factorisation { .. }
             | Problem::Syrk { .. }
@@ -472,22 +505,27 @@ impl Plan {
                 let volume = schedule.received().iter().sum();
                 Self::of_factorisation(raw.method, raw.processors, &schedule, volume, imbalance)
             }
-            Problem::Units { .. } if raw.layout.is_some() => {
-                return refuse("layout", "units have none".into(), "remove the field");
+            Problem::Units { .. } | Problem::Graph { .. } if raw.layout.is_some() => {
+                return refuse("layout", "units and graphs have none".into(), "remove the field");
+            }
+            Problem::Graph { n, edges } => {
+                let borders = raw.borders()?;
+                check_sum(&raw.shares, n).map_err(|e| within(place, e))?;
+                let weights = match &raw.costs {
+                    Some(costs) => costs.clone(),
+                    None => raw.shares.iter().map(|share| *share as f64).collect(),
+                };
+                let edge_cut = raw.metrics.as_ref().and_then(|metrics| metrics.edge_cut);
+                let parts = GraphParts { edges, edge_cut, vertices: raw.shares, weights, borders };
+                Self::of_graph(raw.method, raw.processors, parts, imbalance)
             }
             Problem::Units { n } => {
-                let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();
-                if sum != u128::from(n) {
-                    return refuse(
-                        "shares",
-                        format!("add up to {sum}, not to {n}"),
-                        "divide every unit once",
-                    );
-                }
+                check_sum(&raw.shares, n).map_err(|e| within(place, e))?;
                 Self::of_units(raw.method, raw.processors, raw.shares, imbalance)
             }
         };
         let (forecast, relative_times, baselines) = (raw.forecast, raw.relative_times, raw.baselines);
+        let costs = costs.or(plan.costs);
         let plan = Self { forecast, relative_times, baselines, lines, order, costs, ..plan };
         // The bound depends on the platform: it is read, not computed again.
         let bound = raw.metrics.and_then(|m| m.time_bound);
@@ -540,6 +578,10 @@ impl Plan {
             shares: self.shares.clone(),
             layout: block.or(layout).map(entries),
             repeat: block.map(|b| [b.shape().m, b.shape().n]),
+            borders: match &self.division {
+                Division::Graph { borders, .. } => Some(borders.clone()),
+                _ => None,
+            },
             panels: match &self.division {
                 Division::Factorisation { panels: Some(panels), .. } => {
                     Some(panels.iter().map(|rank| rank.0).collect())
@@ -591,6 +633,15 @@ impl Default for Plan {
 /// One number of each line that is known.
 fn column(lines: &[Option<Line>], number: impl Fn(&Line) -> f64) -> Vec<Option<f64>> {
     lines.iter().map(|line| line.as_ref().map(&number)).collect()
+}
+
+/// Checks that the shares are of all `n` units or vertices.
+fn check_sum(shares: &[u64], n: u64) -> Result<()> {
+    let sum: u128 = shares.iter().map(|&s| u128::from(s)).sum();
+    if sum == u128::from(n) {
+        return Ok(());
+    }
+    Err(Error::input("shares", format!("add up to {sum}, not to {n}"), "divide every one of them once"))
 }
 
 /// The layout of a file's rectangles, if its shares are their areas.

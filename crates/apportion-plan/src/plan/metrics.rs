@@ -39,6 +39,9 @@ pub struct Metrics {
     /// Elements sent, as `[receiver][sender]`. `None` for more than 1024 processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_matrix: Option<Vec<Vec<u64>>>,
+    /// Of a graph: the weights of the edges between parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge_cut: Option<u64>,
     /// Longest time over ideal time; 1.0 means that all processors finish together.
     pub imbalance: f64,
     /// Number of elements of C that each processor can compute without any message, by rank.
@@ -64,6 +67,7 @@ impl Metrics {
             volume_bound: None,
             interrupts: None,
             volume_matrix: None,
+            edge_cut: None,
             imbalance,
             communication_free: None,
             time_bound: None,
@@ -121,12 +125,7 @@ impl Metrics {
                 Some(boxes) => boxes::volume(layout, boxes),
             }),
             volume_bound: volume_lower_bound(layout),
-            interrupts: None,
-            volume_matrix: None,
-            imbalance,
-            communication_free: None,
-            time_bound: None,
-            forecast_over_bound: None,
+            ..Self::of_units(imbalance)
         }
     }
 

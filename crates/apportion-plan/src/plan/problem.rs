@@ -31,6 +31,13 @@ pub enum Problem {
         /// Number of units.
         n: u64,
     },
+    /// The vertices of a graph, each of which exchanges data with its neighbours.
+    Graph {
+        /// Number of vertices.
+        n: u64,
+        /// Number of edges.
+        edges: u64,
+    },
     /// The factorisation of a square matrix, by block columns.
     Factorisation {
         /// Into which factors.

@@ -5,6 +5,7 @@
 
 mod application;
 mod factor;
+mod graph;
 mod matmul;
 mod medium;
 mod options;
@@ -16,6 +17,7 @@ pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
 pub(crate) use factor::Totals;
 pub(crate) use factor::panel_amount;
 pub use factor::{BlockTimes, FactorSchedule, FactorTask, FactorTimes, FactorWork, PanelPart, PanelPiece};
+pub use graph::{GraphPiece, GraphSchedule, GraphWork};
 pub(crate) use matmul::{Boxes, Exchange, Traffic};
 pub use matmul::{DataPath, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory};
 pub use medium::{Medium, Posting};

@@ -165,6 +165,13 @@ impl Entry {
                 tiles.extend(speed.map(|speed| tile("Cells per second", speed, "")));
                 ("Advection", format!("{} steps of MPDATA", count(advection.steps)))
             }
+            Detail::Sparse(sparse) => {
+                let speed = sparse.flops_per_second.map(|speed| format!("{:.2} G", speed / 1e9));
+                tiles.extend(speed.map(|speed| tile("Flop per second", speed, "")));
+                let residual = sparse.solution.map(|solution| format!("{:.1e}", solution.residual));
+                tiles.extend(residual.map(|residual| tile("Residual", residual, "of the right-hand side")));
+                ("Sparse matrix", format!("{} steps of {}", count(sparse.steps), sparse.problem))
+            }
         };
         let lanes = |lanes: &Option<Lanes>| lanes.as_ref().and_then(Lanes::to_trace);
         let entry = Self {
@@ -532,6 +539,7 @@ fn title(plan: &Plan) -> String {
         Problem::Grid { m, n } => format!("{} × {} cells", count(m), count(n)),
         Problem::Factorisation { factors, n, .. } => format!("{factors} of {} × {}", count(n), count(n)),
         Problem::Units { n } => format!("{} units", count(n)),
+        Problem::Graph { n, edges } => format!("graph of {} vertices, {} edges", count(n), count(edges)),
     };
     let p = plan.processors.len();
     let plural = if p == 1 { "" } else { "s" };

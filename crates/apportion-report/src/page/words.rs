@@ -87,7 +87,7 @@ pub(super) fn remedies_of_run(run: &Run, entry: &Entry) -> Vec<String> {
                 "measure the speeds again with `--remeasure`, or let the run follow them with `--adaptive`"
             }
             Detail::Factorisation(_) => "measure the speeds again with `--remeasure`",
-            Detail::Advection(_) => "measure the speeds again",
+            Detail::Advection(_) | Detail::Sparse(_) => "measure the speeds again",
         };
         all.push(format!(
             "Shares in proportion to the speeds of this run would cut the longest computation from {} to {}, at \
@@ -99,7 +99,7 @@ pub(super) fn remedies_of_run(run: &Run, entry: &Entry) -> Vec<String> {
     }
     let (overlap, bound) = match &run.detail {
         Detail::Product(product) => (product.overlap, product.volume_lower_bound),
-        Detail::Factorisation(_) => (None, None),
+        Detail::Factorisation(_) | Detail::Sparse(_) => (None, None),
         Detail::Advection(advection) => (advection.overlap, None),
     };
     let communication =

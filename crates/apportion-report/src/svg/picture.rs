@@ -6,7 +6,7 @@ use super::{CORNER, FEW, FOOT, LONGEST, SIDE, SMALL, WIDE, alike};
 use crate::canvas::Canvas;
 use crate::markup::{INK, escape, percent};
 use apportion::geometry::{Rect, Span, SpanSet};
-use apportion::plan::{Division, Plan, Problem, Shape};
+use apportion::plan::{Division, Layout, Plan, Problem, Shape};
 use apportion::units::show_count;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,15 +39,20 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    pub(crate) fn of(plan: &Plan, canvas: Canvas) -> Self {
+    /// Of a graph, `raster` is drawn, if there is one.
+    pub(crate) fn of(plan: &Plan, raster: Option<&Layout>, canvas: Canvas) -> Self {
         let bar = |n: u64| Slices { rects: bar(&plan.shares), cols: n.max(1), slices: Vec::new(), all: 1 };
-        let (Slices { rects, cols, slices, all }, rows, sides) = match &plan.division {
-            Division::Matmul(layout) | Division::Grid(layout) | Division::Factorisation { layout, .. } => {
+        let (Slices { rects, cols, slices, all }, rows, sides) = match (&plan.division, raster) {
+            (
+                Division::Matmul(layout) | Division::Grid(layout) | Division::Factorisation { layout, .. },
+                _,
+            )
+            | (Division::Graph { .. }, Some(layout)) => {
                 let (drawn, m) = (slices(layout), layout.shape().m);
                 let sides = drawn.cols as f64 / m as f64;
                 (drawn, m, sides)
             }
-            Division::Units { n } => (bar(*n), 1, LONGEST),
+            (Division::Units { n } | Division::Graph { n, .. }, _) => (bar(*n), 1, LONGEST),
         };
         let ratio = sides.clamp(1.0 / LONGEST, LONGEST);
         let (corner, side, wide) = match canvas {
@@ -163,6 +168,7 @@ impl Picture {
                 (format!("{} rows", count(n)), format!("{} columns{note}", count(n)))
             }
             Problem::Units { n } => (String::new(), format!("{} units", count(n))),
+            Problem::Graph { n, .. } => (String::new(), format!("{} vertices", count(n))),
         };
         let cols = match (self.slices.len(), self.all) {
             (0, _) => cols,

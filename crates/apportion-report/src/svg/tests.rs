@@ -158,7 +158,7 @@ fn sides_and_costs_are_in_words() {
 #[test]
 fn neighbours_have_different_colours() {
     let plan = columns(1000, 1000, &[1.0; 16]);
-    let picture = Picture::of(&plan, Canvas::File);
+    let picture = Picture::of(&plan, None, Canvas::File);
     let all = colours(&["c"; 16], &picture.neighbours());
     assert!(!picture.neighbours().is_empty());
     for (a, b) in picture.neighbours() {

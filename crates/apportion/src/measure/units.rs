@@ -48,7 +48,12 @@ impl Queue for OneEach {
 pub(super) fn units_of(plan: &Plan, platform: &Platform) -> Result<u64> {
     let Division::Units { n } = plan.division else {
         let remedy = "use a plan of `partition --units`, or multiply with `apportion matmul --plan`";
-        return Err(Error::input("`plan`", "is the plan of a matrix product, not of units", remedy));
+        let of = match plan.division {
+            Division::Graph { .. } => "graph",
+            Division::Factorisation { .. } => "factorisation",
+            _ => "matrix product",
+        };
+        return Err(Error::input("`plan`", format!("is the plan of a {of}, not of units"), remedy));
     };
     if n == 0 || n > 1 << 53 {
         return Err(Error::input("`plan`", format!("has {n} units"), "use a plan of 1 to 2^53 units"));

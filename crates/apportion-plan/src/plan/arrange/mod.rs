@@ -8,6 +8,7 @@ mod costs;
 mod distance;
 mod exhaustive;
 mod export;
+mod graph;
 mod grid;
 mod heuristic;
 mod labels;
@@ -19,10 +20,11 @@ mod rings;
 mod thesis;
 
 pub use export::{machinefile, places_in_order, rank_order, rankfile, slurm_hostfile};
+pub use graph::arrange_borders;
 pub use grid::{GridDomain, arrange_grid};
 
 use crate::error::{Error, Result};
-use crate::plan::{Layout, Plan, repeat_block};
+use crate::plan::{Division, Layout, Plan, repeat_block};
 use crate::platform::Platform;
 use columns::Columns;
 use distance::Distances;
@@ -186,8 +188,12 @@ impl SearchMethod {
 
 /// The rectangles of a plan, whose mapping can be changed.
 fn arrangeable(plan: &Plan) -> Result<&Layout> {
-    plan.rectangles().ok_or_else(|| {
-        Error::input("plan", "divides units, which have no layout", "use the plan of a matrix product")
+    plan.rectangles().ok_or_else(|| match plan.division {
+        Division::Graph { .. } => {
+            let remedy = "give its platform to `partition --graph`, which places parts on the network";
+            Error::input("plan", "divides a graph, whose parts are in a file of their own", remedy)
+        }
+        _ => Error::input("plan", "divides units, which have no layout", "use the plan of a matrix product"),
     })
 }
 

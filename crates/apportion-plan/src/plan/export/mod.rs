@@ -11,8 +11,8 @@ pub(crate) use template::Template;
 
 pub(crate) use launch::{LOCALHOST, Placed, host_for, machinefile, rankfile};
 
-use super::Plan;
 use super::shares::offsets;
+use super::{Division, Plan};
 use crate::error::{Error, Result};
 use crate::platform::{Platform, Processor};
 use std::borrow::Cow;
@@ -223,6 +223,7 @@ fn export_processors(format: ExportFormat, processors: &[Processor], shares: &[u
 /// # Ok::<(), apportion_plan::error::Error>(())
 /// ```
 pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Result<Export> {
+    let shares = target_weights(&format, plan).unwrap_or_else(|| plan.shares.clone());
     match format {
         ExportFormat::Owners => owners::json(plan),
         ExportFormat::OwnersH => owners::header(plan),
@@ -233,13 +234,13 @@ pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Re
         ExportFormat::Mpirun => pools::mpirun(plan, platform),
         ExportFormat::FuPerMod => match plan.rectangles() {
             Some(layout) => rectangles::fupermod(&plan.processors, layout),
-            None => export(format, &plan.processors, &plan.shares),
+            None => export(format, &plan.processors, &shares),
         },
         ExportFormat::Template(template) => {
-            refuse_nothing(&plan.shares)?;
+            refuse_nothing(&shares)?;
             template.render(&Shares {
                 names: &plan.processors,
-                shares: &plan.shares,
+                shares: &shares,
                 ranges: &plan.ranges(),
                 order: &plan.ranks_in_order(),
             })
@@ -251,9 +252,23 @@ pub fn export_plan(format: ExportFormat, plan: &Plan, platform: &Platform) -> Re
             let of_plan =
                 |name: &String| known.get(&name[..]).map_or_else(|| Processor::named(name), |p| (*p).clone());
             let processors: Vec<Processor> = plan.processors.iter().map(of_plan).collect();
-            export_processors(by_shares, &processors, &plan.shares)
+            export_processors(by_shares, &processors, &shares)
         }
     }
+}
+
+/// What a graph partitioner divides by: of a graph the weights of the parts, where vertices differ.
+fn target_weights(format: &ExportFormat, plan: &Plan) -> Option<Vec<u64>> {
+    let divides_graphs = match format {
+        ExportFormat::Metis => true,
+        ExportFormat::Template(template) => ["scotch", "openfoam"].contains(&&*template.name),
+        _ => false,
+    };
+    let Division::Graph { .. } = plan.division else { return None };
+    plan.costs
+        .as_ref()
+        .filter(|_| divides_graphs)
+        .map(|costs| costs.iter().map(|cost| *cost as u64).collect())
 }
 
 /// Contiguous ranges of these shares, by rank.

@@ -1,11 +1,11 @@
 //! The fields of the plan file and of the entries of its layout, and checks of its times.
 
 use super::{Baselines, Forecast, Metrics, Problem};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
 use crate::input::{object, object_if_any, objects_if_any, show_number};
 use crate::plan::shares::Line;
-use crate::plan::{Cuboid, Layout, Part, Shape};
+use crate::plan::{Border, Cuboid, Layout, Part, Shape};
 use serde::{Deserialize, Serialize};
 
 /// The plan as its file has it.
@@ -25,6 +25,9 @@ pub(super) struct RawPlan {
     pub(crate) repeat: Option<[u64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) panels: Option<Vec<usize>>,
+    /// What processors of a graph send to each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) borders: Option<Vec<Border>>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<Metrics>,
     #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
@@ -62,13 +65,32 @@ impl RawPlan {
         Some(start_up.iter().zip(per_unit).map(line).collect())
     }
 
+    /// The borders of a graph, if each is between two processors, and none is there twice.
+    pub(crate) fn borders(&self) -> Result<Vec<Border>> {
+        let p = self.processors.len();
+        let mut borders = self.borders.clone().unwrap_or_default();
+        borders.sort_unstable_by_key(|border| (border.from, border.to));
+        let pairs = |two: &[Border]| (two[0].from, two[0].to) == (two[1].from, two[1].to);
+        let odd =
+            |b: &Border| b.from == b.to || b.from.0.max(b.to.0) >= p || b.vertices > self.shares[b.from.0];
+        let what = match (borders.iter().find(|border| odd(border)), borders.windows(2).any(pairs)) {
+            (Some(Border { from, to, vertices }), _) => {
+                format!("[{}, {}, {vertices}] is none between two of {p} processors", from.0, to.0)
+            }
+            (None, true) => "has two of one pair of processors".into(),
+            (None, false) => return Ok(borders),
+        };
+        Err(Error::input("borders", what, "write it with `apportion partition --graph`"))
+    }
+
     /// What is wrong with the order and the costs of its parts, if something is: the field and the defect.
     pub(crate) fn defect_of_parts(&self) -> Option<(&'static str, String)> {
         let p = self.processors.len();
-        let given = [("order", self.order.is_some()), ("costs", self.costs.is_some())];
-        if let Some((field, _)) = given.iter().find(|(_, given)| *given)
-            && !matches!(self.problem, Problem::Units { .. })
-        {
+        let units = matches!(self.problem, Problem::Units { .. });
+        let graph = matches!(self.problem, Problem::Graph { .. });
+        let given =
+            [("order", self.order.is_some() && !units), ("costs", self.costs.is_some() && !units && !graph)];
+        if let Some((field, _)) = given.iter().find(|(_, stray)| *stray) {
             return Some((field, "only units have it".into()));
         }
         if let Some(order) = &self.order {

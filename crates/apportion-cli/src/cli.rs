@@ -1,6 +1,6 @@
 //! The command line: global flags and the commands.
 
-use crate::args::{AdvectArgs, ClosureArgs, FactorArgs, MatmulArgs, PowerArgs, SolveArgs};
+use crate::args::{AdvectArgs, ClosureArgs, FactorArgs, MatmulArgs, PowerArgs, SolveArgs, SpmvArgs};
 use crate::commands::arrange::ArrangeArgs;
 use crate::commands::balance::BalanceArgs;
 use crate::commands::completions::{CompletionsArgs, ManArgs};
@@ -55,7 +55,7 @@ pub enum Command {
     Balance(Box<BalanceArgs>),
     /// Run your program on N units, divided while it runs.
     Run(Box<RunArgs>),
-    /// Divide units of work or a matrix product among processors.
+    /// Divide units of work, a matrix product or a graph among processors.
     Partition(Box<PartitionArgs>),
     /// Draw speed functions, and the line on which shares finish together.
     Plot(PlotArgs),
@@ -74,6 +74,8 @@ pub enum Command {
     Factor(Box<FactorArgs>),
     /// Solve a linear system on unequal processors, verified.
     Solve(Box<SolveArgs>),
+    /// Multiply a vector by a sparse matrix, or solve by such products, verified.
+    Spmv(Box<SpmvArgs>),
     /// Advect a field with MPDATA on unequal processors.
     Advect(Box<AdvectArgs>),
     /// Simulate a production cell or a timetable from rules (MDEM).

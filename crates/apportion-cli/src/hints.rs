@@ -4,7 +4,7 @@ use crate::args::headings;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words that people try as a command, and what they want.
-const COMMANDS: [(&[&str], &str); 19] = [
+const COMMANDS: [(&[&str], &str); 21] = [
     (
         &["split", "divide", "share", "shares", "distribute", "balance-units", "decompose", "allocate"],
         "apportion partition --units 1000 --speeds 9,1 divides units, --shape 1000x1000 a matrix product",
@@ -57,6 +57,8 @@ const COMMANDS: [(&[&str], &str); 19] = [
     ),
     (&["linsolve", "linear", "gesv", "posv", "hpl"], "apportion solve --help"),
     (&["cholesky", "lu", "ldlt", "factorise", "factorize", "lapack"], "apportion factor --help"),
+    (&["graph", "mesh", "metis", "scotch", "kahip"], "apportion partition --graph FILE"),
+    (&["sparse", "spmm", "csr", "cg", "jacobi"], "apportion spmv --help"),
     (&["stencil", "mpdata", "advection", "transport"], "apportion advect --help"),
     (
         &["combine", "join", "concat"],

@@ -68,6 +68,7 @@ mod tests {
             "factor" => vec!["a.npy", "--kind", "lu"],
             "solve" => vec!["a.npy", "b.npy"],
             "advect" => vec!["--field", "x.npy", "--courant", "0", "--steps", "1"],
+            "spmv" => vec!["a.mtx", "x.npy"],
             "measure" => vec![],
             other => panic!("{other} has --engine: add it here"),
         };

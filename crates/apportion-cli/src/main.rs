@@ -87,6 +87,7 @@ fn run(arguments: Arguments, files: Result<bool, Error>) -> u8 {
         Command::Factor(a) => commands::factor::run(a, &console),
         Command::Solve(a) => commands::solve::run(a, &console),
         Command::Advect(a) => commands::advect::run(a, &console),
+        Command::Spmv(a) => commands::spmv::run(a, &console),
         Command::Mdem(a) => commands::mdem::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),
         Command::Study(a) => commands::study::run(a, &console),

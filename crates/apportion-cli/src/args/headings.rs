@@ -44,7 +44,7 @@ const COMMANDS: [(&str, &[&str]); 6] = [
     ("Divide work", &["run", "balance", "partition", "arrange", "plot"]),
     (
         "Multiply and factor matrices, find paths",
-        &["matmul", "power", "closure", "factor", "solve", "random"],
+        &["matmul", "power", "closure", "factor", "solve", "spmv", "random"],
     ),
     ("Ask what if, and explain", &["simulate", "report", "study"]),
     ("Applications", &["advect", "mdem"]),

@@ -16,6 +16,15 @@ pub fn matrix(text: &str) -> Result<PathBuf, String> {
     named(text, &["npy"], "it is written as .npy: use a name that ends so")
 }
 
+/// The name of an output file of `random`.
+pub fn random(text: &str) -> Result<PathBuf, String> {
+    named(
+        text,
+        &["npy", "graph", "mtx"],
+        "a matrix is written as .npy, a graph as .graph or .mtx: use such a name",
+    )
+}
+
 /// A name with one of these endings, or with none, as devices have.
 fn named(text: &str, endings: &[&str], remedy: &str) -> Result<PathBuf, String> {
     let ending = Path::new(text).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());

@@ -22,6 +22,7 @@ pub mod sharing;
 pub mod sizes;
 mod solve;
 pub mod sources;
+pub mod spmv;
 pub mod units;
 
 pub use advect::AdvectArgs;
@@ -41,4 +42,5 @@ pub use scheme::{ExchangeName, SchemeArgs};
 pub use sharing::NetworkArgs;
 pub use solve::SolveArgs;
 pub use sources::Sources;
+pub use spmv::SpmvArgs;
 pub use units::UnitsArgs;

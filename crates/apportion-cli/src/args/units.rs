@@ -36,9 +36,9 @@ pub struct UnitsArgs {
     /// only [default: time].
     #[arg(long, value_enum, conflicts_with = "shape")]
     pub objective: Option<Objective>,
-    /// Cost of each unit (text with one number a line, or 1-D .npy); parts are then contiguous. A unit of cost 2
-    /// takes as long as two of cost 1. --units may be left out. With --mix, a second column has the costs of the
-    /// second kind of work.
+    /// Cost of each unit or vertex (text with one number a line, or 1-D .npy); parts of units are then contiguous. A unit of
+    /// cost 2 takes as long as two of cost 1. --units may be left out. A second column has the costs of the second kind of
+    /// work, see --mix.
     #[arg(long, value_name = "FILE", conflicts_with = "shape")]
     pub costs: Option<PathBuf>,
     /// Bytes of each unit (text with one size a line, or 1-D .npy); the processors' memory in the platform file
@@ -76,7 +76,8 @@ pub struct UnitsArgs {
     pub any_size: bool,
     /// Divide among the platform's clusters first, then within each; the flat division is printed for
     /// comparison.
-    #[arg(long, conflicts_with_all = ["shape", "objective", "min", "max", "multiple_of"])]
+    #[arg(long, conflicts_with_all = ["shape", "objective", "min", "max", "multiple_of"],
+        help_heading = "For experts")]
     pub hierarchical: bool,
 }
 

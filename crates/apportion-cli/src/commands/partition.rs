@@ -1,6 +1,7 @@
 //! `apportion partition`.
 
 use super::compare::compare;
+use super::graphs::{self, GraphArgs};
 use super::layouts;
 use super::sections::{sections, surfaces};
 use crate::args::numbers::{sides, within};
@@ -60,14 +61,16 @@ pub enum MinimiseName {
     apportion partition --costs layers.txt --speeds 2,1 --export vllm\n  \
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n  \
     apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
-    apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
+    apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n  \
+    apportion partition --graph mesh.graph --speeds 4:2:1:1 --parts mesh.graph.part.4\n\
     Methods for --units: even, proportional, largest-remainder, fpm, exact (see\n\
     docs/reference/methods.md).\n\
     Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
     recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; inner and \
     boxes cut the inner dimension too; for comparison square-edge, square-middle.\n\
-    Methods for --kind: greedy, grid, ratio, cyclic, alone, auto.")]
+    Methods for --kind: greedy, grid, ratio, cyclic, alone, auto.\n\
+    Methods for --graph: metis, metis-recursive, metis-kway, scotch, coordinates, contiguous, auto.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX),
@@ -76,8 +79,8 @@ pub struct PartitionArgs {
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN", help_heading = "What is divided")]
     pub shape: Option<String>,
-    /// Lay out a factorisation of the matrix of --shape instead of a product: its block columns or tiles, with the
-    /// fastest block or that of --block.
+    /// Lay out a factorisation instead: the block columns or tiles of the matrix of --shape, with the fastest block or
+    /// that of --block.
     #[arg(long, value_enum, requires = "shape", help_heading = "What is divided",
         conflicts_with_all = ["units", "plan", "surfaces", "communication", "groups", "minimise", "mesh",
         "shares", "keep_all", "left_over", "levels", "granularity", "repeat", "compare",
@@ -91,6 +94,8 @@ pub struct PartitionArgs {
         "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit", "mesh", "shares", "left_over",
         "messages", "mix", "keep_all", "costs", "unit_memory", "any_order"], help_heading = "Layout")]
     pub plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub of_graph: GraphArgs,
     #[command(flatten)]
     pub sources: Sources,
     /// Read speeds over rows and columns (seconds of an update by a pivot block of --block indices), or over
@@ -151,8 +156,8 @@ pub struct PartitionArgs {
     /// Lay out one generalised block of R x C elements and repeat it cyclically (block-cyclic).
     #[arg(long, value_name = "RxC", conflicts_with = "units", help_heading = "For experts")]
     pub repeat: Option<String>,
-    /// Run every method on the shape and print one table.
-    #[arg(long, conflicts_with_all = ["units", "method"], help_heading = "Layout")]
+    /// Run every method, of a graph every division, and print one table.
+    #[arg(long, conflicts_with = "units", help_heading = "Layout")]
     pub compare: bool,
     #[command(flatten)]
     pub flow: FlowArgs,
@@ -169,6 +174,9 @@ pub struct PartitionArgs {
 }
 
 pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
+    if let Some(path) = &args.of_graph.graph {
+        return graphs::partition(args, path, console);
+    }
     check(args)?;
     if let Some(path) = &args.plan {
         return saved(args, path, console);
@@ -495,6 +503,12 @@ pub fn minimise(args: &PartitionArgs) -> Minimise {
 /// Such a flag.
 pub fn check(args: &PartitionArgs) -> Result<()> {
     let refuse = |flag: &str, what: &str, remedy: &str| Err(Error::input(flag, what, remedy));
+    if let Some(flag) = args.of_graph.flag() {
+        return refuse(flag, "is of graphs", "add --graph FILE, or remove the flag");
+    }
+    if args.compare && args.method.is_some() {
+        return refuse("--compare", "runs every method", "remove --method");
+    }
     if args.plan.is_some() {
         let for_cores = args.export.export.as_ref().is_some_and(|export| export.format.needs_cores());
         if args.sources.platform.is_some() && !for_cores {
@@ -512,8 +526,8 @@ pub fn check(args: &PartitionArgs) -> Result<()> {
     }
     let is_of_units = args.units.is_some() || args.of_units.costs.is_some();
     if !is_of_units && args.shape.is_none() {
-        let remedy = "pass --units N or --costs FILE for independent units, --shape MxN for a matrix product, or --plan FILE \
-                      to export a plan";
+        let remedy = "pass --units N or --costs FILE for independent units, --shape MxN for a matrix product, --graph FILE, or \
+                      --plan FILE to export a plan";
         return refuse("partition", "there is nothing to divide", remedy);
     }
     if args.shape.is_some() && args.of_units.robust {

@@ -17,7 +17,7 @@ use apportion::job::{ForecastTask, OrderForecast, Sources, find_fastest_order, r
 use apportion::model::{Machine, WorkUnit, read_models};
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Speed, Topology, read_platform};
-use apportion::schedule::{FactorSchedule, Flow, MatmulSchedule};
+use apportion::schedule::{Application, FactorSchedule, Flow, GraphSchedule, MatmulSchedule};
 use apportion::select::check_has_times;
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
@@ -157,11 +157,15 @@ fn forecast(args: &SimulateArgs, rule: &Rule, json: bool) -> Result<Forecast> {
     }
     let plan = args.plan.as_deref().map(read_plan).transpose()?;
     let advects = advects(args, plan.as_ref());
-    refuse_of_others(args, advects)?;
+    let graph = plan.as_ref().is_some_and(|plan| matches!(plan.division, Division::Graph { .. }));
+    if !graph {
+        refuse_of_others(args, advects)?;
+    }
     match plan {
         Some(plan) if matches!(plan.division, Division::Factorisation { .. }) => {
             of_factorisation(args, plan, rule, json)
         }
+        Some(plan) if matches!(plan.division, Division::Graph { .. }) => of_graph(args, plan, rule, json),
         Some(plan) if !advects => of_plan(args, plan, rule, json),
         plan => of_grid(args, plan.as_ref(), rule, json),
     }
@@ -170,9 +174,9 @@ fn forecast(args: &SimulateArgs, rule: &Rule, json: bool) -> Result<Forecast> {
 /// A plan whose methods and flows can be compared.
 fn swept_plan(path: &Path) -> Result<Plan> {
     let plan = read_plan(path)?;
-    if matches!(plan.division, Division::Grid(_) | Division::Factorisation { .. }) {
+    if matches!(plan.division, Division::Grid(_) | Division::Factorisation { .. } | Division::Graph { .. }) {
         let what = "is of no product, and a sweep compares methods and flows of matrix products";
-        return Err(Error::input(path.display().to_string(), what, "use a plan from `apportion partition`"));
+        return Err(Error::input(path.display().to_string(), what, "use a plan of `partition --shape`"));
     }
     Ok(plan)
 }
@@ -207,13 +211,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<F
     let rates = layout.rates(&processors.models, processors.block);
     let network = &processors.platform.network;
     let costs = CostModel { rates: &rates, network, element: args.element() };
-    let command = match (&args.export_simgrid, rule) {
-        (Some(directory), Rule::Fluid(rules)) => {
-            let schedule = MatmulSchedule::new(layout, order);
-            Some(export_simgrid(&schedule, costs, &plan.processors, rules, directory)?)
-        }
-        _ => None,
-    };
+    let command = exported(args, &MatmulSchedule::new(layout, order), costs, &plan.processors, rule)?;
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
     let fitted =
@@ -221,6 +219,46 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<F
     let order = Some(Order::Product(order));
     let (names, plan) = (plan.processors.clone(), Some(plan));
     Ok(Forecast { simulated, order, command, taken_apart, alone, plan, fitted, names })
+}
+
+/// Writes a schedule for SimGrid where that is wanted: the command that replays it.
+fn exported<A: Application>(
+    args: &SimulateArgs,
+    schedule: &A,
+    costs: CostModel<'_>,
+    names: &[String],
+    rule: &Rule,
+) -> Result<Option<String>> {
+    match (&args.export_simgrid, rule) {
+        (Some(directory), Rule::Fluid(rules)) => {
+            export_simgrid(schedule, costs, names, rules, directory).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The forecast of steps on a graph, in which vertices need the values of their neighbours.
+fn of_graph(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) -> Result<Forecast> {
+    refuse_flow(args)?;
+    let machine = processors(args, Some(&plan))?;
+    let steps = args.steps.unwrap_or(1);
+    let schedule = GraphSchedule::of_plan(&plan, steps)?;
+    let sizes: Vec<u64> = plan.costs.iter().flatten().map(|weight| *weight as u64).collect();
+    let (rates, network) = (machine.rates(&sizes), &machine.platform.network);
+    let costs = CostModel { rates: &rates, network, element: args.element() };
+    let keep = Keep::of(args, json, plan.processors.len());
+    let simulated = Simulation::new(&schedule, costs, &plan.processors, rule, keep)?;
+    let command = exported(args, &schedule, costs, &plan.processors, rule)?;
+    Ok(Forecast {
+        simulated,
+        names: plan.processors.clone(),
+        order: Some(Order::Graph { method: plan.method.clone(), steps }),
+        taken_apart: false,
+        command,
+        alone: machine.only_ratios(),
+        plan: Some(plan),
+        fitted: None,
+    })
 }
 
 /// The forecast of a factorisation by its block columns.
@@ -235,12 +273,7 @@ fn of_factorisation(args: &SimulateArgs, plan: Plan, rule: &Rule, json: bool) ->
     let costs = CostModel { rates: &rates, network, element: args.element() };
     let keep = Keep::of(args, json, plan.processors.len());
     let simulated = Simulation::new(&schedule, costs, &plan.processors, rule, keep)?;
-    let command = match (&args.export_simgrid, rule) {
-        (Some(directory), Rule::Fluid(rules)) => {
-            Some(export_simgrid(&schedule, costs, &plan.processors, rules, directory)?)
-        }
-        _ => None,
-    };
+    let command = exported(args, &schedule, costs, &plan.processors, rule)?;
     Ok(Forecast {
         simulated,
         names: plan.processors.clone(),
@@ -320,11 +353,11 @@ pub fn refuse_of_others(args: &SimulateArgs, advects: bool) -> Result<()> {
     }
 }
 
-/// Rejects flags of the flow of a product for a factorisation, whose order is its own.
+/// Rejects flags of the flow of a product for a factorisation or a graph, whose order is its own.
 fn refuse_flow(args: &SimulateArgs) -> Result<()> {
     match args.flow.flags().into_iter().find(|(_, given)| *given) {
         None => Ok(()),
-        Some((flag, _)) => Err(Error::input(flag, "does not apply to a factorisation", "remove the flag")),
+        Some((flag, _)) => Err(Error::input(flag, "applies to matrix products only", "remove the flag")),
     }
 }
 
@@ -336,9 +369,10 @@ pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Machine> {
         plan: plan.cloned(),
         ..Sources::default()
     };
-    let units = plan.is_some_and(|p| p.rectangles().is_none());
-    // A cell of a grid is a unit of work too.
-    let product = !units && !advects(args, plan);
+    let units = plan.is_some_and(|p| matches!(p.division, Division::Units { .. }));
+    // A cell of a grid is a unit of work too, and so is the weight of a vertex.
+    let graph = plan.is_some_and(|p| matches!(p.division, Division::Graph { .. }));
+    let product = !units && !graph && !advects(args, plan);
     let machine = sources.given_machine(if product { WorkUnit::MultiplyAdd } else { WorkUnit::Unit })?;
     if args.models.is_none() {
         refuse_ratios(args, &machine, units)?;

@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 
 /// The flags of all commands that name an output file.
-pub const OUTPUTS: [&str; 12] = [
+pub const OUTPUTS: [&str; 14] = [
     "output",
     "joblog",
     "pivots",
@@ -23,6 +23,8 @@ pub const OUTPUTS: [&str; 12] = [
     "predecessors",
     "gantt",
     "max_plus",
+    "parts",
+    "points",
 ];
 
 /// The operands of products, which C may replace.
@@ -337,7 +339,7 @@ fn flag(arg: &Arg) -> String {
     match arg.get_short() {
         _ if arg.is_positional() => name.to_uppercase(),
         Some(short) => format!("-{short}"),
-        None => format!("--{}", name.replace('_', "-")),
+        None => format!("--{}", arg.get_long().unwrap_or(name)),
     }
 }
 
@@ -514,6 +516,9 @@ mod tests {
             "traces",
             "costs",
             "unit_memory",
+            "graph",
+            "coordinates",
+            "given",
         ];
         for command in command().get_subcommands() {
             for arg in command.get_arguments() {

@@ -9,6 +9,7 @@ use apportion::platform::{CoreKind, Grouping, Host, discover};
 use apportion::process_memory::available_memory;
 use apportion::run::{Monitor, MpiLibrary, mpi_libraries};
 use apportion::units::{show_bytes, show_seconds};
+use apportion_graph::GraphMethod;
 use apportion_report::{pairs, set_text_width};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -98,6 +99,12 @@ impl Findings {
             add(
                 "no BLAS: products use the built-in kernel",
                 install("libopenblas0", "OpenBLAS, BLIS or MKL"),
+            );
+        }
+        if GraphMethod::libraries().is_empty() {
+            add(
+                "no METIS and no Scotch: graphs are cut in the order of their vertices",
+                install("libmetis5", "METIS 5"),
             );
         }
         for fault in &self.driver_faults {
@@ -195,6 +202,7 @@ impl Findings {
             .iter()
             .map(|blas| format!("{} ({})", blas.version().unwrap_or_else(|| blas.name()), blas.file()));
         list("BLAS", blas.collect());
+        list("partitioners", GraphMethod::libraries().into_iter().map(str::to_owned).collect());
         match &self.devices {
             None => list("devices", vec!["no OpenCL library".into()]),
             Some(devices) => list("devices", devices.iter().map(Device::text).collect()),

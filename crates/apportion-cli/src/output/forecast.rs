@@ -30,6 +30,8 @@ pub enum Order {
     Product(ScheduleOptions),
     /// An advection: the layout, the order, the variant and the number of time steps.
     Advection { layout: String, order: AdvectOrder, scheme: Scheme, steps: u64 },
+    /// Steps on a graph: the method that divided it, and their number.
+    Graph { method: String, steps: u64 },
     /// A factorisation: the factors, the layout and the columns of a block.
     Factorisation { factors: plan::Factors, method: String, block: u64 },
 }
@@ -48,6 +50,10 @@ impl Order {
                 object["overlap"] = order.overlap.into();
                 object["steps"] = (*steps).into();
             }
+            Self::Graph { method, steps } => {
+                object["method"] = method.as_str().into();
+                object["steps"] = (*steps).into();
+            }
             Self::Factorisation { factors, method, block } => {
                 object["factors"] = json!(factors);
                 object["method"] = method.as_str().into();
@@ -61,6 +67,8 @@ impl Order {
             Self::Product(order) => format!("{order} flow, "),
             Self::Advection { order, steps: 1, .. } => format!("a time step, {order}, "),
             Self::Advection { order, steps, .. } => format!("{steps} time steps, {order}, "),
+            Self::Graph { method, steps: 1 } => format!("a step on a graph, {method}, "),
+            Self::Graph { method, steps } => format!("{steps} steps on a graph, {method}, "),
             Self::Factorisation { factors, method, .. } => format!("{factors}, {method} layout, "),
         }
     }
@@ -73,6 +81,9 @@ impl Order {
                 ("steps", format!("{steps} of {scheme}")),
                 ("exchange", order.to_string()),
             ],
+            Self::Graph { method, steps } => {
+                vec![("division", method.clone()), ("steps", steps.to_string())]
+            }
             Self::Factorisation { factors, method, block } => vec![
                 ("factors", factors.to_string()),
                 ("layout", method.clone()),

@@ -13,6 +13,7 @@ pub mod explain;
 pub mod export;
 mod files;
 pub mod forecast;
+pub mod graphs;
 pub mod layouts;
 mod linear;
 pub mod links;

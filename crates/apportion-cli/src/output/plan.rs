@@ -2,11 +2,14 @@
 
 use super::compare::relayed_volume;
 use super::ranking::Ranking;
-use apportion::plan::{Plan, Shape};
+use apportion::plan::{Border, Division, Plan, Shape};
 use apportion::platform::{Network, Topology};
 use apportion::select::Choice;
 use apportion::units;
 use apportion_report::{About, gain_lines, pairs, table};
+
+/// Bytes of a vertex's value in a message.
+const VALUE: u64 = 8;
 
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(
@@ -20,7 +23,9 @@ pub fn text(
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
     // If only ratios of speeds are known, there are no seconds.
     let forecast = plan.forecast.as_ref();
-    let costs = plan.costs.as_ref().map(|costs| (costs, costs.iter().sum::<f64>()));
+    let differ =
+        |costs: &&Vec<f64>| costs.iter().zip(&plan.shares).any(|(cost, share)| *cost != *share as f64);
+    let costs = plan.costs.as_ref().filter(differ).map(|costs| (costs, costs.iter().sum::<f64>()));
     let relative = plan.relative_times.as_ref().filter(|_| plan.layout().is_err());
     let rows = plan.processors.iter().enumerate().map(|(i, name)| {
         let mut row = vec![
@@ -62,6 +67,22 @@ pub fn text(
         if let Some(relayed) = relayed(plan, network).filter(|&relayed| relayed > 0) {
             facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed)))));
         }
+    }
+    if let Division::Graph { edges, borders, .. } = &plan.division {
+        let count = |n: u64| units::show_count(u128::from(n));
+        let cut = m.edge_cut.map(|cut| format!("{} of {}", count(cut), count(*edges)));
+        facts.extend(cut.map(|cut| ("edges cut", cut)));
+        let seconds = |border: &Border| {
+            let link = network.link(border.from, border.to);
+            link.latency + (border.vertices * VALUE) as f64 / link.vertical
+        };
+        // Messages may travel at once, but none faster than its link.
+        let longest = borders.iter().map(seconds).fold(0.0, f64::max);
+        let bound = match longest > 0.0 {
+            true => format!(", the longest message takes {}", units::show_seconds(longest)),
+            false => String::new(),
+        };
+        facts.push(("volume", format!("{} values a step{bound}", count(m.volume.unwrap_or(0)))));
     }
     if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));

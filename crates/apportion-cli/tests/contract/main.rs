@@ -30,6 +30,7 @@ mod flags;
 mod flows;
 mod focused;
 mod golden;
+mod graphs;
 mod help;
 mod instructions;
 #[cfg(unix)]

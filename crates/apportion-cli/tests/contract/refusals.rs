@@ -23,7 +23,7 @@ macro_rules! tables {
 }
 
 tables! {
-    advect boxes costs factor matrices mdem models outputs plans platforms
+    advect boxes costs factor graphs matrices mdem models outputs plans platforms
     #[cfg(unix)] programs
     reports traces usage
 }

@@ -363,6 +363,28 @@ fn speeds_are_measured_where_none_are_given() {
 }
 
 /// MPDATA on ranks gives the bytes of threads, with wide and narrow halos.
+/// Each rank keeps its rows; sums of an iteration travel along a tree.
+#[test]
+fn sparse_products_and_solutions_are_the_same() {
+    let bench = Bench::new();
+    bench.done("random --graph dense-region 300 -o a.mtx");
+    bench.done("random 300 1 -o x.npy");
+    for (mpi, processes, speeds) in
+        [(Mpi::Open, 3, "3,0,2"), (Mpi::Open, 4, "1,2,3,1"), (Mpi::Mpich, 2, "3,1")]
+    {
+        let call = format!("spmv a.mtx x.npy --speeds {speeds}");
+        both(&bench, mpi, processes, &format!("{call} --steps 7 --divide contiguous"));
+        let solve = format!("{call} --method cg --steps 300");
+        let Some(mut command) = mpi.command(&bench, processes, &format!("{solve} -o mpi.npy --json")) else {
+            continue;
+        };
+        let run = json(&command.output().unwrap());
+        assert!(run["solution"]["converged"] == true && run["engine"] == "mpi", "{run}");
+        bench.done(&format!("{solve} -o threads.npy"));
+        assert!(bench.bytes("mpi.npy") == bench.bytes("threads.npy"), "{mpi:?} {processes}");
+    }
+}
+
 #[test]
 fn advection_is_the_same() {
     for mpi in [Mpi::Open, Mpi::Mpich] {

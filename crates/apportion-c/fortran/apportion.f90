@@ -335,6 +335,19 @@ module apportion
          type(c_ptr), value :: advection
       end subroutine
 
+      function apportion_graph(method, vertices, offsets, neighbours, vertex_weights, edge_weights, processors, &
+         speeds, parts, edge_cut, volume) bind(C, name="apportion_graph") result(code)
+         import :: c_int, c_int32_t, c_int64_t, c_char, c_double
+         character(kind=c_char), intent(in), optional :: method(*)
+         integer(c_int64_t), value :: vertices, processors
+         integer(c_int64_t), intent(in) :: offsets(*), neighbours(*)
+         integer(c_int64_t), intent(in), optional :: vertex_weights(*), edge_weights(*)
+         real(c_double), intent(in) :: speeds(*)
+         integer(c_int32_t), intent(out) :: parts(*)
+         integer(c_int64_t), intent(out), optional :: edge_cut, volume
+         integer(c_int) :: code
+      end function
+
       function apportion_world_adopt(communicator, size_of_communicator, world) &
          bind(C, name="apportion_world_adopt") result(code)
          import :: c_int, c_int64_t, c_ptr

@@ -243,6 +243,21 @@ int apportion_solve(apportion_factorisation *factorisation, int64_t n, int64_t s
 /* NULL is allowed. */
 void apportion_factorisation_free(apportion_factorisation *factorisation);
 
+/* ---- Graphs in memory --------------------------------------------------------------------------------------- */
+
+/* Divides the vertices of an undirected graph among processors, so that their weights are in proportion to `speeds` and
+ * little crosses between parts. The neighbours of vertex i, from 0, are neighbours[offsets[i]] to
+ * neighbours[offsets[i + 1] - 1], so that `offsets` has vertices + 1 entries; each edge is listed at both of its ends.
+ * These arrays are int64_t, whatever the integers of the partitioner are; numbers of entries are less than 2^31.
+ * `vertex_weights` and `edge_weights`, one for each entry of `neighbours`, may be NULL: all are 1. `method` is "metis"
+ * (the better of "metis-recursive" and "metis-kway"), "scotch", "contiguous" (consecutive vertices) or "auto", which is
+ * also NULL: the best of those that this machine has. METIS and Scotch are loaded when they are needed. Writes the
+ * processor of each vertex to `parts`, the weight of the edges between parts to `edge_cut`, and to `volume` the number of
+ * values that processors send in a step in which each vertex needs those of its neighbours; these two may be NULL. */
+int apportion_graph(const char *method, int64_t vertices, const int64_t *offsets, const int64_t *neighbours,
+                    const int64_t *vertex_weights, const int64_t *edge_weights, int64_t processors,
+                    const double *speeds, int32_t *parts, int64_t *edge_cut, int64_t *volume);
+
 /* ---- Fields in memory that a flow carries ------------------------------------------------------------------ */
 
 /* Advection by MPDATA on the processors of this machine. Everything that is not set is decided, as by

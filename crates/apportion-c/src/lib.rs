@@ -8,6 +8,7 @@ mod advection;
 mod balancer;
 mod boundary;
 mod factorisation;
+mod graph;
 mod layout;
 mod matmul;
 mod models;

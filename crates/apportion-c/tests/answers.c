@@ -324,7 +324,52 @@ static void advections(void)
     apportion_advection_free(NULL);
 }
 
-/* With an argument, all but products, factorisations and advections. */
+/* A path of six vertices, whose last edge is heavy: four for the processor that is twice as fast. */
+static void graphs(int partitioners)
+{
+    int64_t offsets[7] = {0, 1, 3, 5, 7, 9, 10}, around[10] = {1, 0, 2, 1, 3, 2, 4, 3, 5, 4};
+    int64_t heavy[10] = {1, 1, 1, 1, 3, 3, 1, 1, 9, 9}, work[6] = {4, 1, 1, 2, 2, 2}, cut = -1, volume = -1;
+    double speeds[2] = {2, 1}, none[2] = {0, 0};
+    int32_t found[6] = {7, 7, 7, 7, 7, 7};
+#define DIVIDE(method, around, work, weights, speeds, found)                                                        \
+    apportion_graph(method, 6, offsets, around, work, weights, 2, speeds, found, &cut, &volume)
+    RIGHT(DIVIDE("contiguous", around, NULL, NULL, speeds, found) == APPORTION_OK && cut == 1 && volume == 2);
+    RIGHT(found[0] == 0 && found[3] == 0 && found[4] == 1 && found[5] == 1);
+    RIGHT(DIVIDE("contiguous", around, work, heavy, speeds, found) == APPORTION_OK && cut == 1 && volume == 2);
+    RIGHT(found[3] == 0 && found[4] == 1);
+    work[0] = 1;
+    RIGHT(DIVIDE("contiguous", around, work, heavy, speeds, found) == APPORTION_OK && cut == 9 && volume == 2);
+    RIGHT(found[4] == 0 && found[5] == 1);
+    RIGHT(apportion_graph("contiguous", 6, offsets, around, NULL, NULL, 2, speeds, found, NULL, NULL) == APPORTION_OK);
+    if (partitioners) {
+        RIGHT(DIVIDE(NULL, around, NULL, NULL, speeds, found) == APPORTION_OK && cut == 1 && volume == 2);
+        RIGHT(DIVIDE("auto", around, NULL, heavy, speeds, found) == APPORTION_OK && cut == 1);
+        /* Whether there is one is up to the machine. */
+        RIGHT(DIVIDE("metis", around, NULL, NULL, speeds, found) == APPORTION_OK || says("METIS"));
+    }
+    found[0] = 7;
+    RIGHT(DIVIDE("coordinates", around, NULL, NULL, speeds, found) == APPORTION_INVALID && says("or contiguous"));
+    RIGHT(DIVIDE(NULL, around, NULL, NULL, none, found) == APPORTION_INVALID && says("speeds"));
+    RIGHT(DIVIDE(NULL, NULL, NULL, NULL, speeds, found) == APPORTION_INVALID && says("neighbours: "));
+    RIGHT(DIVIDE(NULL, around, NULL, NULL, NULL, found) == APPORTION_INVALID && says("speeds: "));
+    RIGHT(DIVIDE(NULL, around, NULL, NULL, speeds, NULL) == APPORTION_INVALID && says("parts: "));
+    heavy[0] = 2;
+    RIGHT(DIVIDE(NULL, around, NULL, heavy, speeds, found) == APPORTION_INVALID && says("weight 2, but 1 back"));
+    work[5] = -1;
+    RIGHT(DIVIDE(NULL, around, work, NULL, speeds, found) == APPORTION_INVALID && says("vertex_weights: -1"));
+    around[9] = 3;
+    RIGHT(DIVIDE(NULL, around, NULL, NULL, speeds, found) == APPORTION_INVALID && says("graph: vertex 5"));
+    offsets[1] = INT64_MAX;
+    RIGHT(DIVIDE(NULL, around, NULL, NULL, speeds, found) == APPORTION_INVALID && says("offsets: "));
+    RIGHT(apportion_graph(NULL, 0, offsets, around, NULL, NULL, 2, speeds, found, &cut, NULL) == APPORTION_INVALID);
+    RIGHT(apportion_graph(NULL, INT64_MAX, offsets, around, NULL, NULL, 2, speeds, found, &cut, NULL)
+          == APPORTION_INVALID && says("offsets: "));
+    RIGHT(apportion_graph(NULL, 6, offsets, around, NULL, NULL, 0, speeds, found, NULL, NULL) == APPORTION_INVALID);
+    RIGHT(found[0] == 7);
+#undef DIVIDE
+}
+
+/* With an argument, all but products, factorisations, advections and partitioners of others. */
 int main(int argc, char **argv)
 {
     int64_t offsets[3] = {0, 30, 100}, inner[3], falling[3] = {0, 70, 30};
@@ -333,6 +378,7 @@ int main(int argc, char **argv)
     models();
     balancer();
     layouts();
+    graphs(argc < 2);
     if (argc < 2) {
         products();
         factorisations();

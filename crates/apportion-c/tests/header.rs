@@ -67,6 +67,7 @@ fn in_c(rust: &str) -> String {
     }
     match rust.as_str() {
         "i64" => "int64_t",
+        "i32" => "int32_t",
         "f64" => "double",
         "c_int" => "int",
         "c_char" => "char",
@@ -148,6 +149,7 @@ fn the_fortran_module_declares_the_same() {
             let declared = declared.unwrap_or_else(|| panic!("{name}: {argument} is not declared"));
             let kind = match c.trim_start_matches("const ") {
                 "int64_t" | "int64_t *" => "integer(c_int64_t)",
+                "int32_t *" => "integer(c_int32_t)",
                 "double" | "double *" => "real(c_double)",
                 "int" | "int *" => "integer(c_int)",
                 "char *" => "character(kind=c_char)",

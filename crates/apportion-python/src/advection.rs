@@ -70,15 +70,9 @@ enum Elements<'a> {
 
 impl<'a> Elements<'a> {
     fn of(operand: &'a Operand) -> PyResult<Self> {
-        let doubles = |made: Vec<f64>| Self::Doubles(Cow::Owned(made));
         Ok(match operand.kind {
             Kind::F32 => Self::Singles(operand.elements()?),
-            Kind::F64 => Self::Doubles(operand.elements()?),
-            Kind::I32 => doubles(operand.elements::<i32>()?.iter().map(|x| f64::from(*x)).collect()),
-            Kind::I64 => doubles(operand.elements::<i64>()?.iter().map(|x| *x as f64).collect()),
-            Kind::U8 | Kind::Bool => {
-                doubles(operand.elements::<u8>()?.iter().map(|x| f64::from(*x)).collect())
-            }
+            _ => Self::Doubles(operand.doubles()?),
         })
     }
 

@@ -230,6 +230,37 @@ impl Operand {
         }
         Ok(Cow::Owned(copy))
     }
+
+    /// Numbers of any kind as doubles; doubles stay where they are.
+    ///
+    /// # Errors
+    /// As [`Operand::elements`].
+    pub fn doubles(&self) -> PyResult<Cow<'_, [f64]>> {
+        Ok(match self.kind {
+            Kind::F64 => self.elements()?,
+            Kind::F32 => Cow::Owned(self.elements::<f32>()?.iter().map(|x| f64::from(*x)).collect()),
+            Kind::I32 => Cow::Owned(self.elements::<i32>()?.iter().map(|x| f64::from(*x)).collect()),
+            Kind::I64 => Cow::Owned(self.elements::<i64>()?.iter().map(|x| *x as f64).collect()),
+            Kind::U8 | Kind::Bool => {
+                Cow::Owned(self.elements::<u8>()?.iter().map(|x| f64::from(*x)).collect())
+            }
+        })
+    }
+
+    /// Whole numbers from 0 to 2^32 - 1.
+    ///
+    /// # Errors
+    /// Other numbers; as [`Operand::elements`].
+    pub fn whole_numbers(&self) -> PyResult<Vec<u32>> {
+        let refused = |what: String| exception(refuse(self.name, what, "pass whole numbers from 0 on"));
+        let narrow = |number: i64| u32::try_from(number).map_err(|_| refused(format!("has {number}")));
+        match self.kind {
+            Kind::I32 => self.elements::<i32>()?.iter().map(|x| narrow(i64::from(*x))).collect(),
+            Kind::I64 => self.elements::<i64>()?.iter().map(|x| narrow(*x)).collect(),
+            Kind::U8 | Kind::Bool => Ok(self.elements::<u8>()?.iter().map(|x| u32::from(*x)).collect()),
+            Kind::F32 | Kind::F64 => Err(refused(format!("has elements of {}", self.kind.name()))),
+        }
+    }
 }
 
 impl Drop for Operand {

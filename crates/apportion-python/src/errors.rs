@@ -5,11 +5,12 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 
 /// Parameters of the library that have another name in Python.
-const RENAMED: [(&str, &str); 4] = [
+const RENAMED: [(&str, &str); 5] = [
     ("export", "format"),
     ("granularity", "multiple_of"),
     ("predecessors", "predecessors=True"),
     ("unit_memory", "memory"),
+    ("vector", "x"),
 ];
 
 /// The exception for an error: wrong input is a `ValueError`, work that failed a `RuntimeError`, a file an

@@ -9,6 +9,7 @@ mod balancer;
 mod errors;
 mod factor;
 mod forecast;
+mod graph;
 mod layouts;
 mod machine;
 mod models;
@@ -35,6 +36,8 @@ mod _native {
     use super::factor::{factor, solve};
     #[pymodule_export]
     use super::forecast::{Forecast, simulate};
+    #[pymodule_export]
+    use super::graph::{GraphParts, graph, spmv};
     #[pymodule_export]
     use super::layouts::{Layout, layout};
     #[pymodule_export]

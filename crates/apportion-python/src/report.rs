@@ -8,6 +8,7 @@ use apportion::record::{Detail, Run, SolutionRun};
 use apportion::trace::{Lane, Trace};
 use apportion_advect::AdvectOutcome;
 use apportion_factor::FactorReport;
+use apportion_graph::SpmvOutcome;
 use apportion_report::{Timeline, run_text, timeline_svg};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,11 @@ impl Report {
     pub fn of_advection(outcome: &AdvectOutcome) -> Self {
         Self { run: outcome.record(), trace: outcome.report.trace.clone() }
     }
+
+    /// The report of products of a sparse matrix with a vector, or of a solution by them.
+    pub fn of_sparse(outcome: &SpmvOutcome) -> Self {
+        Self { run: outcome.record(), trace: outcome.trace.clone() }
+    }
 }
 
 #[pymethods]
@@ -76,14 +82,15 @@ impl Report {
         self.run.ideal_seconds
     }
 
-    /// True if the result was checked against what it should be: products and factors are. Of an advection, the content
-    /// before and after tells how it went.
+    /// True if the result was checked against what it should be: products (of sparse matrices too) and factors are. Of an
+    /// advection, the content before and after tells how it went.
     #[getter]
     fn verified(&self) -> bool {
         match &self.run.detail {
             Detail::Product(product) => product.verified == Some(true),
             Detail::Factorisation(factors) => factors.verified == Some(true),
             Detail::Advection(_) => false,
+            Detail::Sparse(sparse) => sparse.verified,
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::balancer::{Balancer, Decision};
 use crate::errors::{exception, refuse};
 use crate::forecast::Forecast;
+use crate::graph::GraphParts;
 use crate::layouts::Layout;
 use crate::models::Models;
 use crate::report::Report;
@@ -51,7 +52,7 @@ macro_rules! compare_identities {
         }
     )*};
 }
-compare_identities!(Decision, Forecast, Layout, Models, Report, Shares, Sweep);
+compare_identities!(Decision, Forecast, GraphParts, Layout, Models, Report, Shares, Sweep);
 
 /// A state of plain data as JSON.
 pub fn to_state(data: &impl Serialize) -> String {
@@ -97,6 +98,7 @@ pub fn restore(py: Python<'_>, kind: &str, state: &str) -> PyResult<Py<PyAny>> {
         Balancer::NAME => Balancer::restore(state).map_err(exception)?.into_py_any(py),
         Decision::NAME => Decision::restore(state).map_err(exception)?.into_py_any(py),
         Forecast::NAME => Forecast::restore(state).map_err(exception)?.into_py_any(py),
+        GraphParts::NAME => GraphParts::restore(state).map_err(exception)?.into_py_any(py),
         Layout::NAME => Layout::restore(state).map_err(exception)?.into_py_any(py),
         Models::NAME => Models::restore(state).map_err(exception)?.into_py_any(py),
         Report::NAME => Report::restore(state).map_err(exception)?.into_py_any(py),

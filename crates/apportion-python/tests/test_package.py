@@ -80,6 +80,8 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "factors, pivots, told = apportion.lu(a_square, report=True)\n"
         "x: NDArray[numpy.float64] = apportion.solve(a_square, numpy.ones(2), kind='lu')\n"
         "seconds = told.seconds\n"
+        "parts: apportion.GraphParts = apportion.graph(([0, 1, 2], [1, 0]), [1, 1])\n"
+        "y: NDArray[numpy.float64] = apportion.spmv(([0, 1], [0], [2.0]), numpy.ones(1), method='cg')\n"
         "@apportion.measured([1, 2])\n"
         "def work(size: int) -> str:\n"
         "    return 'x' * size\n"
@@ -101,6 +103,8 @@ def test_types_agree_with_the_package(tmp_path: Path) -> None:
         "apportion.matmul(5, numpy.ones((2, 2)))",
         "apportion.solve(numpy.ones((2, 2)), numpy.ones(2), kind='nonsense')",
         "apportion.lu(numpy.ones((2, 2)), method='columns')",
+        "apportion.graph(([0, 1, 2], [1, 0]), method='nonsense')",
+        "apportion.spmv(([0, 1], [0], [2.0]), numpy.ones(1), parts_method='coordinates')",
         "apportion.measured([1])(len)(5)",
         "apportion.map(len, [5])",
         "apportion.map(abs, [5], 'four')",

@@ -6,9 +6,10 @@
 
 Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
 product; `matmul`, `syrk`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
-forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems, and `advect` carries a field. `map`
-applies a function to data in unequal processes, and `measured` measures the speed of a function on each processor. The
-command `apportion` is installed too.
+forecast it. `cholesky`, `lu` and `solve` factor matrices and solve linear systems, and `advect` carries a field.
+`graph` divides graphs and sparse matrices, and `spmv` multiplies vectors by the latter. `map` applies a function to
+data in unequal processes, and `measured` measures the speed of a function on each processor. The command `apportion`
+is installed too.
 """
 
 from _collections_abc import Sequence as _Sequence
@@ -29,6 +30,7 @@ from ._native import (
     Balancer,
     Decision,
     Forecast,
+    GraphParts,
     Layout,
     Models,
     Report,
@@ -43,6 +45,7 @@ __all__ = [
     "Balancer",
     "Decision",
     "Forecast",
+    "GraphParts",
     "Layout",
     "Models",
     "OwnerTable",
@@ -54,6 +57,7 @@ __all__ = [
     "advect",
     "cholesky",
     "closure",
+    "graph",
     "layout",
     "lu",
     "matmul",
@@ -63,6 +67,7 @@ __all__ = [
     "shares",
     "simulate",
     "solve",
+    "spmv",
     "sweep",
     "syrk",
 ]
@@ -549,6 +554,97 @@ def advect(
     entries = [courant] if alone else list(courant)
     found, told = _native.advect(what, field, [_along(entry) for entry in entries], given)
     answer = result(found, like, field[1])
+    return (answer, told) if report else answer
+
+
+def graph(
+    graph,
+    speeds=None,
+    *,
+    models=None,
+    platform=None,
+    method=None,
+    coordinates=None,
+    weights=None,
+    values=False,
+):
+    """Divide the vertices of a graph among processors, so that all finish together and little crosses between parts.
+
+    `graph` is one of these:
+
+    - A square matrix or array of scipy.sparse: an edge wherever A + Aᵀ has an entry off the diagonal. With `values=True`
+      edges weigh as much as these entries.
+    - An undirected graph of NetworkX: vertices are its nodes in their order, and the attribute `weight` of nodes and edges
+      counts, where it is there.
+    - A tuple (indptr, indices) or (indptr, indices, weights of edges) of adjacency lists, each edge at both of its ends.
+
+    Speeds are given as for `shares`, and `models` and `platform` too; a unit is one of weight. `weights` has a positive
+    whole number for each vertex, or several in columns, each of which is balanced; without it, the vertices of a matrix
+    weigh the entries of their rows, and others 1. `coordinates` has one to three numbers for each vertex. Both may be
+    dictionaries by node of a NetworkX graph.
+
+    `method` is "metis", or one of its two, "metis-recursive" and "metis-kway", "scotch", "coordinates" (cuts across the
+    longer side) or "contiguous" (consecutive vertices). By default it is the best by forecast: METIS or Scotch must be
+    installed to be among them.
+
+    The result's `parts` has the rank of each vertex, an array of NumPy where NumPy is imported and otherwise a
+    memoryview; `shares` and `weights` are by processor, `volume` is the number of values that processors send in a step.
+    `forecast_seconds` is None where only ratios of speeds are known.
+
+    >>> path = [0, 1, 3, 5, 6], [1, 0, 2, 1, 3, 2]
+    >>> found = graph(path, [3, 1], method="contiguous")
+    >>> found.parts.tolist(), found.shares, found.edge_cut, found.volume
+    ([0, 0, 0, 1], [3, 1], 1, 2)
+    """
+    from ._graphs import lists
+
+    given = _sources(speeds, None, models, platform)
+    found = lists(graph, bool(values), weights, coordinates)
+    return _native.graph(*found, bool(values), _word("method", method), given)
+
+
+def spmv(
+    matrix,
+    x,
+    steps=1,
+    *,
+    method="product",
+    tolerance=1e-8,
+    speeds=None,
+    models=None,
+    platform=None,
+    parts_method=None,
+    remeasure=False,
+    report=False,
+):
+    """Multiply a vector by a sparse matrix `steps` times, or solve a system by such products, as `apportion spmv` does.
+
+    `matrix` is a square matrix or array of scipy.sparse, or a tuple (indptr, indices, values) of its rows. `method` is
+    "product", where x becomes A x in each step; or "jacobi" or "cg" (conjugate gradients, for a symmetric positive
+    definite A), which find the solution of A X = x in at most `steps` steps: its residual is at most `tolerance` times the
+    norm of x. The rows are divided among the cores of this machine as `graph` does it by `parts_method`. The result is
+    float64, verified, and the same for all divisions, bit for bit; it has x's shape and kind. The other arguments are
+    those of `matmul`. Ctrl-C stops it.
+
+    >>> cycle = [0, 1, 2, 3], [1, 2, 0], [1.0, 1.0, 2.0]
+    >>> spmv(cycle, memoryview(bytes([1, 2, 3])), speeds=[1, 1]).tolist()
+    [2.0, 3.0, 2.0]
+    """
+    from ._arrays import matrix as array
+    from ._arrays import result, view
+    from ._graphs import rows
+
+    given = _sources(speeds, None, models, platform)
+    what = {
+        "steps": _whole("steps", steps),
+        "method": _word("method", method) or "product",
+        "tolerance": float(tolerance),
+        "parts_method": _word("parts_method", parts_method),
+        "remeasure": bool(remeasure),
+    }
+    like = array(x, "x", "plus-times")
+    found, told = _native.spmv(what, rows(matrix, "matrix"), view(like, "x", True), given)
+    answer = result(found, like)
     return (answer, told) if report else answer
 
 

@@ -29,6 +29,9 @@ from ._native import (
     Forecast as Forecast,
 )
 from ._native import (
+    GraphParts as GraphParts,
+)
+from ._native import (
     Layout as Layout,
 )
 from ._native import (
@@ -99,6 +102,11 @@ _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
 _Factors = Literal["cholesky", "lu", "ldlt"]
 _Boundary = Literal["periodic", "zero", "extrapolated"]
 _FactorMethod = Literal["auto", "greedy", "grid", "ratio", "cyclic", "alone"]
+_GraphMethod = Literal[
+    "auto", "metis", "metis-recursive", "metis-kway", "scotch", "coordinates", "contiguous"
+]
+_PartsMethod = Literal["auto", "metis", "metis-recursive", "metis-kway", "scotch", "contiguous"]
+_SpmvMethod = Literal["product", "jacobi", "cg"]
 _Block = tuple[slice, slice, Any]
 
 __all__ = [
@@ -106,6 +114,7 @@ __all__ = [
     "Balancer",
     "Decision",
     "Forecast",
+    "GraphParts",
     "Layout",
     "Models",
     "OwnerTable",
@@ -117,6 +126,7 @@ __all__ = [
     "advect",
     "cholesky",
     "closure",
+    "graph",
     "layout",
     "lu",
     "matmul",
@@ -126,6 +136,7 @@ __all__ = [
     "shares",
     "simulate",
     "solve",
+    "spmv",
     "sweep",
     "syrk",
 ]
@@ -679,6 +690,62 @@ def advect(
     models: _Models | None = None,
     platform: _File | None = None,
     method: _LayoutMethod = "auto",
+    remeasure: bool = False,
+    report: bool = False,
+) -> Any: ...
+def graph(
+    graph: Any,
+    speeds: _Speeds | None = None,
+    *,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    method: _GraphMethod | None = None,
+    coordinates: Any = None,
+    weights: Any = None,
+    values: bool = False,
+) -> GraphParts: ...
+@overload
+def spmv(
+    matrix: Any,
+    x: _Matrix,
+    steps: SupportsIndex = 1,
+    *,
+    method: _SpmvMethod = "product",
+    tolerance: float = 1e-8,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    parts_method: _PartsMethod | None = None,
+    remeasure: bool = False,
+    report: Literal[False] = False,
+) -> _Matrix: ...
+@overload
+def spmv(
+    matrix: Any,
+    x: _Matrix,
+    steps: SupportsIndex = 1,
+    *,
+    method: _SpmvMethod = "product",
+    tolerance: float = 1e-8,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    parts_method: _PartsMethod | None = None,
+    remeasure: bool = False,
+    report: Literal[True],
+) -> tuple[_Matrix, Report]: ...
+@overload
+def spmv(
+    matrix: Any,
+    x: Sequence[float],
+    steps: SupportsIndex = 1,
+    *,
+    method: _SpmvMethod = "product",
+    tolerance: float = 1e-8,
+    speeds: _Speeds | None = None,
+    models: _Models | None = None,
+    platform: _File | None = None,
+    parts_method: _PartsMethod | None = None,
     remeasure: bool = False,
     report: bool = False,
 ) -> Any: ...

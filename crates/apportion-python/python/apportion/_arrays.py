@@ -183,6 +183,13 @@ def _is(operand: Any, package: str, kind: str) -> bool:
     return isinstance(found, type) and isinstance(operand, found)
 
 
+def lent(array: Any) -> Any:
+    """A result to read: one of NumPy's arrays where NumPy is imported, otherwise a memoryview; it shares the memory."""
+    memory = memoryview(array).toreadonly()
+    numpy = sys.modules.get("numpy")
+    return memory if numpy is None else numpy.asarray(memory)
+
+
 def result(array: Any, like: Any, sizes: list[int] | None = None) -> Any:
     """A result as the kind of array that the first operand is, of other sizes if these are given; it shares the result's
     memory."""

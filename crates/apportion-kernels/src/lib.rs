@@ -20,5 +20,7 @@ pub mod device;
 pub mod kernels;
 pub mod matrix;
 
+#[cfg(unix)]
+use apportion_core::threads;
 pub use apportion_core::{Error, Result, error};
-use apportion_core::{files, geometry, input, memory, output, process_memory, random, threads, units};
+use apportion_core::{files, geometry, input, memory, output, process_memory, random, units};

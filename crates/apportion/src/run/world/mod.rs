@@ -10,6 +10,8 @@ mod hosts;
 mod letters;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
+#[cfg(not(all(unix, target_pointer_width = "64", target_endian = "little")))]
+mod no_mpi;
 mod redistribute;
 mod threads;
 
@@ -23,8 +25,10 @@ pub(crate) use threads::first_failure;
 use crate::error::{Error, Result};
 use crate::run::Monitor;
 use crate::run::shared::SharedMemory;
+#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+pub(in crate::run) use engine::Pending;
+pub(in crate::run) use engine::Transfer;
 use engine::{Engine, Solo};
-pub(in crate::run) use engine::{Pending, Transfer};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

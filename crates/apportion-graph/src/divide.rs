@@ -63,6 +63,13 @@ impl GraphChoice {
             }
             uneven = uneven.max(imbalance(&machine.models, &weights)?);
         }
+        if !uneven.is_finite() {
+            let able = |rank: &usize| machine.models[*rank].seconds(weights[*rank].max(1) as f64).is_finite();
+            let who = (0..weights.len()).find(|rank| weights[*rank] > 0 && !able(rank)).unwrap_or(0);
+            let name = &machine.platform.processors[who].name;
+            let what = format!("{name} has vertices, but no speed for so many");
+            return Err(Error::infeasible(what, "give them to others, or give it a speed"));
+        }
         let mut plan = Plan::of_graph(method, machine.platform.names(), counted, uneven);
         plan.relative_times = relative_times(&machine.models, &weights)?;
         if !machine.only_ratios() {
@@ -128,24 +135,33 @@ pub fn divide_graph(
         [] => GraphMethod::available(graph, coordinates),
         given => given.to_vec(),
     };
-    let targets = targets(graph, machine, &options.limits)?;
-    let divider = Divider { graph, coordinates, machine, targets: &targets };
     let mut choices: Vec<GraphChoice> = Vec::new();
-    let mut refused = None;
-    for method in methods {
-        match divider.by(method) {
-            Ok(found) => choices.extend(found),
-            // A method that was asked for by the name of several may be missing.
-            Err(error) => refused = Some(error),
+    let (mut refused, mut full) = (None, None);
+    // Partitioners may exceed a target: where a limit does not bear that, they are given less.
+    for room in [1.0, ROOM] {
+        let targets = match targets(graph, machine, &options.limits, room) {
+            Err(_) if room < 1.0 => break,
+            targets => targets?,
+        };
+        let divider = Divider { graph, coordinates, machine, targets: &targets };
+        for method in &methods {
+            match divider.by(*method) {
+                Ok(found) => choices.extend(found),
+                // A method that was asked for by the name of several may be missing.
+                Err(error) => refused = Some(error),
+            }
+        }
+        full =
+            choices.iter().find_map(|choice| over_limit(choice, &machine.models, &options.limits)).or(full);
+        choices.retain(|choice| over_limit(choice, &machine.models, &options.limits).is_none());
+        if !choices.is_empty() {
+            break;
         }
     }
-    let over = |choice: &GraphChoice| over_cap(choice, &machine.models);
-    if let (Some(first), true) = (choices.first(), choices.iter().all(|choice| over(choice).is_some())) {
-        let name = over(first).unwrap_or_default();
-        let what = format!("the part of {name} exceeds what its memory or its limit holds");
+    if let (Some(name), true) = (full, choices.is_empty()) {
+        let what = format!("the part of {name} exceeds what its memory or a limit allows");
         return Err(Error::infeasible(what, "give it more room, or use more processors"));
     }
-    choices.retain(|choice| over(choice).is_none());
     choices.sort_by(|a, b| {
         let (a, b) = (a.rank(), b.rank());
         a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
@@ -158,30 +174,40 @@ pub fn divide_graph(
             Err(Error::input("`method`", what, "install METIS 5 (Debian: apt install libmetis5)"))
         }
         _ => {
-            let baselines = divider.baselines(&choices)?;
+            let baselines = Divider { graph, coordinates, machine, targets: &[] }.baselines(&choices)?;
             choices.iter_mut().for_each(|choice| choice.plan.baselines.clone_from(&baselines));
             Ok(choices)
         }
     }
 }
 
-/// The fraction of all weight of each processor, so that all end together.
-fn targets(graph: &Graph, machine: &Machine, limits: &[Limits]) -> Result<Vec<f64>> {
+/// The fraction of all weight of each processor, so that all end together with this part of their caps and limits.
+fn targets(graph: &Graph, machine: &Machine, limits: &[Limits], room: f64) -> Result<Vec<f64>> {
     let total = graph.total(0);
-    let room = |model: &Model| match model.max_size() {
-        Some(most) => model.clone().with_cap(ROOM * most),
+    let model = |model: &Model| match model.max_size() {
+        Some(most) => model.clone().with_cap(room * most),
         None => Ok(model.clone()),
     };
-    let models: Vec<Model> = machine.models.iter().map(room).collect::<Result<_>>()?;
-    let shares = fpm_within(&models, total, limits)?;
+    let models: Vec<Model> = machine.models.iter().map(model).collect::<Result<_>>()?;
+    let limit = |limit: &Limits| Limits {
+        least: (limit.least as f64 / room).ceil() as u64,
+        most: limit.most.map(|most| (most as f64 * room) as u64),
+        ..*limit
+    };
+    let shares = fpm_within(&models, total, &limits.iter().map(limit).collect::<Vec<_>>())?;
     Ok(shares.into_iter().map(|share| share as f64 / total as f64).collect())
 }
 
-/// The processor whose part exceeds its cap, if there is one.
-fn over_cap(choice: &GraphChoice, models: &[Model]) -> Option<String> {
-    let weights = choice.plan.costs.as_ref()?.iter().zip(models);
-    let over = weights.map(|(weight, model)| model.max_size().is_some_and(|most| *weight > most));
-    over.zip(&choice.plan.processors).find_map(|(over, name)| over.then(|| name.clone()))
+/// The processor whose part exceeds its cap or a limit, if there is one.
+fn over_limit(choice: &GraphChoice, models: &[Model], limits: &[Limits]) -> Option<String> {
+    let over = |(rank, weight): (usize, &f64)| {
+        let capped = models[rank].max_size().is_some_and(|most| *weight > most);
+        let limited = limits.get(rank).is_some_and(|limit| {
+            *weight < limit.least as f64 || limit.most.is_some_and(|most| *weight > most as f64)
+        });
+        (capped || limited).then(|| choice.plan.processors[rank].clone())
+    };
+    choice.plan.costs.as_ref()?.iter().enumerate().find_map(over)
 }
 
 /// A graph and a machine.

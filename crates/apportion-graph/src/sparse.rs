@@ -137,6 +137,17 @@ impl SparseMatrix {
         }
     }
 
+    /// Whether it is its transposed matrix, but for zeros that are entries.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        let transposed = self.transposed();
+        let entries = |matrix: &Self, row: usize| -> Vec<(u32, u64)> {
+            let (columns, values) = matrix.row(row);
+            let all = columns.iter().zip(values).filter(|(_, value)| **value != 0.0);
+            all.map(|(column, value)| (*column, value.to_bits())).collect()
+        };
+        self.rows() == self.cols && (0..self.cols).all(|row| entries(self, row) == entries(&transposed, row))
+    }
+
     /// The transposed matrix. O(entries + rows + columns).
     pub fn transposed(&self) -> Self {
         let mut offsets = vec![0u32; self.cols + 1];

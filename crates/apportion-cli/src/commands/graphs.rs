@@ -19,9 +19,6 @@ use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// The largest weight that a cost becomes.
-const LARGEST: f64 = 1e6;
-
 /// What only graphs have.
 #[derive(Debug, Args)]
 pub struct GraphArgs {
@@ -157,11 +154,14 @@ fn read(args: &PartitionArgs, path: &Path, console: &Console) -> Result<(Graph, 
     notes.iter().for_each(|note| console.note(format!("note: {}: {note}", path.display())));
     if let Some(costs) = &args.of_units.costs {
         let costs_of = units_of(None, Some(costs))?.of_one_kind(Some(costs))?.unwrap_or_default();
-        let most = costs_of.iter().copied().fold(0.0, f64::max);
-        let whole = most <= LARGEST && costs_of.iter().all(|cost| cost.fract() == 0.0);
-        let scale = if whole { 1.0 } else { LARGEST / most };
-        let weights = costs_of.iter().map(|cost| (cost * scale).round() as u32).collect();
         let place = || format!("--costs {}", costs.display());
+        let weight = |(vertex, cost): (usize, &f64)| {
+            let whole = cost.fract() == 0.0 && *cost <= f64::from(i32::MAX);
+            let what = format!("{cost} of vertex {vertex} is no whole number of 31 bits");
+            let remedy = "scale the costs: partitioners count in whole numbers";
+            if whole { Ok(*cost as u32) } else { Err(Error::input(place(), what, remedy)) }
+        };
+        let weights = costs_of.iter().enumerate().map(weight).collect::<Result<_>>()?;
         graph = graph.with_weights(weights).map_err(|defect| defect.at_place(place()))?;
     }
     let coordinates = of_graph.coordinates.as_deref();

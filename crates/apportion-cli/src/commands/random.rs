@@ -43,7 +43,8 @@ pub struct RandomArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole, help_heading = "For experts")]
     pub seed: u64,
     /// Element type: f64, f32, i32, i64 or bool.
-    #[arg(long, value_name = "KIND", default_value = "f64", value_parser = kind, help_heading = "Output")]
+    #[arg(long, value_name = "KIND", default_value = "f64", value_parser = kind, conflicts_with = "graph",
+        help_heading = "Output")]
     pub kind: RandomKind,
 }
 
@@ -61,6 +62,10 @@ fn family(text: &str) -> std::result::Result<Family, String> {
 pub fn run(args: &RandomArgs, console: &Console) -> Result<()> {
     let is = |ending: &str| args.output.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
     let (rows, cols, kind) = match (args.graph, args.cols) {
+        (Some(_), _) if is("npy") => {
+            let what = format!("{}: a graph is no dense matrix", args.output.display());
+            return Err(Error::input("--output", what, "name it .graph or .mtx"));
+        }
         (Some(family), _) => return graph(args, family, is("mtx"), console),
         (None, Some(_)) if is("mtx") || is("graph") => {
             let what = format!("{}: a matrix is written as .npy", args.output.display());

@@ -236,10 +236,11 @@ impl Scotch {
                 Functions::Narrow(f) => f.option.map_or(0, |set| set(context, DETERMINISTIC, 1)),
                 Functions::Wide(f) => f.option.map_or(0, |set| set(context, DETERMINISTIC, 1)),
             };
-            let mapped = match &self.contexts {
+            let context = self.contexts.as_ref().map(|contexts| (contexts, (contexts.alloc)()));
+            let mapped = match context.filter(|(_, context)| !context.is_null()) {
+                _ if built != 0 => 1,
                 None => (self.map)(source.address(), target, strategy, answer.address()),
-                Some(contexts) => {
-                    let context = (contexts.alloc)();
+                Some((contexts, context)) => {
                     let mut bound = Object::new(&self.graph);
                     let failed = (contexts.init)(context)
                         + option(context)

@@ -33,7 +33,8 @@ pub(super) fn parse(lines: &mut Lines, last: usize) -> Result<Lists> {
     let (n, m, weights) =
         (u64::from(vertices), u64::from(edges), u64::from(constraints) * u64::from(weighted));
     // A vertex takes its line, and a word a blank or the end of the line too.
-    lines.require((4 * m + 2 * n * weights).max(n), 4 * n * (weights + 2) + 8 * m)?;
+    let bytes = (4 * n).saturating_mul(weights + 2).saturating_add(8 * m);
+    lines.require((4 * m + 2 * n * weights).max(n), bytes)?;
     let mut raw = RawGraph { offsets: vec![0], constraints: constraints as usize, ..RawGraph::default() };
     raw.offsets.reserve(vertices as usize);
     raw.neighbours.reserve(2 * edges as usize);

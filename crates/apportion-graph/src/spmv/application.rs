@@ -221,7 +221,12 @@ impl Spmv<'_> {
                 let beta = if progress.steps == 0 { 0.0 } else { square / progress.old_square };
                 let correction = if progress.steps == 0 { 0.0 } else { beta * square / progress.old_alpha };
                 let curvature = rar - correction;
-                progress.broke_down = !(curvature.is_finite() && curvature > 0.0);
+                if !curvature.is_finite() {
+                    // Beyond the range of doubles: the residual that is measured last says so.
+                    progress.done = true;
+                    return;
+                }
+                progress.broke_down = curvature <= 0.0;
                 if progress.broke_down {
                     progress.done = true;
                     return;

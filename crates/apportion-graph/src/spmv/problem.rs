@@ -198,7 +198,9 @@ impl Problem for Sparse<'_> {
                 let what = format!("the vector of step {step} exceeds the largest double, or is no number");
                 return Err(Error::infeasible(what, "use fewer `steps`, or scale the matrix"));
             }
-            if difference > spmv.slack * magnitude {
+            // What is rounded below the smallest normal double is lost whole.
+            let least = magnitude.max(f64::MIN_POSITIVE / f64::EPSILON);
+            if difference > spmv.slack * least + f64::MIN_POSITIVE {
                 let what = format!(
                     "the elements of A x in step {step} add up to {of_rows:e}, not to {of_columns:e}"
                 );

@@ -145,7 +145,7 @@ pub fn spmv(task: &SpmvTask<'_>, context: Context<'_>) -> Result<SpmvOutcome> {
     let work = best.plan.costs.iter().flatten().sum::<f64>() * task.steps as f64;
     let session = Session::new(world, &machine.platform, context.monitor, work);
     let run = Steps { task, sparse: &sparse, job: &job, best, session: &session, context };
-    let Ran { output, trace, steps, solution } = run.all(data)?;
+    let Ran { output, trace, steps, solution } = world.all_ok(run.all(data))?;
     let result = gathered(&output, matrix.rows(), world)?;
     let writing = Instant::now();
     world.on_root(|| match &task.output {
@@ -201,7 +201,7 @@ fn operands<'a>(
             return Err(Error::input(place, what, "use cg, or order the rows so that it has"));
         }
     }
-    if task.method == SpmvMethod::Cg && *matrix != matrix.transposed() {
+    if task.method == SpmvMethod::Cg && !matrix.is_symmetric() {
         return Err(Error::input(place, "is not symmetric", "use jacobi: cg is for symmetric matrices"));
     }
     let (vector, place) = match &task.vector {
@@ -215,7 +215,20 @@ fn operands<'a>(
     if let Some(at) = vector.iter().position(|x| !x.is_finite()) {
         return Err(Error::input(place, format!("element {at} is {}", vector[at]), "give finite numbers"));
     }
+    let square = square_of(&vector);
+    let none = vector.iter().all(|x| *x == 0.0);
+    if task.method.solves() && !(square.is_finite() && (square >= f64::MIN_POSITIVE || none)) {
+        let what = "the square of its norm exceeds the range of doubles";
+        return Err(Error::input(place, what, "scale it: x is in proportion"));
+    }
     Ok((matrix, vector))
+}
+
+/// The square of the norm of a vector, the same on every rank.
+fn square_of(vector: &[f64]) -> f64 {
+    let mut square = SteadySum::default();
+    square.add_products(vector, vector);
+    square.value()
 }
 
 /// A vector of one dimension, or of one column or row.
@@ -296,10 +309,9 @@ impl Steps<'_> {
     /// All steps, some at once, until the result is there.
     fn all(&self, mut data: SparseData) -> Result<Ran> {
         let Self { task, .. } = *self;
-        let mut norm = SteadySum::default();
-        norm.add_products(self.sparse.vector, self.sparse.vector);
-        let norm = norm.value();
-        data.goal = if task.method.solves() { task.tolerance * task.tolerance * norm } else { 0.0 };
+        let norm = square_of(self.sparse.vector);
+        data.goal =
+            if task.method.solves() && norm > 0.0 { task.tolerance * task.tolerance * norm } else { 0.0 };
         let (mut trace, mut steps) = (Trace::empty(self.best.plan.processors.len()), 0);
         let mut output = self.context.watch("computing", || -> Result<Output> {
             let mut left = task.steps;
@@ -337,13 +349,12 @@ impl Steps<'_> {
         let converged = residual <= 2.0 * task.tolerance;
         let solution = IterationRun { converged, tolerance: task.tolerance, residual };
         if !converged {
-            let how = if residual.is_finite() { format!("{residual:.1e}") } else { "no number".into() };
-            let what = format!(
-                "after {} steps of {} the norm of b - A x is {how} of that of b, not {:.1e}",
-                progress.steps,
-                task.method.name(),
-                task.tolerance
-            );
+            let how = match residual.is_finite() {
+                true => format!("{residual:.1e} of that of b, not {:.1e}", task.tolerance),
+                false => "no number".into(),
+            };
+            let (steps, name) = (progress.steps, task.method.name());
+            let what = format!("after {steps} steps of {name} the norm of b - A x is {how}");
             let remedy = match task.method {
                 SpmvMethod::Jacobi => {
                     "use more `steps`, a larger `tolerance`, or cg if A is symmetric positive definite"
@@ -372,7 +383,9 @@ impl Steps<'_> {
         let with_rows = output.iter().find(|(rows, _)| !rows.is_empty());
         let mut mine = with_rows.map(|(_, vectors)| vectors.progress).unwrap_or_default();
         let facts = [mine.square, mine.steps as f64, f64::from(mine.done), f64::from(mine.broke_down)];
-        let all = self.session.world().all_reduce(&facts, f64::max)?;
+        // What is no number is no small one: `f64::max` passes over it.
+        let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
+        let all = self.session.world().all_reduce(&facts, larger)?;
         (mine.square, mine.steps) = (all[0], all[1] as u64);
         (mine.done, mine.broke_down) = (all[2] > 0.0, all[3] > 0.0);
         Ok(mine)

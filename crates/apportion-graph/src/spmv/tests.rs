@@ -145,6 +145,39 @@ fn what_is_no_solution_is_no_result() {
     assert!(refused(&indefinite, SpmvMethod::Product, 0).contains("0 steps"));
 }
 
+/// Where a rank has no rows, it knows no residual: what is no number on the others is no small one.
+#[test]
+fn idle_ranks_do_not_hide_what_is_no_number() {
+    let large =
+        SparseMatrix::new(2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 1e70, 1e70, 1.0], "a").unwrap();
+    let (b, monitor) = ([1.0, 2.0], Monitor::new());
+    let mut task = SpmvTask::new(SpmvMatrix::Matrix(&large), VectorSource::Array(&b), 50);
+    (task.method, task.sources) = (SpmvMethod::Jacobi, sources(&[1.0, 1.0, 0.0]));
+    let refused = |world: &World| Ok(spmv(&task, Context::silent(world, &monitor)).unwrap_err().to_string());
+    for said in World::threads(3, &monitor, refused).unwrap() {
+        assert!(said.contains("after ") && said.contains("no number"), "{said}");
+    }
+}
+
+/// Elements below the smallest normal double are rounded as a whole, and are right all the same.
+#[test]
+fn what_underflows_is_not_wrong() {
+    let half = SparseMatrix::new(1, vec![0, 1], vec![0], vec![0.1], "a").unwrap();
+    let (x, monitor) = ([1.0], Monitor::new());
+    let mut task = SpmvTask::new(SpmvMatrix::Matrix(&half), VectorSource::Array(&x), 400);
+    task.sources = sources(&[1.0]);
+    let world = World::solo(&monitor);
+    assert_eq!(spmv(&task, Context::silent(&world, &monitor)).unwrap().result, [0.0]);
+    let tiny = [1e-170];
+    task.vector = VectorSource::Array(&tiny);
+    task.method = SpmvMethod::Cg;
+    let refused = spmv(&task, Context::silent(&world, &monitor)).unwrap_err().to_string();
+    assert!(refused.contains("range of doubles"), "{refused}");
+    let nothing = [0.0];
+    task.vector = VectorSource::Array(&nothing);
+    assert_eq!(spmv(&task, Context::silent(&world, &monitor)).unwrap().result, [0.0]);
+}
+
 /// What the plan counts, what parts send, and what travelled are one number.
 #[test]
 fn volume_by_plan_by_parts_and_by_run_agree() {

@@ -509,7 +509,7 @@ impl Plan {
                 return refuse("layout", "units and graphs have none".into(), "remove the field");
             }
             Problem::Graph { n, edges } => {
-                let borders = raw.borders()?;
+                let borders = raw.borders().map_err(|e| within(place, e))?;
                 check_sum(&raw.shares, n).map_err(|e| within(place, e))?;
                 let weights = match &raw.costs {
                     Some(costs) => costs.clone(),

@@ -42,7 +42,7 @@ impl Work for GraphWork {
     }
 }
 
-/// Steps of all processors that have vertices: each sends its values at borders, computes, and, where there are sums,
+/// Steps of all processors that have work or borders: each sends its values at borders, computes, and, where there are sums,
 /// adds them up over all of them along a binomial tree and back.
 #[derive(Debug, Clone)]
 pub struct GraphSchedule {
@@ -54,7 +54,7 @@ pub struct GraphSchedule {
     own: Vec<f64>,
     sums: u64,
     steps: u64,
-    /// The processors that compute, and the place of each rank among them.
+    /// The processors that compute or have borders.
     active: Vec<Rank>,
 }
 
@@ -67,7 +67,10 @@ impl GraphSchedule {
             sent[border.from.0].push(*border);
             received[border.to.0].push(*border);
         }
-        let active = (0..work.len()).filter(|rank| work[*rank] > 0.0).map(Rank).collect();
+        // What weighs nothing may be needed by others.
+        let takes_part =
+            |rank: &usize| work[*rank] > 0.0 || !sent[*rank].is_empty() || !received[*rank].is_empty();
+        let active = (0..work.len()).filter(takes_part).map(Rank).collect();
         let own = vec![0.0; work.len()];
         Self { sent, received, neighbours: work, own, sums: 0, steps, active }
     }
@@ -122,7 +125,7 @@ impl Application for GraphSchedule {
     }
 
     fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = StepOf<Self>> + '_> {
-        let steps = if self.neighbours[rank.0] > 0.0 { self.steps } else { 0 };
+        let steps = if self.active.binary_search(&rank).is_ok() { self.steps } else { 0 };
         let (behind, before) = self.tree(rank);
         let (sums, work) = (self.sums, [self.neighbours[rank.0], self.own[rank.0]]);
         let message = |from, to, tag, piece| Message { from, to, tag, pieces: vec![piece] };
@@ -190,6 +193,15 @@ mod tests {
         assert!((times.seconds - 6.0).abs() < 1e-9, "{times:?}");
         assert!((times.compute[0] - 2.0).abs() < 1e-9 && (times.compute[1] - 1.0).abs() < 1e-9, "{times:?}");
         assert_eq!((schedule.work(Rank(0)), schedule.share(Rank(1))), (8.0, 2.0));
+    }
+
+    /// A processor whose vertices weigh nothing sends what others need of them.
+    #[test]
+    fn vertices_without_weight_are_sent() {
+        let schedule = GraphSchedule::new(&[border(0, 1, 1), border(1, 0, 1)], vec![0.0, 2.0], 3);
+        let machine = Machine::from_speeds(&[1.0; 2]).unwrap();
+        let costs = CostModel { rates: &[1.0; 2], network: &machine.platform.network, element: 8 };
+        assert_eq!(forecast(&schedule, costs).unwrap().seconds, 6.0);
     }
 
     /// Every processor that computes is in the tree once, and what one posts the other sends.

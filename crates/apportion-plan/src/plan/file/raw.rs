@@ -71,11 +71,15 @@ impl RawPlan {
         let mut borders = self.borders.clone().unwrap_or_default();
         borders.sort_unstable_by_key(|border| (border.from, border.to));
         let pairs = |two: &[Border]| (two[0].from, two[0].to) == (two[1].from, two[1].to);
-        let odd =
-            |b: &Border| b.from == b.to || b.from.0.max(b.to.0) >= p || b.vertices > self.shares[b.from.0];
+        let odd = |b: &Border| {
+            b.from == b.to || b.from.0.max(b.to.0) >= p || b.vertices > self.shares[b.from.0].min(1 << 53)
+        };
         let what = match (borders.iter().find(|border| odd(border)), borders.windows(2).any(pairs)) {
             (Some(Border { from, to, vertices }), _) => {
-                format!("[{}, {}, {vertices}] is none between two of {p} processors", from.0, to.0)
+                format!(
+                    "[{}, {}, {vertices}] is no border of two of {p} processors with these shares",
+                    from.0, to.0
+                )
             }
             (None, true) => "has two of one pair of processors".into(),
             (None, false) => return Ok(borders),

@@ -77,7 +77,12 @@ fn tables(plan: &Plan) -> Result<Tables> {
             let shape = layout.shape();
             Ok(vec![("A", OwnerTable::new([shape.m, shape.n], layout.parts())?)])
         }
-        Division::Units { n } | Division::Graph { n, .. } => Err(Error::input(
+        Division::Graph { n, .. } => Err(Error::input(
+            format!("plan of a graph of {n} vertices"),
+            "has no matrix, so there are no owners of its blocks",
+            "use the parts file of `partition --graph --parts`",
+        )),
+        Division::Units { n } => Err(Error::input(
             format!("plan of {n} units"),
             "has no matrix, so there are no owners of its blocks",
             "export the plan of a matrix product",

@@ -196,26 +196,28 @@ impl Spmv<'_> {
         Ok(())
     }
 
-    /// What needs the sums: the next x.
-    fn own(&self, local: &mut Local<'_>) {
+    /// What needs the sums: the next x, a range of rows on a thread each.
+    fn own(&self, local: &mut Local<'_>, threads: usize) -> Result<()> {
         let Local { held, vectors, seen, out, sums, .. } = local;
         let [square, rar] = std::mem::take(sums).map(|sum| sum.value());
         let (progress, n) = (&mut vectors.progress, held.part.rows.len());
         if progress.done {
-            return;
+            return Ok(());
         }
         progress.square = square;
         // A norm that is no number is not below the goal, and does not become so.
         progress.done = square <= self.goal || !square.is_finite() || self.method == SpmvMethod::Residual;
         if progress.done {
-            return;
+            return Ok(());
         }
         let (seen, out) = (&mut seen[..n], &out[..n]);
+        let each = n.div_ceil(threads.max(1)).max(1);
         match self.method {
             SpmvMethod::Jacobi => {
-                for ((x, r), d) in seen.iter_mut().zip(out).zip(&held.part.diagonal) {
-                    *x += r / d;
-                }
+                let ranges = seen.chunks_mut(each).zip(out.chunks(each)).zip(held.part.diagonal.chunks(each));
+                parallel::all(ranges.collect(), |((x, r), d)| {
+                    x.iter_mut().zip(r).zip(d).for_each(|((x, r), d)| *x += r / d);
+                })?;
             }
             SpmvMethod::Cg => {
                 let beta = if progress.steps == 0 { 0.0 } else { square / progress.old_square };
@@ -224,26 +226,31 @@ impl Spmv<'_> {
                 if !curvature.is_finite() {
                     // Beyond the range of doubles: the residual that is measured last says so.
                     progress.done = true;
-                    return;
+                    return Ok(());
                 }
                 progress.broke_down = curvature <= 0.0;
                 if progress.broke_down {
                     progress.done = true;
-                    return;
+                    return Ok(());
                 }
                 let alpha = square / curvature;
                 (progress.old_square, progress.old_alpha) = (square, alpha);
                 let Vectors { x, p, s, .. } = vectors;
-                for ((((r, w), p), s), x) in seen.iter_mut().zip(out).zip(p).zip(s).zip(x) {
-                    *p = *r + beta * *p;
-                    *s = *w + beta * *s;
-                    *x += alpha * *p;
-                    *r -= alpha * *s;
-                }
+                let ranges = seen.chunks_mut(each).zip(out.chunks(each));
+                let ranges = ranges.zip(p.chunks_mut(each)).zip(s.chunks_mut(each)).zip(x.chunks_mut(each));
+                parallel::all(ranges.collect(), |((((r, w), p), s), x)| {
+                    for ((((r, w), p), s), x) in r.iter_mut().zip(w).zip(p).zip(s).zip(x) {
+                        *p = *r + beta * *p;
+                        *s = *w + beta * *s;
+                        *x += alpha * *p;
+                        *r -= alpha * *s;
+                    }
+                })?;
             }
             SpmvMethod::Product | SpmvMethod::Residual => {}
         }
         vectors.progress.steps += 1;
+        Ok(())
     }
 
     /// The vectors of a processor after its steps.
@@ -357,7 +364,7 @@ impl<'a> Executable for Spmv<'a> {
     fn compute(&self, local: &mut Local<'a>, work: &GraphWork, threads: usize) -> Result<f64> {
         match work {
             GraphWork::Neighbours(_) => self.neighbours(local, threads)?,
-            GraphWork::Own(_) => self.own(local),
+            GraphWork::Own(_) => self.own(local, threads)?,
         }
         Ok(0.0)
     }

@@ -77,15 +77,20 @@ fn every_division_gives_the_serial_bits() {
     }
 }
 
+/// A pool of three threads beside another processor.
+fn pool() -> Sources {
+    let text =
+        "[[processor]]\nname = \"p\"\ncores = [0, 0, 0]\nspeed = 3\n[[processor]]\nname = \"q\"\nspeed = 1\n";
+    Sources { platform: Some(parse_platform(text, "p.toml").unwrap()), ..Sources::default() }
+}
+
 /// A pool of three threads on rows that are cut between them.
 #[test]
 fn threads_of_a_pool_give_the_same_bits() {
     let (matrix, monitor) = (skewed(4000, 3), Monitor::new());
     let x = vec![1.0; 4000];
-    let text =
-        "[[processor]]\nname = \"p\"\ncores = [0, 0, 0]\nspeed = 3\n[[processor]]\nname = \"q\"\nspeed = 1\n";
     let mut task = SpmvTask::new(SpmvMatrix::Matrix(&matrix), VectorSource::Array(&x), 5);
-    task.sources = Sources { platform: Some(parse_platform(text, "p.toml").unwrap()), ..Sources::default() };
+    task.sources = pool();
     let world = World::solo(&monitor);
     let outcome = spmv(&task, Context::silent(&world, &monitor)).unwrap();
     assert_eq!(bits(&outcome.result), bits(&serial(&matrix, &x, 5)));
@@ -115,6 +120,9 @@ fn solutions_have_the_same_bits_and_solve() {
                 World::threads(speeds.len(), &monitor, run).unwrap().iter().map(|one| bits(&one.result)),
             );
         }
+        task.sources = pool();
+        let world = World::solo(&monitor);
+        found.push(bits(&spmv(&task, Context::silent(&world, &monitor)).unwrap().result));
         found.dedup();
         assert_eq!(found.len(), 1, "{method:?}");
     }

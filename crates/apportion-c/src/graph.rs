@@ -1,8 +1,8 @@
 //! Division of graphs in memory.
 
 use crate::boundary::{array, check, count, guard, optional, refuse, text, to_c, write, write_if_wanted};
+use apportion::Result;
 use apportion::model::Machine;
-use apportion::{Error, Result};
 use apportion_graph::{Graph, GraphMethod, GraphOptions, RawGraph, divide_graph};
 use std::ffi::{c_char, c_int};
 
@@ -13,20 +13,6 @@ fn narrow(numbers: &[i64], name: &str) -> Result<Vec<u32>> {
         u32::try_from(number).map_err(|_| what())
     };
     numbers.iter().map(narrow).collect()
-}
-
-/// The methods of a name.
-fn methods(name: &str) -> Result<Vec<GraphMethod>> {
-    if name == "auto" {
-        return Ok(Vec::new());
-    }
-    match GraphMethod::named(name) {
-        Ok(found) if !found.contains(&GraphMethod::Coordinates) => Ok(found),
-        _ => {
-            let what = format!("there is no method \"{name}\"");
-            Err(refuse("method", what, "use auto, metis, metis-recursive, metis-kway, scotch or contiguous"))
-        }
-    }
 }
 
 /// See `apportion.h`.
@@ -52,7 +38,8 @@ pub unsafe extern "C" fn apportion_graph(
         let p = count(processors, "processors", 1)?;
         // SAFETY: the caller's promises.
         let (methods, machine, offsets, vertex_weights) = unsafe {
-            let methods = if method.is_null() { Vec::new() } else { methods(text(method, "method")?)? };
+            let name = if method.is_null() { "auto" } else { text(method, "method")? };
+            let methods = GraphMethod::named("method", name, false)?;
             let machine = Machine::from_speeds(array(speeds, p, "speeds")?)?;
             let ends = narrow(array(offsets, n.saturating_add(1), "offsets")?, "offsets")?;
             (methods, machine, ends, optional(vertex_weights, n, "vertex_weights")?)
@@ -73,8 +60,7 @@ pub unsafe extern "C" fn apportion_graph(
         };
         let graph = Graph::new(raw, 0).map_err(|defect| defect.at_place("graph"))?;
         let options = GraphOptions { methods, ..GraphOptions::default() };
-        let best = divide_graph(&graph, None, &machine, &options)?.into_iter().next();
-        let best = best.ok_or_else(|| Error::infeasible("no method divides the graph", "use another one"))?;
+        let best = divide_graph(&graph, None, &machine, &options)?.remove(0);
         let found: Vec<i32> = best.parts.iter().map(|part| *part as i32).collect();
         let metrics = [best.plan.metrics.edge_cut, best.plan.metrics.volume].map(Option::unwrap_or_default);
         let metrics = to_c(&metrics);

@@ -16,7 +16,7 @@ use apportion::simulate::{CostModel, forecast};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How far partitioners may exceed a target: caps of memory leave this room.
+/// The part of caps and limits that partitioners are given where they exceed them otherwise.
 const ROOM: f64 = 0.97;
 
 /// Imbalance up to which the volume decides where there are no seconds.
@@ -110,7 +110,7 @@ pub(crate) fn alike(seconds: f64) -> f64 {
 ///
 /// # Errors
 /// Those of the simulation.
-pub fn step_forecast(plan: &Plan, machine: &Machine) -> Result<Forecast> {
+fn step_forecast(plan: &Plan, machine: &Machine) -> Result<Forecast> {
     let sizes: Vec<u64> = plan.costs.iter().flatten().map(|weight| *weight as u64).collect();
     let (rates, network) = (machine.rates(&sizes), &machine.platform.network);
     let schedule = GraphSchedule::of_plan(plan, 1)?;

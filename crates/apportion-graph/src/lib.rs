@@ -32,13 +32,12 @@ mod spmv;
 mod write;
 
 pub use coordinates::{Coordinates, read_coordinates};
-pub use divide::{GraphChoice, GraphOptions, divide_evenly, divide_graph, step_forecast};
+pub use divide::{GraphChoice, GraphOptions, divide_evenly, divide_graph};
 pub use generate::{Family, Generated, generate, laplacian};
 pub use graph::{Defect, Graph, RawGraph};
-pub use partition::{GraphMethod, partition};
-pub use parts::count_parts;
+pub use partition::GraphMethod;
 pub use raster::raster;
-pub use read::{GraphFile, GraphFormat, ReadOptions, read_graph, read_parts, read_sparse};
+pub use read::{GraphFile, GraphFormat, ReadOptions, read_graph, read_sparse};
 pub use sparse::{SparseMatrix, Weights};
 pub use spmv::{SpmvMatrix, SpmvMethod, SpmvOutcome, SpmvTask, VectorSource, spmv};
 pub use write::{parts_text, write_coordinates, write_market, write_metis};

@@ -9,7 +9,6 @@ use crate::coordinates::Coordinates;
 use crate::graph::Graph;
 use apportion::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::str::FromStr;
 
 /// Vertices up to which METIS and Scotch are compared.
 const SMALL: usize = 100_000;
@@ -46,14 +45,23 @@ impl GraphMethod {
         }
     }
 
-    /// The methods of a name: `metis` is both of METIS, of which the forecast chooses.
+    /// The methods of a name: none for `auto`, and for `metis` both, of which the forecast chooses. `place` is what errors
+    /// call it; `coordinates` says whether the caller can have these.
     ///
     /// # Errors
     /// Another name.
-    pub fn named(name: &str) -> Result<Vec<Self>> {
+    pub fn named(place: &str, name: &str, coordinates: bool) -> Result<Vec<Self>> {
+        let mut known = Self::ALL.into_iter().filter(|method| coordinates || *method != Self::Coordinates);
         match name {
+            "auto" => Ok(Vec::new()),
             "metis" => Ok(vec![Self::MetisRecursive, Self::MetisKway]),
-            name => name.parse().map(|method| vec![method]),
+            name => known.find(|method| method.name() == name).map(|method| vec![method]).ok_or_else(|| {
+                let what = format!("there is no method \"{name}\" for a graph");
+                let more = if coordinates { "coordinates, " } else { "" };
+                let remedy =
+                    format!("use auto, metis, metis-recursive, metis-kway, scotch, {more}or contiguous");
+                Error::input(place, what, remedy)
+            }),
         }
     }
 
@@ -83,32 +91,19 @@ impl GraphMethod {
     }
 }
 
-impl FromStr for GraphMethod {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
-            let what = format!("unknown method \"{name}\" for a graph");
-            let remedy = "use metis, metis-recursive, metis-kway, scotch, coordinates or contiguous";
-            Error::input("`method`", what, remedy)
-        })
-    }
-}
-
 /// The part of each vertex, from 0. Part i has about `targets[i]` of all weight, as a fraction; a target of 0 gets nothing.
 ///
 /// # Errors
 /// A library that is not there or fails; no coordinates; several constraints where the method takes one.
-pub fn partition(
+pub(crate) fn partition(
     graph: &Graph,
     coordinates: Option<&Coordinates>,
     method: GraphMethod,
     targets: &[f64],
 ) -> Result<Vec<u32>> {
     if graph.constraints() > 1 && !method.takes_constraints() {
-        let what =
-            format!("{} divides by one weight, and vertices have {}", method.name(), graph.constraints());
-        return Err(Error::input("`method`", what, "use metis"));
+        let what = format!("divides by one weight, and vertices have {}", graph.constraints());
+        return Err(Error::input(method.name(), what, "use metis"));
     }
     // Partitioners want parts that get something.
     let ranks: Vec<u32> = (0..targets.len() as u32).filter(|rank| targets[*rank as usize] > 0.0).collect();
@@ -126,8 +121,8 @@ pub fn partition(
         (GraphMethod::Scotch, _) => scotch::Scotch::get()?.partition(graph, &wanted)?,
         (GraphMethod::Coordinates, Some(coordinates)) => ordered::bisected(graph, coordinates, &wanted),
         (GraphMethod::Coordinates, None) => {
-            let what = "coordinates needs the places of the vertices";
-            return Err(Error::input("`method`", what, "give `coordinates`, or use another method"));
+            let what = "needs the places of the vertices";
+            return Err(Error::input(method.name(), what, "give `coordinates`, or use another method"));
         }
         (GraphMethod::Contiguous, _) => ordered::contiguous(graph, &wanted),
     };

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 ///
 /// # Panics
 /// If a part is no processor.
-pub fn count_parts(graph: &Graph, parts: &[u32], processors: usize) -> GraphParts {
+pub(crate) fn count_parts(graph: &Graph, parts: &[u32], processors: usize) -> GraphParts {
     let (mut vertices, mut weights) = (vec![0; processors], vec![0.0; processors]);
     let mut cut = 0;
     for (vertex, part) in parts.iter().enumerate() {

@@ -165,7 +165,7 @@ fn end_list(lines: &Lines, raw: &mut RawGraph) -> Result<()> {
 ///
 /// # Errors
 /// The file cannot be read, or has another number of lines, or names a processor that there is not: exit code 2.
-pub fn read_parts(path: &Path, vertices: usize, processors: usize) -> Result<Vec<u32>> {
+pub(crate) fn read_parts(path: &Path, vertices: usize, processors: usize) -> Result<Vec<u32>> {
     let mut lines = Lines::open(path, b"%#")?;
     let last = u32::try_from(processors.saturating_sub(1)).unwrap_or(u32::MAX);
     let mut parts = Vec::with_capacity(vertices);

@@ -111,7 +111,8 @@ pub fn parts_text(parts: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RawGraph, ReadOptions, read_coordinates, read_graph, read_parts, read_sparse};
+    use crate::read::read_parts;
+    use crate::{RawGraph, ReadOptions, read_coordinates, read_graph, read_sparse};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::path::PathBuf;

@@ -73,19 +73,6 @@ impl Given {
     }
 }
 
-/// The methods of a name, which is the value of the argument `place`.
-fn methods(place: &str, name: Option<&str>, coordinates: bool) -> Result<Vec<GraphMethod>> {
-    let Some(name) = name.filter(|name| *name != "auto") else { return Ok(Vec::new()) };
-    match GraphMethod::named(name) {
-        Ok(found) if coordinates || !found.contains(&GraphMethod::Coordinates) => Ok(found),
-        _ => {
-            let last = if coordinates { "scotch, coordinates or contiguous" } else { "scotch or contiguous" };
-            let remedy = format!("use metis, metis-recursive, metis-kway, {last}");
-            Err(refuse(place, format!("there is no method \"{name}\""), &remedy))
-        }
-    }
-}
-
 /// Divides a graph; the best division by forecast.
 #[pyfunction]
 #[pyo3(signature = (lists, weights, coordinates, values, method, sources))]
@@ -126,13 +113,9 @@ pub fn graph(
             return Err(refuse("coordinates", what, "pass one for each"));
         }
         let machine = sources.machine(WorkUnit::Unit)?;
-        let methods = methods("method", method.as_deref(), true)?;
+        let methods = GraphMethod::named("method", method.as_deref().unwrap_or("auto"), true)?;
         let options = GraphOptions { methods, ..GraphOptions::default() };
-        let found = divide_graph(&graph, coordinates.as_ref(), &machine, &options)?.into_iter().next();
-        found.ok_or_else(|| {
-            let remedy = "install METIS (libmetis5), or pass one weight for each vertex";
-            refuse("weights", "no method that is there divides by several", remedy)
-        })
+        Ok(divide_graph(&graph, coordinates.as_ref(), &machine, &options)?.remove(0))
     })?;
     Ok(GraphParts { choice, lent: PyOnceLock::new() })
 }
@@ -276,7 +259,8 @@ impl Task {
         let method = known.into_iter().find(|method| method.name() == self.method).ok_or_else(|| {
             refuse("method", format!("there is no method \"{}\"", self.method), "use product, jacobi or cg")
         })?;
-        let methods = methods("parts_method", self.parts_method.as_deref(), false)?;
+        let name = self.parts_method.as_deref().unwrap_or("auto");
+        let methods = GraphMethod::named("parts_method", name, false)?;
         Ok(SpmvTask {
             method,
             tolerance: self.tolerance,

@@ -201,7 +201,7 @@ def test_other_threads_run_meanwhile(needs) -> None:
         ((([0, 1, 1], [1]), [1, 1]), {}, ValueError, "graph: vertex 0 has the neighbour 1, but 1 lacks 0"),
         ((([0, 1, 2], [1, -1]), [1, 1]), {}, ValueError, "graph: -1 is out of range"),
         ((([0, 1, 2], [1, 0], [1, 2]), [1, 1]), {}, ValueError, "weight 1, but 2 back"),
-        ((PATH, [1, 1]), {"method": "scotch", "weights": [[1, 2]] * 6}, ValueError, "scotch divides by one weight"),
+        ((PATH, [1, 1]), {"method": "scotch", "weights": [[1, 2]] * 6}, ValueError, "scotch: divides by one weight"),
     ],
 )
 def test_what_is_wrong_is_said(arguments, options, kind, says: str) -> None:

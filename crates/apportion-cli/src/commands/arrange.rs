@@ -162,7 +162,7 @@ type ArrangeOutcome = (Arrangement, Platform, CostFunction, f64);
 /// The plan on its platform, rearranged.
 fn of_plan(args: &ArrangeArgs, path: &Path, console: &Console) -> Result<ArrangeOutcome> {
     let plan = read_plan(path)?;
-    if plan.rectangles().is_none() {
+    if matches!(plan.division, Division::Units { .. }) {
         return Err(Error::input(
             path.display().to_string(),
             "is a plan of units, which has no layout",

@@ -76,10 +76,7 @@ pub fn partition(args: &PartitionArgs, path: &Path, console: &Console) -> Result
     let (graph, coordinates) = console.watch("reading", monitor, || read(args, path, console))?;
     let coordinates = coordinates.as_ref();
     let options = GraphOptions {
-        methods: match args.method.as_deref() {
-            None | Some("auto") => Vec::new(),
-            Some(name) => GraphMethod::named(name)?,
-        },
+        methods: GraphMethod::named("`method`", args.method.as_deref().unwrap_or("auto"), true)?,
         limits: args.of_units.limits(machine.processors())?,
     };
     let choices =

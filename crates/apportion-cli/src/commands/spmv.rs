@@ -30,10 +30,7 @@ impl SpmvArgs {
             let remedy = "add --method jacobi or cg, or remove the flag";
             return Err(Error::input("--tolerance", "is of solutions, not of products", remedy));
         }
-        let methods = match &self.divide[..] {
-            "auto" => Vec::new(),
-            name => GraphMethod::named(name)?,
-        };
+        let methods = GraphMethod::named("`divide`", &self.divide, false)?;
         let matrix = SpmvMatrix::File(self.matrix.clone());
         let task = SpmvTask::new(matrix, VectorSource::File(self.vector.clone()), self.steps);
         Ok(SpmvTask {

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 
 /// A library that stays loaded until the process ends.
 pub(super) struct Partitioner {
+    name: &'static str,
     library: &'static Library,
     file: String,
     install: &'static str,
@@ -15,18 +16,23 @@ pub(super) struct Partitioner {
 pub(super) type Address = *const c_void;
 
 impl Partitioner {
-    /// The first of these files that the loader finds. `install` says how to have one.
+    /// The first of these files that the loader finds. `install` says how to have one, and `name` is what errors call it.
     #[allow(unsafe_code)]
-    pub(super) fn load(files: &[&str], install: &'static str) -> Result<Self> {
+    pub(super) fn load(name: &'static str, files: &[&str], install: &'static str) -> Result<Self> {
         for file in files {
             // SAFETY: loading runs the library's own initialisers, and the loader reports an error for a file that is no
             // library.
             if let Ok(library) = unsafe { Library::new(file) } {
-                return Ok(Self { library: Box::leak(Box::new(library)), file: (*file).into(), install });
+                return Ok(Self {
+                    name,
+                    library: Box::leak(Box::new(library)),
+                    file: (*file).into(),
+                    install,
+                });
             }
         }
         let what = format!("{} is not on this machine", files[0]);
-        Err(Error::input("`method`", what, format!("{install}, or use contiguous or coordinates")))
+        Err(Error::input(name, what, format!("{install}, or divide otherwise")))
     }
 
     /// A function of the library. `T` must be its type.
@@ -40,7 +46,15 @@ impl Partitioner {
 
     /// The error of a library that cannot be used.
     pub(super) fn unusable(&self, why: &str) -> Error {
-        Error::input("`method`", format!("{} {why}", self.file), self.install)
+        Error::input(self.name, format!("{} {why}", self.file), self.install)
+    }
+}
+
+/// Why a library cannot be used, said again to everybody who asks for it.
+pub(super) fn again(error: &Error) -> Error {
+    match error {
+        Error::Input { place, what, remedy } => Error::input(place, what, remedy),
+        other => Error::infeasible(other.to_string(), "use another method"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! METIS 5 (Karypis and Kumar 1998; manual 5.1, section 5.7).
 
-use super::library::{Address, Answer, Integers, Partitioner, Status};
+use super::library::{Address, Answer, Integers, Partitioner, Status, again};
 use crate::graph::{Graph, RawGraph};
 use apportion::error::{Error, Result};
 use std::ffi::c_void;
@@ -51,22 +51,14 @@ impl Metis {
     /// # Errors
     /// There is none, or one that was built with real numbers of 64 bits.
     pub(super) fn get() -> Result<&'static Self> {
-        static LOADED: OnceLock<std::result::Result<Metis, [String; 3]>> = OnceLock::new();
-        let load = || {
-            Self::load().map_err(|error| match error {
-                Error::Input { place, what, remedy } => [place, what, remedy],
-                other => ["`method`".into(), other.to_string(), "use another method".into()],
-            })
-        };
-        let again =
-            |[place, what, remedy]: &[String; 3]| Error::input(place.clone(), what.clone(), remedy.clone());
-        LOADED.get_or_init(load).as_ref().map_err(again)
+        static LOADED: OnceLock<Result<Metis>> = OnceLock::new();
+        LOADED.get_or_init(Self::load).as_ref().map_err(again)
     }
 
     #[allow(unsafe_code)]
     fn load() -> Result<Self> {
         let files = ["libmetis.so.5", "libmetis.so", "libmetis.5.dylib", "libmetis.dylib"];
-        let library = Partitioner::load(&files, "install METIS 5 (Debian: apt install libmetis5)")?;
+        let library = Partitioner::load("METIS", &files, "install METIS 5 (Debian: apt install libmetis5)")?;
         let defaults: unsafe extern "C" fn(*mut i32) -> Status =
             library.function("METIS_SetDefaultOptions")?;
         // It writes -1 to each of 40 options: their number of words is the width of its whole numbers.

@@ -1,6 +1,6 @@
 //! Scotch 6 and 7 (Pellegrini and Roman 1996; user's guide 7.0, sections 7.5 to 7.8).
 
-use super::library::{Address, Answer, Integers, Partitioner, Status};
+use super::library::{Address, Answer, Integers, Partitioner, Status, again};
 use crate::graph::Graph;
 use apportion::error::{Error, Result};
 use std::ffi::{c_int, c_void};
@@ -127,15 +127,8 @@ impl Scotch {
     /// # Errors
     /// There is none.
     pub(super) fn get() -> Result<&'static Self> {
-        static LOADED: OnceLock<std::result::Result<Scotch, String>> = OnceLock::new();
-        let install = "install Scotch (Debian: apt install libscotch-7.0), or use contiguous or coordinates";
-        let load = || {
-            Self::load().map_err(|error| match error {
-                Error::Input { what, .. } => what,
-                other => other.to_string(),
-            })
-        };
-        LOADED.get_or_init(load).as_ref().map_err(|what| Error::input("`method`", what.clone(), install))
+        static LOADED: OnceLock<Result<Scotch>> = OnceLock::new();
+        LOADED.get_or_init(Self::load).as_ref().map_err(again)
     }
 
     #[allow(unsafe_code)]
@@ -148,7 +141,8 @@ impl Scotch {
             "libscotch.so.7",
             "libscotch.dylib",
         ];
-        let library = Partitioner::load(&files, "install Scotch (Debian: apt install libscotch-7.0)")?;
+        let library =
+            Partitioner::load("Scotch", &files, "install Scotch (Debian: apt install libscotch-7.0)")?;
         let kind = |name: &str| -> Result<Kind> {
             let size: unsafe extern "C" fn() -> c_int = library.function(&format!("SCOTCH_{name}Sizeof"))?;
             // SAFETY: it takes nothing and returns a number of bytes.

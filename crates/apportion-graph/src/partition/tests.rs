@@ -70,6 +70,8 @@ fn what_a_method_cannot_do_is_said() {
     let (graph, _) = grid(2, 2);
     let error = partition(&graph, None, GraphMethod::Coordinates, &[1.0, 1.0]).unwrap_err();
     assert!(error.to_string().contains("needs the places"), "{error}");
-    assert!("voronoi".parse::<GraphMethod>().unwrap_err().to_string().contains("metis-kway"));
-    assert_eq!(GraphMethod::named("metis").unwrap().len(), 2);
+    let named = |name: &str, coordinates| GraphMethod::named("m", name, coordinates);
+    assert!(named("voronoi", true).unwrap_err().to_string().contains("metis-kway, scotch, coordinates"));
+    assert!(named("coordinates", false).is_err());
+    assert_eq!(["auto", "scotch", "metis"].map(|name| named(name, true).unwrap().len()), [0, 1, 2]);
 }

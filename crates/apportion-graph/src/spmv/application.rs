@@ -321,7 +321,7 @@ impl<'a> Executable for Spmv<'a> {
         let held = match self.held.get(rank.0) {
             Some(Some(held)) => Cow::Borrowed(held),
             // What is measured before anybody has a part.
-            _ => Cow::Owned(self.source.held(rank, self.method)),
+            _ => Cow::Owned(self.source.data(rank, self.method)),
         };
         let vectors = held.vectors.clone();
         let mut seen = match self.method {

@@ -15,6 +15,7 @@ use apportion::plan::{Division, Forecast, Plan};
 use apportion::run::World;
 use apportion::schedule::{Application, GraphSchedule};
 use apportion::simulate::{CostModel, forecast};
+use std::sync::OnceLock;
 
 /// Steps that are simulated: later ones take as long.
 const SIMULATED: u64 = 4;
@@ -28,6 +29,8 @@ pub(super) struct Sparse<'a> {
     pub parts: Option<&'a [u32]>,
     /// The vector that is multiplied, or the right-hand side.
     pub vector: &'a [f64],
+    /// The graph of the matrix, once it was asked for.
+    pub graph: OnceLock<Graph>,
 }
 
 /// What this process's processors have before some steps.
@@ -49,12 +52,16 @@ pub(super) type Output = Vec<(Vec<u32>, Vectors)>;
 
 impl Sparse<'_> {
     /// The graph of the matrix: a vertex weighs what a step on its row costs.
-    pub(super) fn graph(&self) -> Result<Graph> {
+    fn graph(&self) -> Result<&Graph> {
+        if let Some(graph) = self.graph.get() {
+            return Ok(graph);
+        }
         let graph = self.matrix.graph(Weights::Rows).map_err(|defect| defect.at_place("the matrix"))?;
         let [before, after] = self.method.row_work();
         let weight = |row: usize| graph.weight(row, 0) + (before + after) as u32;
         let weights = (0..graph.vertices()).map(weight).collect();
-        graph.with_weights(weights).map_err(|defect: Defect| defect.at_place("the matrix"))
+        let weighted = graph.with_weights(weights).map_err(|defect: Defect| defect.at_place("the matrix"))?;
+        Ok(self.graph.get_or_init(|| weighted))
     }
 
     /// A choice with the borders of the matrix itself: an entry on one side only is seen from one side only.
@@ -79,7 +86,7 @@ impl Sparse<'_> {
 
 impl Source<'_> {
     /// The data of a processor before anybody has read a vector.
-    pub(super) fn held(&self, rank: Rank, method: SpmvMethod) -> Held {
+    pub(super) fn data(&self, rank: Rank, method: SpmvMethod) -> Held {
         let Some(matrix) = self.matrix else { return Held::default() };
         let part = Whole::new(matrix, self.parts).part(rank);
         let ones = vec![1.0; part.rows.len()];
@@ -109,7 +116,7 @@ impl Problem for Sparse<'_> {
         let names = ["it", "the rest"].map(String::from).to_vec();
         let sample = |rows: usize| {
             let parts: Vec<u32> = (0..n).map(|row| u32::from(row >= rows)).collect();
-            let plan = Plan::of_graph("sample", names.clone(), count_parts(&graph, &parts, 2), 1.0);
+            let plan = Plan::of_graph("sample", names.clone(), count_parts(graph, &parts, 2), 1.0);
             GraphChoice { plan, parts, method: None, mapped: false }
         };
         Ok(sizes.into_iter().map(sample).collect())
@@ -118,8 +125,8 @@ impl Problem for Sparse<'_> {
     fn candidates(&self, machine: &Machine) -> Result<Vec<GraphChoice>> {
         let (graph, transposed) = (self.graph()?, self.matrix.transposed());
         let choices = match self.parts {
-            Some(parts) => vec![GraphChoice::new(&graph, parts.to_vec(), machine, "given".into())?],
-            None => divide_graph(&graph, None, machine, &self.options)?,
+            Some(parts) => vec![GraphChoice::new(graph, parts.to_vec(), machine, "given".into())?],
+            None => divide_graph(graph, None, machine, &self.options)?,
         };
         Ok(choices.into_iter().map(|choice| self.exact(choice, &transposed)).collect())
     }

@@ -14,6 +14,7 @@ use apportion::plan::Division;
 use apportion::platform::{Speed, parse_platform};
 use apportion::random::Random;
 use apportion::run::{Monitor, Session, World};
+use std::sync::OnceLock;
 
 /// Rows of up to 12 entries, some empty, not symmetric.
 fn skewed(n: usize, seed: u64) -> SparseMatrix {
@@ -215,7 +216,14 @@ fn a_wrong_element_is_found() {
     let matrix = skewed(2000, 8);
     let x: Vec<f64> = (0..2000).map(|i| (i as f64).cos()).collect();
     let options = GraphOptions { methods: vec![GraphMethod::Contiguous], ..GraphOptions::default() };
-    let sparse = Sparse { matrix: &matrix, method: SpmvMethod::Product, options, parts: None, vector: &x };
+    let sparse = Sparse {
+        matrix: &matrix,
+        method: SpmvMethod::Product,
+        options,
+        parts: None,
+        vector: &x,
+        graph: OnceLock::new(),
+    };
     let machine = Machine::from_speeds(&[2.0, 1.0]).unwrap();
     let monitor = Monitor::new();
     let world = World::solo(&monitor);

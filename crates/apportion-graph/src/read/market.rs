@@ -6,24 +6,11 @@ use crate::graph::MOST;
 use crate::read::lines::Lines;
 use crate::sparse::SparseMatrix;
 use apportion::error::Result;
+use apportion::matrix::{MarketBanner, MarketField as Field, MarketSymmetry as Symmetry};
 use std::path::Path;
 
 /// Larger integers are not exact in a double.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
-
-#[derive(Clone, Copy, PartialEq)]
-enum Field {
-    Real,
-    Integer,
-    Pattern,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Symmetry {
-    General,
-    Symmetric,
-    Skew,
-}
 
 /// Reads a Matrix Market file, which may be packed by gzip: coordinate; real, integer or pattern (ones); general,
 /// symmetric or skew-symmetric. Duplicate entries are added up. O(entries log entries of a row).
@@ -34,7 +21,13 @@ pub fn read_sparse(path: &Path) -> Result<SparseMatrix> {
     const LARGEST: u32 = MOST as u32;
     let mut lines = Lines::open(path, b"")?;
     lines.advance()?;
-    let (field, symmetry) = parse_banner(&lines)?;
+    let banner = MarketBanner::parse(&lines.text());
+    let MarketBanner { coordinate, field, symmetry } =
+        banner.map_err(|[what, remedy]| lines.refuse(what, &remedy))?;
+    if !coordinate {
+        let remedy = "list the entries of a coordinate matrix";
+        return Err(lines.refuse("\"array\" matrices are not supported", remedy));
+    }
     // The banner looks like a comment.
     lines.comments = b"%";
     if !lines.advance_to_data()? {
@@ -100,36 +93,6 @@ fn read_value(lines: &mut Lines, field: Field) -> Result<f64> {
         }
         Some(value) => Ok(value),
     }
-}
-
-/// Parses the first line: the kind of numbers and the symmetry.
-fn parse_banner(lines: &Lines) -> Result<(Field, Symmetry)> {
-    let lower = lines.text().to_ascii_lowercase();
-    let words: Vec<&str> = lower.split_whitespace().collect();
-    // Networkrepository.com writes one % only.
-    let &["%%matrixmarket" | "%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
-        let remedy = "begin with %%MatrixMarket matrix coordinate real general";
-        return Err(lines.refuse("does not begin like a Matrix Market file", remedy));
-    };
-    let other = |word: &str, remedy: &str| {
-        Err(lines.refuse(format!("\"{word}\" matrices are not supported"), remedy))
-    };
-    if format != "coordinate" {
-        return other(format, "list the entries of a coordinate matrix");
-    }
-    let field = match field {
-        "real" | "double" => Field::Real,
-        "integer" | "unsigned-integer" => Field::Integer,
-        "pattern" => Field::Pattern,
-        _ => return other(field, "use real, integer or pattern"),
-    };
-    let symmetry = match symmetry {
-        "general" => Symmetry::General,
-        "symmetric" => Symmetry::Symmetric,
-        "skew-symmetric" if field != Field::Pattern => Symmetry::Skew,
-        _ => return other(symmetry, "use general, symmetric or skew-symmetric"),
-    };
-    Ok((field, symmetry))
 }
 
 /// Entries in the order of the file.

@@ -10,9 +10,10 @@ use crate::process_memory::{available_memory, prefer_large_pages, require_memory
 use crate::units::show_bytes;
 use bytemuck::Pod;
 pub use io::{
-    BlockViews, DistributedFile, LocalArray, LocalArrayFile, LocalBlocks, NpyArray, NpyFile, NpyHeader,
-    RandomKind, digest, layout_file_text, local_arrays, npy_header, read_npy_array, read_npy_header,
-    read_tiles, views_of, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
+    BlockViews, DistributedFile, LocalArray, LocalArrayFile, LocalBlocks, MarketBanner, MarketField,
+    MarketSymmetry, NpyArray, NpyFile, NpyHeader, RandomKind, digest, layout_file_text, local_arrays,
+    npy_header, read_npy_array, read_npy_header, read_tiles, views_of, write_npy, write_npy_bool,
+    write_npy_rows, write_random, write_tiles,
 };
 use io::{market, npy, transpose};
 use std::any::Any;

@@ -14,18 +14,40 @@ const LONGEST_LINE: u64 = 1 << 16;
 /// Larger integers are not exact in a double.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-#[derive(Clone, Copy, PartialEq)]
-enum Field {
+/// The kind of numbers of a Matrix Market file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarketField {
+    /// Any.
     Real,
+    /// Whole ones.
     Integer,
+    /// None: entries are ones.
     Pattern,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Symmetry {
+/// Which entries of a Matrix Market file stand for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarketSymmetry {
+    /// None.
     General,
+    /// Those below the diagonal, for the same above.
     Symmetric,
+    /// Those below the diagonal, for the negated ones above.
     Skew,
+}
+
+use MarketField as Field;
+use MarketSymmetry as Symmetry;
+
+/// The first line of a Matrix Market file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MarketBanner {
+    /// Whether it lists entries, and not all elements.
+    pub coordinate: bool,
+    /// Its numbers.
+    pub field: MarketField,
+    /// Its symmetry.
+    pub symmetry: MarketSymmetry,
 }
 
 /// The lines of a file, with the context that an error message needs.
@@ -91,7 +113,9 @@ pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
     let (file, length) = open(path)?;
     let mut lines = Lines { path, reader: BufReader::new(file), number: 0, text: String::new() };
     lines.advance()?;
-    let (coordinate, field, symmetry) = banner(&lines)?;
+    let banner = MarketBanner::parse(&lines.text);
+    let MarketBanner { coordinate, field, symmetry } =
+        banner.map_err(|[what, remedy]| lines.refuse(what, &remedy))?;
     let wanted = if coordinate { "rows, columns and entries" } else { "rows and columns" };
     let sizes: Option<Vec<usize>> = match lines.advance_to_data()? {
         true => lines.text.split_whitespace().map(|word| word.parse().ok()).collect(),
@@ -146,38 +170,42 @@ fn stored(rows: usize, cols: usize, symmetry: Symmetry) -> Option<usize> {
     }
 }
 
-/// Parses the first line: whether the file is sparse, and its kind of numbers and symmetry.
-fn banner(lines: &Lines) -> Result<(bool, Field, Symmetry)> {
-    let lower = lines.text.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split_whitespace().collect();
-    // Networkrepository.com writes one % only.
-    let &["%%matrixmarket" | "%matrixmarket", "matrix", format, field, symmetry] = words.as_slice() else {
-        return Err(lines.refuse(
-            "does not begin like a Matrix Market file",
-            "begin with %%MatrixMarket matrix coordinate real general",
-        ));
-    };
-    let other = |word: &str, known: &str| {
-        Err(lines.refuse(format!("\"{word}\" matrices are not supported"), &format!("use {known}")))
-    };
-    let coordinate = match format {
-        "coordinate" => true,
-        "array" => false,
-        _ => return other(format, "coordinate or array"),
-    };
-    let field = match field {
-        "real" | "double" => Field::Real,
-        "integer" | "unsigned-integer" => Field::Integer,
-        "pattern" if coordinate => Field::Pattern,
-        _ => return other(field, "real, integer or (coordinate) pattern"),
-    };
-    let symmetry = match symmetry {
-        "general" => Symmetry::General,
-        "symmetric" => Symmetry::Symmetric,
-        "skew-symmetric" if field != Field::Pattern => Symmetry::Skew,
-        _ => return other(symmetry, "general, symmetric or skew-symmetric"),
-    };
-    Ok((coordinate, field, symmetry))
+impl MarketBanner {
+    /// Parses a line.
+    ///
+    /// # Errors
+    /// What is wrong, and the remedy.
+    pub fn parse(line: &str) -> std::result::Result<Self, [String; 2]> {
+        let lower = line.to_ascii_lowercase();
+        let words: Vec<&str> = lower.split_whitespace().collect();
+        // Networkrepository.com writes one % only.
+        let &["%%matrixmarket" | "%matrixmarket", "matrix", format, field, symmetry] = words.as_slice()
+        else {
+            let remedy = "begin with %%MatrixMarket matrix coordinate real general";
+            return Err(["does not begin like a Matrix Market file", remedy].map(str::to_owned));
+        };
+        let other = |word: &str, known: &str| {
+            Err([format!("\"{word}\" matrices are not supported"), format!("use {known}")])
+        };
+        let coordinate = match format {
+            "coordinate" => true,
+            "array" => false,
+            _ => return other(format, "coordinate or array"),
+        };
+        let field = match field {
+            "real" | "double" => Field::Real,
+            "integer" | "unsigned-integer" => Field::Integer,
+            "pattern" if coordinate => Field::Pattern,
+            _ => return other(field, "real, integer or (coordinate) pattern"),
+        };
+        let symmetry = match symmetry {
+            "general" => Symmetry::General,
+            "symmetric" => Symmetry::Symmetric,
+            "skew-symmetric" if field != Field::Pattern => Symmetry::Skew,
+            _ => return other(symmetry, "general, symmetric or skew-symmetric"),
+        };
+        Ok(Self { coordinate, field, symmetry })
+    }
 }
 
 /// Reads `entries` lines of row, column (from 1) and value.

@@ -7,6 +7,7 @@ mod random;
 mod rectangles;
 
 pub use distributed::{DistributedFile, LocalArray, LocalArrayFile, layout_file_text, local_arrays};
+pub use market::{MarketBanner, MarketField, MarketSymmetry};
 pub use npy::{
     NpyArray, NpyHeader, npy_header, read_npy_array, read_npy_header, write_npy, write_npy_bool,
     write_npy_rows,

@@ -186,7 +186,7 @@ def test_other_threads_run_meanwhile(needs) -> None:
     ("arguments", "options", "kind", "says"),
     [
         ((PATH,), {}, ValueError, "speeds: no speeds are given"),
-        ((PATH, [1, 1]), {"method": "spiral"}, ValueError, "use metis, metis-recursive, metis-kway, scotch, coordinates"),
+        ((PATH, [1, 1]), {"method": "spiral"}, ValueError, "use auto, metis, metis-recursive, metis-kway, scotch, coordinates"),
         ((PATH, [1, 1]), {"method": "coordinates"}, ValueError, "give coordinates"),
         ((PATH, [1, 1]), {"coordinates": [1.0, 2.0]}, ValueError, "coordinates: there are 2 points for 6 vertices"),
         ((PATH, [1, 1]), {"coordinates": [[1.0, 2.0], [1.0]]}, ValueError, "coordinates: the rows differ"),
